@@ -1,0 +1,12 @@
+"""graphdict learns dictionaries of graphs from multivariate signals."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("graphdict")
+except PackageNotFoundError:  # pragma: no cover - a source tree that was never installed
+    __version__ = "0+unknown"
+
+from graphdict.models import GraphDictExact, GraphDictLog, GraphDictSpectral, load_model
+
+__all__ = ["GraphDictExact", "GraphDictLog", "GraphDictSpectral", "__version__", "load_model"]

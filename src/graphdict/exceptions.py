@@ -1,0 +1,27 @@
+"""Warnings with classes of their own, so that they can be filtered one by one."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = [
+    "ConvergenceWarning",
+    "DeadAtomWarning",
+    "GraphDictWarning",
+    "InterruptedFitWarning",
+    "SilentNodeWarning",
+]
+
+
+class GraphDictWarning(UserWarning):
+    """Base class of the warnings of this package (``ConvergenceWarning`` is scikit-learn's)."""
+
+
+class SilentNodeWarning(GraphDictWarning):
+    """A node never varies, so nothing can be said about its edges."""
+
+
+class DeadAtomWarning(GraphDictWarning):
+    """An atom has no edges left, or no sample uses it."""
+
+
+class InterruptedFitWarning(GraphDictWarning):
+    """A fit was interrupted and returns the best iterate so far."""

@@ -1,0 +1,22 @@
+"""Graph dictionaries as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import os
+
+from graphdict import persistence
+from graphdict.models.base import GraphDictionary
+from graphdict.models.exact import GraphDictExact
+from graphdict.models.log import GraphDictLog
+from graphdict.models.spectral import GraphDictSpectral
+
+__all__ = ["GraphDictExact", "GraphDictLog", "GraphDictSpectral", "load_model"]
+
+MODELS: dict[str, type[GraphDictionary]] = {
+    model.__name__: model for model in (GraphDictLog, GraphDictSpectral, GraphDictExact)
+}
+
+
+def load_model(path: str | os.PathLike) -> GraphDictionary:
+    """Read a model written by its ``save`` method."""
+    return persistence.load(path, MODELS)

@@ -1,0 +1,321 @@
+"""The estimator that all graph dictionaries share: read, start, solve, code, describe."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphdict import graphs, persistence
+from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
+from graphdict.likelihood import log_likelihoods
+from graphdict.models.starts import STARTS, start_atoms, start_coefficients
+from graphdict.operators import Bilinear
+from graphdict.problem import Problem
+from graphdict.progress import with_progress
+from graphdict.results import InstantaneousGraphs
+from graphdict.signals import Preparation
+from graphdict.solvers import Solution, bipds, code, mm
+from graphdict.solvers.coding import codes_samples_alone
+from graphdict.solvers.mm import mm_lacks
+from graphdict.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox, smoothness
+from graphdict.terms.coefficients import window_counts, window_means
+
+__all__ = ["GraphDictionary"]
+
+
+class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the graph dictionaries. A model is a choice of operator and barrier."""
+
+    _parameter_constraints: dict = {
+        "n_atoms": [Interval(Integral, 1, None, closed="left")],
+        "alpha_w": [Interval(Real, 0, None, closed="left")],
+        "alpha_c": [Interval(Real, 0, None, closed="left")],
+        "alpha_orth": [Interval(Real, 0, None, closed="left")],
+        "alpha_diff": [Interval(Real, 0, None, closed="left")],
+        "window_size": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"auto", "bipds", "mm"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(STARTS))],
+        "atoms": ["array-like", None],
+        "coefficients": ["array-like", None],
+        "fix": [StrOptions({"atoms", "coefficients"}), None],
+        "atom_priors": [list, tuple, None],
+        "coefficient_priors": [list, tuple, None],
+        "rescale": ["boolean"],
+        "random_state": ["random_state"],
+        "callback": [callable, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_atoms: int = 5,
+        *,
+        alpha_w: float = 0.1,
+        alpha_c: float = 0.0,
+        alpha_orth: float = 0.0,
+        alpha_diff: float = 0.0,
+        window_size: int = 1,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        n_init: int = 1,
+        init: str = "k-means++",
+        atoms: ArrayLike | None = None,
+        coefficients: ArrayLike | None = None,
+        fix: str | None = None,
+        atom_priors: Any = None,
+        coefficient_priors: Any = None,
+        rescale: bool = True,
+        random_state: Any = None,
+        callback: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_atoms = n_atoms
+        self.alpha_w = alpha_w
+        self.alpha_c = alpha_c
+        self.alpha_orth = alpha_orth
+        self.alpha_diff = alpha_diff
+        self.window_size = window_size
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.init = init
+        self.atoms = atoms
+        self.coefficients = coefficients
+        self.fix = fix
+        self.atom_priors = atom_priors
+        self.coefficient_priors = coefficient_priors
+        self.rescale = rescale
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    # What a model chooses -------------------------------------------------------------------
+
+    @abstractmethod
+    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
+        """The operator and the barrier on graphs of ``nodes`` active nodes."""
+
+    def _learn_likelihood(self, signals: NDArray) -> None:
+        """Learn from prepared training signals what :meth:`_likelihood` needs, if anything."""
+
+    # What a user calls ----------------------------------------------------------------------
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn the atoms and the coefficients of the signals ``X`` (T, N).
+
+        Parameters
+        ----------
+        X : array, DataFrame or memory map of shape (T, N)
+            One row for each sample, one column for each node.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        X = self._read(X, reset=True)
+        rescale = self.rescale and self.fix != "atoms"
+        preparation = Preparation.learn(X, np.array(self.node_names, dtype=object), rescale)
+        self.active_nodes_, self.scale_ = preparation.active, preparation.scale
+        signals = preparation.apply(X)
+        self._learn_likelihood(signals)
+        problem = self._problem(signals)
+
+        starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
+        rng = check_random_state(self.random_state)
+        best: Solution | None = None
+        for _ in range(starts):
+            solution = self._solve(problem, *self._start(problem, signals, rng))
+            if best is None or solution.objective < best.objective:
+                best = solution
+            if solution.interrupted:
+                break
+        assert best is not None
+        if self.fix != "coefficients":
+            best.coefficients = self._code(problem, best.atoms)
+            best.objective = problem.objective(best.coefficients, best.atoms)
+        self._describe(best, problem.counts)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Coefficients (T', K) of new signals under the learned atoms."""
+        _, _, coefficients = self._encode(X)
+        return coefficients
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Mean log-likelihood per sample of signals; higher is better.
+
+        Coefficients are inferred first; then each signal, divided by ``scale_``, is measured by the
+        density of the Gaussian whose precision is the Laplacian of its instantaneous graph.
+        """
+        return float(self.score_samples(X).mean())
+
+    def score_samples(self, X: ArrayLike) -> NDArray:
+        """Log-likelihood of each sample; their mean is :meth:`score`."""
+        signals, atoms, coefficients = self._encode(X)
+        energies = smoothness(signals, np.ones(len(signals))).energies(atoms)
+        return log_likelihoods(energies, coefficients, atoms)
+
+    def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs:
+        """The graph of every sample of ``X``, or of the training signals where it is omitted."""
+        check_is_fitted(self)
+        coefficients = self.coefficients_ if X is None else self._encode(X)[2]
+        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file, to be read by :func:`graphdict.load_model`."""
+        check_is_fitted(self)
+        persistence.save(self, path)
+
+    @property
+    def node_names(self) -> list[str]:
+        """Names of the nodes: the columns of the training DataFrame, else ``x0, x1, ...``."""
+        check_is_fitted(self, "n_features_in_")
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+
+    # How it is done -------------------------------------------------------------------------
+
+    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+        X = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32],
+            ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
+        )  # fmt: skip
+        if reset and self.window_size > len(X):
+            raise ValueError(
+                f"window_size={self.window_size} is larger than the {len(X)} samples of X; "
+                f"use at most {len(X)}"
+            )
+        return X
+
+    @property
+    def _preparation(self) -> Preparation:
+        return Preparation(self.active_nodes_, self.scale_)
+
+    def _problem(self, signals: NDArray) -> Problem:
+        """The terms of the objective on prepared signals."""
+        counts = window_counts(len(signals), self.window_size)
+        operator, barrier = self._likelihood(signals.shape[1])
+        atom_terms = [NonNegative(), L1(self.alpha_w), *(self.atom_priors or ())]
+        if self.alpha_orth > 0:
+            atom_terms.append(Orthogonality(self.alpha_orth))
+        coefficient_terms = [UnitBox(), L1(self.alpha_c), *(self.coefficient_priors or ())]
+        if self.alpha_diff > 0:
+            coefficient_terms.append(TotalVariation(self.alpha_diff))
+        fit = smoothness(signals, counts)
+        return Problem(fit, operator, barrier, atom_terms, coefficient_terms, counts)
+
+    def _start(
+        self, problem: Problem, signals: NDArray, rng: np.random.RandomState
+    ) -> tuple[NDArray, NDArray]:
+        """Starting coefficients and atoms, given or drawn."""
+        rows, edges = len(problem.counts), graphs.n_edges(signals.shape[1])
+        atoms, coefficients = self._given(len(signals), signals.dtype)
+        if coefficients is not None:
+            coefficients = window_means(coefficients, problem.counts)
+        elif atoms is not None:
+            coefficients = np.full((rows, len(atoms)), 0.5, dtype=signals.dtype)
+        else:
+            features = getattr(problem.fit, "distances", signals)
+            coefficients = start_coefficients(self.init, features, self.n_atoms, rng)
+        if atoms is None:
+            atoms = start_atoms(problem, coefficients, edges)
+        else:
+            atoms = self._preparation.restrict(atoms)
+        return coefficients, atoms
+
+    def _given(self, samples: int, dtype: Any) -> tuple[NDArray | None, NDArray | None]:
+        """The arrays of the constructor, checked."""
+        for name in ("atoms", "coefficients"):
+            if self.fix == name and getattr(self, name) is None:
+                raise ValueError(f"fix={name!r} needs the array to hold: pass {name}=")
+        shapes = {
+            "atoms": (self.n_atoms, graphs.n_edges(self.n_features_in_)),
+            "coefficients": (samples, self.n_atoms),
+        }
+        arrays = []
+        for name, shape in shapes.items():
+            given = getattr(self, name)
+            if given is None:
+                arrays.append(None)
+                continue
+            array = np.array(given, dtype=dtype)
+            high = np.inf if name == "atoms" else 1
+            if array.shape != shape:
+                raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+            if not (np.isfinite(array).all() and (array >= 0).all() and (array <= high).all()):
+                raise ValueError(f"{name} must be finite and lie in [0, {high:g}]")
+            arrays.append(array)
+        return arrays[0], arrays[1]
+
+    def _solve(self, problem: Problem, coefficients: NDArray, atoms: NDArray) -> Solution:
+        if self.fix == "atoms":  # one coding step is the whole fit
+            return bipds(problem, coefficients, atoms, fixed="atoms", max_iter=1)
+        use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
+        solve = mm if use_mm else bipds
+        with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
+            solution = solve(
+                problem, coefficients, atoms,
+                fixed=self.fix, max_iter=self.max_iter, tol=self.tol, callback=call,
+            )  # fmt: skip
+        if not solution.converged and not solution.interrupted:
+            warnings.warn(
+                f"{type(self).__name__} stopped at max_iter={self.max_iter} before tol={self.tol}: "
+                f"largest relative residual {solution.history.residual[-1]:.2g}. "
+                "Raise max_iter, or tol if the result serves you.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return solution
+
+    def _code(self, problem: Problem, atoms: NDArray) -> NDArray:
+        """Optimal coefficients for given atoms, by Newton where samples stand alone."""
+        if codes_samples_alone(problem):
+            return code(problem, atoms)
+        rows = len(problem.counts)
+        start = np.full((rows, len(atoms)), 0.5, dtype=atoms.dtype)
+        tight = min(self.tol, 1e-5)
+        return bipds(
+            problem, start, atoms, fixed="atoms", max_iter=max(5000, self.max_iter), tol=tight
+        ).coefficients
+
+    def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+        """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
+        check_is_fitted(self)
+        signals = self._preparation.apply(self._read(X, reset=False))
+        atoms = self._preparation.restrict(self.atoms_).astype(signals.dtype)
+        problem = self._problem(signals)
+        coefficients = self._code(problem, atoms)
+        return signals, atoms, np.repeat(coefficients, problem.counts, axis=0)
+
+    def _describe(self, solution: Solution, counts: NDArray) -> None:
+        """Set the fitted attributes, and say what a user should know."""
+        self.atoms_ = self._preparation.embed(solution.atoms)
+        self.coefficients_ = np.repeat(solution.coefficients, counts, axis=0)
+        self.objective_ = solution.objective
+        self.history_ = solution.history.as_dict()
+        self.n_iter_ = solution.n_iter
+        self._n_features_out = len(self.atoms_)
+        dead = ~(self.atoms_.any(axis=1) & self.coefficients_.any(axis=0))
+        if dead.any():
+            warnings.warn(
+                f"{int(dead.sum())} of {len(dead)} atoms have no edges or are used by no sample: "
+                f"{np.flatnonzero(dead).tolist()}. Fewer atoms or smaller penalties would do.",
+                DeadAtomWarning,
+                stacklevel=3,
+            )

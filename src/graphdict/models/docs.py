@@ -1,0 +1,91 @@
+"""The parameters and attributes that all dictionaries share, written once."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+
+__all__ = ["document"]
+
+PARAMETERS = """
+n_atoms : int, default=5
+    Number K of graphs in the dictionary.
+alpha_w : float, default=0.1
+    Penalty on edge weights. A typical squared difference between two nodes is 2 after rescaling,
+    so 0.1 is a gentle pull.
+alpha_c : float, default=0.0
+    Penalty on coefficients: few atoms active in a sample.
+alpha_orth : float, default=0.0
+    Penalty on edges that several atoms share.
+alpha_diff : float, default=0.0
+    Penalty on changes of the coefficients between consecutive samples (total variation). Samples
+    are then taken as a time series, in ``transform`` as well.
+window_size : int, default=1
+    Number of consecutive samples that share their coefficients. The last window may be shorter.
+"""
+
+SHARED_PARAMETERS = """
+solver : {"auto", "bipds", "mm"}, default="auto"
+    Bilinear primal-dual splitting handles every prior; majorise-minimise is much faster but has
+    updates for the sparsity and orthogonality priors only. "auto" takes the latter where it can.
+max_iter : int, default=1000
+    Largest number of iterations.
+tol : float, default=1e-4
+    Relative residual of the optimality conditions at which to stop; majorise-minimise also stops
+    when an iteration lowers the objective by less than a hundredth of it, relatively.
+n_init : int, default=1
+    Number of starts; the lowest objective is kept.
+init : {"k-means++", "uniform", "discrete"}, default="k-means++"
+    How coefficients start: by the nearest of K spread-out samples, uniform on [0, 1], or one random
+    atom for each sample.
+atoms, coefficients : arrays (K, E) and (T, K), optional
+    Where to start instead.
+fix : {"atoms", "coefficients"}, optional
+    Hold the given array: coding with a known dictionary, whose units are then those of the signals
+    (nothing is rescaled), or graph learning with known coefficients.
+atom_priors, coefficient_priors : lists of terms, optional
+    Further terms of the objective; see :mod:`graphdict.terms.base` for what makes a term.
+rescale : bool, default=True
+    Divide all signals by one number, their root mean square after taking from each sample its mean
+    over nodes. Volts and microvolts then give the same graphs, and penalties mean the same for
+    both. ``atoms_`` and ``objective_`` refer to the signals divided by ``scale_``.
+random_state : int, RandomState or None, default=None
+    Decides everything random.
+callback : callable, optional
+    Called with a :class:`graphdict.solvers.Progress` after each iteration; returning True stops.
+verbose : int, default=0
+    1 shows a progress bar, 2 leaves it on the screen.
+"""
+
+ATTRIBUTES = """
+atoms_ : array (K, E)
+    Edge weights of the atoms, in the order of ``np.triu_indices(N, 1)``.
+coefficients_ : array (T, K)
+    Coefficients of the training samples in [0, 1]: what ``transform`` gives for them.
+objective_ : float
+    The objective at ``atoms_`` and ``coefficients_``.
+history_ : dict of arrays
+    ``objective``, ``residual`` (and one for each variable), ``seconds``, by iteration.
+n_iter_ : int
+    Iterations of the kept start.
+scale_ : float
+    What signals are divided by.
+active_nodes_ : boolean array (N,)
+    False for nodes that never vary, which get no edges.
+n_features_in_, feature_names_in_
+    As in scikit-learn.
+"""
+
+
+def document(cls: type) -> type:
+    """Class decorator: append the shared sections to the class's own docstring."""
+    own_parameters = cleandoc(getattr(cls, "_own_parameters", ""))
+    own_attributes = cleandoc(getattr(cls, "_own_attributes", ""))
+    parameters = "\n".join(
+        part for part in (PARAMETERS.strip(), own_parameters, SHARED_PARAMETERS.strip()) if part
+    )
+    attributes = "\n".join(part for part in (ATTRIBUTES.strip(), own_attributes) if part)
+    cls.__doc__ = (
+        f"{cleandoc(cls.__doc__ or '')}\n\nParameters\n----------\n{parameters}\n\n"
+        f"Attributes\n----------\n{attributes}\n"
+    )
+    return cls

@@ -1,0 +1,25 @@
+"""GraphDictExact: the exact Gaussian likelihood, by the log-determinant of each Laplacian."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphdict.models.base import GraphDictionary
+from graphdict.models.docs import document
+from graphdict.operators import Bilinear, Laplacians
+from graphdict.terms import LogDet
+
+__all__ = ["GraphDictExact"]
+
+
+@document
+class GraphDictExact(GraphDictionary):
+    """Graph dictionary with the exact Gaussian likelihood of every sample.
+
+    The objective of :class:`GraphDictLog` with ``-log det_+ L_t`` in place of the log-degrees: the
+    negative log-likelihood of a Laplacian-constrained Gaussian Markov random field. An iteration
+    factorises one N x N matrix for each sample (or window), which is what makes it slower.
+    """
+
+    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
+        return Bilinear(Laplacians(nodes)), LogDet()

@@ -1,0 +1,98 @@
+"""GraphDictSpectral: all graphs share eigenvectors, and only their spectra are held positive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphdict.models.base import GraphDictionary
+from graphdict.models.docs import document
+from graphdict.operators import Bilinear, Spectra
+from graphdict.terms import LogBarrier
+from graphdict.terms.likelihoods import centred_basis
+
+__all__ = ["GraphDictSpectral"]
+
+
+@document
+class GraphDictSpectral(GraphDictionary):
+    """Graph dictionary whose graphs act as filters in one shared Fourier basis.
+
+    The objective of :class:`GraphDictLog` with ``-sum_m log (u_m' L_t u_m)`` in place of the
+    log-degrees, for the eigenvectors ``u_m`` of the signals' covariance, or given ``modes``. Where
+    the modes do diagonalise ``L_t`` this is its exact log-determinant; elsewhere it is a lower
+    bound of ``-log det_+ L_t`` (Hadamard's inequality). The mode of constant signals is left out.
+    """
+
+    _own_parameters = """
+    modes : array (N, M), optional
+        Orthonormal eigenvectors in columns. By default those of the covariance of the training
+        signals, without the constant one.
+    """
+    _own_attributes = """
+    modes_ : array (N, M)
+        The shared eigenvectors; rows of silent nodes are zero.
+    """
+    _parameter_constraints: dict = {
+        **GraphDictionary._parameter_constraints,
+        "modes": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        n_atoms: int = 5,
+        *,
+        alpha_w: float = 0.1,
+        alpha_c: float = 0.0,
+        alpha_orth: float = 0.0,
+        alpha_diff: float = 0.0,
+        window_size: int = 1,
+        modes: ArrayLike | None = None,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        n_init: int = 1,
+        init: str = "k-means++",
+        atoms: ArrayLike | None = None,
+        coefficients: ArrayLike | None = None,
+        fix: str | None = None,
+        atom_priors: Any = None,
+        coefficient_priors: Any = None,
+        rescale: bool = True,
+        random_state: Any = None,
+        callback: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            n_atoms, alpha_w=alpha_w, alpha_c=alpha_c, alpha_orth=alpha_orth,
+            alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
+            tol=tol, n_init=n_init, init=init, atoms=atoms, coefficients=coefficients, fix=fix,
+            atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
+            random_state=random_state, callback=callback, verbose=verbose,
+        )  # fmt: skip
+        self.modes = modes
+
+    def _learn_likelihood(self, signals: NDArray) -> None:
+        nodes = len(self.active_nodes_)
+        if self.modes is None:
+            basis = centred_basis(signals.shape[1])
+            moments = basis.T @ (signals.T @ signals).astype(np.float64) @ basis
+            active = basis @ np.linalg.eigh(moments)[1]
+            modes = np.zeros((nodes, active.shape[1]))
+            modes[self.active_nodes_] = active
+        else:
+            modes = np.array(self.modes, dtype=np.float64)
+            if modes.ndim != 2 or len(modes) != nodes:
+                raise ValueError(f"modes must have shape ({nodes}, M), got {modes.shape}")
+            if not np.isfinite(modes).all():
+                raise ValueError("modes must be finite")
+            constant = np.ptp(modes, axis=0) < 1e-8
+            modes = modes[:, ~constant]  # a constant mode has no energy on any graph
+            if not modes.shape[1]:
+                raise ValueError("modes must have a column that is not constant")
+        self.modes_ = modes.astype(signals.dtype)
+
+    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
+        return Bilinear(Spectra(self.modes_[self.active_nodes_])), LogBarrier()

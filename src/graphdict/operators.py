@@ -1,0 +1,139 @@
+"""Bilinear maps from (coefficients, atoms) to what the likelihood sees of each sample's graph.
+
+Whatever is linear in the edge weights of one graph (its degrees, its Laplacian, its spectrum in a
+fixed basis) becomes bilinear in ``Delta`` (T, K) and ``W`` (K, E) once a sample's graph is the
+mixture ``Delta W``. A linear map ``M`` knows ``apply``, ``adjoint`` and ``norm``;
+:class:`Bilinear` lifts it to
+
+    A(Delta, W) = Delta M(W)                       forward
+    A*(Y, W)    = [<Y_t, M(w_k)>]_tk               adjoint_coefficients
+    A**(Delta, Y) = M*(Delta' Y)                   adjoint_atoms
+
+and multiplying by ``Delta`` first keeps every product linear in T. An operator of your own needs
+those three methods and the two norms, nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import graphs
+
+__all__ = ["Bilinear", "BilinearOperator", "Degrees", "Laplacians", "LinearMap", "Spectra"]
+
+
+class LinearMap(Protocol):
+    """A linear map from edge weights (..., E) to some array (..., *shape)."""
+
+    norm: float
+
+    def apply(self, weights: NDArray) -> NDArray: ...
+    def adjoint(self, values: NDArray) -> NDArray: ...
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """Node degrees ``D w``, (..., E) -> (..., N)."""
+
+    nodes: int
+
+    @property
+    def norm(self) -> float:
+        """``||D||``: D D' = (N - 2) I + 1 1', whose largest eigenvalue is 2 (N - 1)."""
+        return float(np.sqrt(2 * (self.nodes - 1)))
+
+    def apply(self, weights: NDArray) -> NDArray:
+        return graphs.degrees(weights)
+
+    def adjoint(self, values: NDArray) -> NDArray:
+        rows, cols = graphs.edge_index(self.nodes)
+        return values[..., rows] + values[..., cols]
+
+
+@dataclass(frozen=True)
+class Laplacians:
+    """Combinatorial Laplacians ``L_w``, (..., E) -> (..., N, N)."""
+
+    nodes: int
+
+    @property
+    def norm(self) -> float:
+        """``||L||``: L* L = 2 I + D' D, whose largest eigenvalue is 2 N."""
+        return float(np.sqrt(2 * self.nodes))
+
+    def apply(self, weights: NDArray) -> NDArray:
+        return graphs.laplacian(weights)
+
+    def adjoint(self, values: NDArray) -> NDArray:
+        return graphs.laplacian_adjoint(values)
+
+
+class Spectra:
+    """Energy of each mode, ``diag(U' L_w U)``, (..., E) -> (..., M).
+
+    These are the eigenvalues of the Laplacian when the columns of ``modes`` (N, M) are its
+    eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``.
+    """
+
+    def __init__(self, modes: NDArray):
+        self.modes = np.asarray(modes)
+        self._rows = graphs.squared_differences(self.modes.T)
+        self.norm = float(np.linalg.norm(self._rows, 2))
+
+    def apply(self, weights: NDArray) -> NDArray:
+        return weights @ self._rows.T
+
+    def adjoint(self, values: NDArray) -> NDArray:
+        return values @ self._rows
+
+
+class BilinearOperator(Protocol):
+    """What a solver asks of an operator."""
+
+    def forward(self, coefficients: NDArray, atoms: NDArray) -> NDArray: ...
+    def adjoint_atoms(self, coefficients: NDArray, dual: NDArray) -> NDArray: ...
+    def adjoint_coefficients(self, dual: NDArray, atoms: NDArray) -> NDArray: ...
+    def norm_atoms(self, coefficients: NDArray) -> float: ...
+    def norm_coefficients(self, atoms: NDArray) -> float: ...
+
+
+@dataclass(frozen=True)
+class Bilinear:
+    """``A(Delta, W) = Delta M(W)`` for a linear map ``M`` of edge weights."""
+
+    linear: LinearMap
+
+    def forward(self, coefficients: NDArray, atoms: NDArray) -> NDArray:
+        """The map itself, (T, K) and (K, E) -> (T, ...)."""
+        image = self.linear.apply(atoms)
+        flat = coefficients @ image.reshape(len(image), -1)
+        return flat.reshape(len(coefficients), *image.shape[1:])
+
+    def adjoint_atoms(self, coefficients: NDArray, dual: NDArray) -> NDArray:
+        """``A**(Delta, Y)`` (K, E): adjoint of ``W -> A(Delta, W)``."""
+        mixed = coefficients.T @ dual.reshape(len(dual), -1)
+        return self.linear.adjoint(mixed.reshape(-1, *dual.shape[1:]))
+
+    def adjoint_coefficients(self, dual: NDArray, atoms: NDArray) -> NDArray:
+        """``A*(Y, W)`` (T, K): adjoint of ``Delta -> A(Delta, W)``."""
+        image = self.linear.apply(atoms)
+        return dual.reshape(len(dual), -1) @ image.reshape(len(image), -1).T
+
+    def norm_atoms(self, coefficients: NDArray) -> float:
+        """Norm of ``W -> A(Delta, W)``, exactly ``||M|| ||Delta||_2``."""
+        return self.linear.norm * _spectral_norm(coefficients)
+
+    def norm_coefficients(self, atoms: NDArray) -> float:
+        """Norm of ``Delta -> A(Delta, W)``, exactly ``||M(W)||_2`` over the K rows."""
+        image = self.linear.apply(atoms)
+        return _spectral_norm(image.reshape(len(image), -1))
+
+
+def _spectral_norm(matrix: NDArray) -> float:
+    """Largest singular value, from the smaller of the two Gram matrices."""
+    gram = matrix.T @ matrix if matrix.shape[0] > matrix.shape[1] else matrix @ matrix.T
+    return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))

@@ -1,0 +1,145 @@
+"""The learning problem: which terms, through which operator, over which samples.
+
+With T samples in rows of ``Delta`` (or ``counts`` of them to a row, when rows are windows),
+
+    F(W, Delta) = 1/T sum_t [ <delta_t, e_t(W)> + h(A(delta_t, W)) ] + g_w(W) + g_c(Delta) / T
+
+where ``e_tk = x_t' L_k x_t``. Averaging over samples makes every penalty mean the same for five
+hundred and for five million of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.operators import BilinearOperator
+from graphdict.terms import base
+from graphdict.terms.coefficients import window_means
+
+__all__ = ["Problem", "TermGroup"]
+
+
+class TermGroup:
+    """The terms of one variable, sorted by how a proximal solver can treat them.
+
+    ``direct`` are composed into one exact proximal operator, ``smooth`` enter by their gradient,
+    and every further proximable term is ``split`` off with a dual variable of its own.
+
+    With ``counts``, the variable has one row for each window of that many samples, while the terms
+    still speak of samples.
+    """
+
+    def __init__(self, terms: Sequence[Any], counts: NDArray | None = None):
+        for term in terms:
+            _check(term)
+        self.terms = tuple(terms)
+        self.counts = None if counts is None or np.all(counts == 1) else counts
+        self.smooth = tuple(t for t in terms if base.smooth(t) and not base.proximable(t))
+        rest = [t for t in terms if base.proximable(t)]
+        first = [t for t in rest if getattr(t, "precedes_elementwise", False)]
+        then = [t for t in rest if getattr(t, "elementwise", False)]
+        last = [t for t in rest if hasattr(t, "interval")]
+        self.direct = (*first[:1], *then[:1], *last) or tuple(rest[:1])
+        self.split = tuple(t for t in rest if not any(t is d for d in self.direct))
+
+    def value(self, x: NDArray) -> float:
+        x = self._expand(x)
+        return float(sum(term.value(x) for term in self.terms))
+
+    def gradient(self, x: NDArray) -> NDArray | float:
+        if not self.smooth:
+            return 0.0
+        expanded = self._expand(x)
+        return self._reduce(sum(term.gradient(expanded) for term in self.smooth))
+
+    def lipschitz(self, x: NDArray) -> float:
+        return float(sum(term.lipschitz(x) for term in self.smooth))
+
+    def prox(self, x: NDArray, step: float) -> NDArray:
+        for term in self.direct:
+            x = self._prox(term, x, step)
+        return x
+
+    def prox_conjugate(self, term: Any, dual: NDArray, step: float) -> NDArray:
+        """Of one of the ``split`` terms."""
+        return self._reduce(base.prox_conjugate(term, self._expand(dual), step))
+
+    def _prox(self, term: Any, x: NDArray, step: float) -> NDArray:
+        if hasattr(term, "interval") or getattr(term, "elementwise", False):
+            return base.prox(term, x, step)
+        # Exact for terms that keep equal neighbours equal, as total variation does.
+        return self._reduce(base.prox(term, self._expand(x), step))
+
+    def _expand(self, x: NDArray) -> NDArray:
+        return x if self.counts is None else np.repeat(x, self.counts, axis=0)
+
+    def _reduce(self, x: NDArray) -> NDArray:
+        return x if self.counts is None else window_means(x, self.counts)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A choice of signal fit, operator, barrier and priors; see the module's formula."""
+
+    fit: Any
+    operator: BilinearOperator
+    barrier: Any
+    atom_terms: Sequence[Any]
+    coefficient_terms: Sequence[Any]
+    counts: NDArray
+
+    def __post_init__(self) -> None:
+        if not (base.proximable(self.barrier) and hasattr(self.barrier, "values")):
+            raise TypeError(
+                f"the barrier {base.name_of(self.barrier)} needs values(rows) and one of "
+                "prox(rows, step) and prox_conjugate(dual, step)"
+            )
+
+    @cached_property
+    def atoms(self) -> TermGroup:
+        return TermGroup(self.atom_terms)
+
+    @cached_property
+    def coefficients(self) -> TermGroup:
+        return TermGroup(self.coefficient_terms, self.counts)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Share of the samples that each row stands for; sums to one."""
+        return self.counts / self.counts.sum()
+
+    def objective(self, coefficients: NDArray, atoms: NDArray) -> float:
+        """``F`` at a point."""
+        energies = self.fit.energies(atoms)
+        image = self.operator.forward(coefficients, atoms)
+        return self.objective_from(coefficients, atoms, energies, image)
+
+    def objective_from(
+        self, coefficients: NDArray, atoms: NDArray, energies: NDArray, image: NDArray
+    ) -> float:
+        """``F`` where the energies ``e(W)`` and ``A(Delta, W)`` are at hand already."""
+        fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
+        samples = float(self.weights @ (fit + self.barrier.values(image)))
+        per_sample = self.coefficients.value(coefficients) / float(self.counts.sum())
+        return samples + self.atoms.value(atoms) + per_sample
+
+
+def _check(term: Any) -> None:
+    """Say by name what a term lacks before a solver starts."""
+    if not hasattr(term, "value"):
+        raise TypeError(f"the term {base.name_of(term)} lacks value(x)")
+    if base.smooth(term) or base.proximable(term):
+        return
+    if hasattr(term, "gradient"):
+        missing = "lipschitz(x), which goes with its gradient"
+    elif hasattr(term, "lipschitz"):
+        missing = "gradient(x), which goes with its lipschitz bound"
+    else:
+        missing = "prox(x, step), prox_conjugate(y, step), or gradient(x) with lipschitz(x)"
+    raise TypeError(f"the term {base.name_of(term)} lacks {missing}: it cannot be minimised")

@@ -1,0 +1,133 @@
+"""Instantaneous graphs as an object: kept as a mixture, computed only where looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from graphdict import graphs
+
+if TYPE_CHECKING:  # pragma: no cover
+    import networkx
+    import pandas
+
+__all__ = ["InstantaneousGraphs"]
+
+
+class InstantaneousGraphs:
+    """The graph of every sample, as the mixture ``coefficients @ atoms``.
+
+    Indexing and slicing over samples is free; arrays of the size of all graphs are built only when
+    one of the properties asks for them, and cover the samples of the slice only::
+
+        model.instantaneous_graphs(X)[100:200].weights        # (100, E)
+        model.instantaneous_graphs(X)[7].to_networkx()
+
+    Parameters
+    ----------
+    coefficients : array (T, K)
+    atoms : array (K, E)
+    node_names : sequence of N names, optional
+    """
+
+    def __init__(self, coefficients: NDArray, atoms: NDArray, node_names: Any = None):
+        self.coefficients = np.atleast_2d(coefficients)
+        self.atoms = np.atleast_2d(atoms)
+        if self.coefficients.shape[1] != len(self.atoms):
+            raise ValueError(
+                f"coefficients have {self.coefficients.shape[1]} columns but there are "
+                f"{len(self.atoms)} atoms"
+            )
+        self.n_nodes = graphs.n_nodes(self.atoms.shape[1])
+        names = range(self.n_nodes) if node_names is None else node_names
+        self.node_names = list(names)
+        if len(self.node_names) != self.n_nodes:
+            raise ValueError(f"got {len(self.node_names)} node names for {self.n_nodes} nodes")
+
+    def __len__(self) -> int:
+        return len(self.coefficients)
+
+    def __getitem__(self, samples: Any) -> InstantaneousGraphs:
+        """The graphs of one sample, a slice, an index array or a mask."""
+        return InstantaneousGraphs(self.coefficients[samples], self.atoms, self.node_names)
+
+    def __iter__(self) -> Iterator[InstantaneousGraphs]:
+        return (self[t] for t in range(len(self)))
+
+    def __repr__(self) -> str:
+        return (
+            f"<InstantaneousGraphs: {len(self)} samples, {self.n_nodes} nodes, "
+            f"mixtures of {len(self.atoms)} atoms>"
+        )
+
+    @property
+    def weights(self) -> NDArray:
+        """Edge weights (T, E)."""
+        return self.coefficients @ self.atoms
+
+    @property
+    def adjacencies(self) -> NDArray:
+        """Adjacency matrices (T, N, N)."""
+        return graphs.adjacency(self.weights)
+
+    @property
+    def laplacians(self) -> NDArray:
+        """Combinatorial Laplacians (T, N, N)."""
+        count = len(self.atoms)
+        mixed = self.coefficients @ graphs.laplacian(self.atoms).reshape(count, -1)
+        return mixed.reshape(len(self), self.n_nodes, self.n_nodes)
+
+    @property
+    def degrees(self) -> NDArray:
+        """Node degrees (T, N), without forming any graph."""
+        return self.coefficients @ graphs.degrees(self.atoms)
+
+    def to_sparse(self, threshold: float = 0.0) -> list[sparse.csr_array]:
+        """One symmetric SciPy sparse adjacency for each sample, edges above ``threshold``."""
+        rows, cols = graphs.edge_index(self.n_nodes)
+        matrices = []
+        for sample in range(len(self)):
+            weights = self.coefficients[sample] @ self.atoms
+            kept = weights > threshold
+            i, j, w = rows[kept], cols[kept], weights[kept]
+            shape = (self.n_nodes, self.n_nodes)
+            upper = sparse.coo_array((w, (i, j)), shape=shape).tocsr()
+            matrices.append(sparse.csr_array(upper + upper.T))
+        return matrices
+
+    def to_pandas(self, threshold: float = 0.0) -> pandas.DataFrame:
+        """Edge list with node names: columns sample, source, target, weight."""
+        import pandas as pd
+
+        weights = self.weights
+        sample, edge = np.nonzero(weights > threshold)
+        rows, cols = graphs.edge_index(self.n_nodes)
+        names = np.array(self.node_names, dtype=object)
+        return pd.DataFrame(
+            {
+                "sample": sample,
+                "source": names[rows[edge]],
+                "target": names[cols[edge]],
+                "weight": weights[sample, edge],
+            }
+        )
+
+    def to_networkx(self, threshold: float = 0.0) -> networkx.Graph | list[networkx.Graph]:
+        """A NetworkX graph with ``weight`` on its edges; a list where there are several samples."""
+        import networkx as nx
+
+        built = []
+        rows, cols = graphs.edge_index(self.n_nodes)
+        for weights in self.weights:
+            graph = nx.Graph()
+            graph.add_nodes_from(self.node_names)
+            graph.add_weighted_edges_from(
+                (self.node_names[rows[e]], self.node_names[cols[e]], float(weights[e]))
+                for e in np.flatnonzero(weights > threshold)
+            )
+            built.append(graph)
+        return built[0] if len(built) == 1 else built

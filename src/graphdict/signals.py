@@ -1,0 +1,88 @@
+"""From the signals a user has to the signals a model sees.
+
+Three things happen, none of which changes what a graph can explain: nodes that never vary are set
+aside, the mean over nodes is taken from each sample (a Laplacian is blind to it, arithmetic is
+not), and all signals are divided by one number, so that volts and microvolts give the same graphs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import graphs
+from graphdict.exceptions import SilentNodeWarning
+
+__all__ = ["Preparation"]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How signals are prepared: which nodes are active, and the common scale."""
+
+    active: NDArray[np.bool_]
+    scale: float
+
+    @classmethod
+    def learn(cls, signals: NDArray, names: NDArray, rescale: bool) -> Preparation:
+        """From training signals (T, N); warns about silent nodes."""
+        active = np.ptp(signals, axis=0) > 0
+        if active.sum() < 2:
+            raise ValueError(
+                f"X has {int(active.sum())} node(s) that vary over its {len(signals)} samples; "
+                "learning a graph needs at least 2"
+            )
+        if not active.all():
+            silent = ", ".join(map(str, names[~active][:5]))
+            more = "" if (~active).sum() <= 5 else f" and {int((~active).sum()) - 5} more"
+            warnings.warn(
+                f"{int((~active).sum())} node(s) never vary and get no edges: {silent}{more}",
+                SilentNodeWarning,
+                stacklevel=4,
+            )
+        scale = _root_mean_square(_centred(signals[:, active])) if rescale else 1.0
+        return cls(active, scale or 1.0)
+
+    def apply(self, signals: NDArray) -> NDArray:
+        """Prepared signals (T, active nodes), in the precision of the input."""
+        centred = _centred(signals[:, self.active])
+        # In two steps where the scale is too small or too large for one division.
+        root = float(np.sqrt(self.scale))
+        centred /= root
+        centred /= root
+        return np.ascontiguousarray(centred)
+
+    def embed(self, weights: NDArray) -> NDArray:
+        """Weights on the active nodes (..., E') as weights on all nodes (..., E)."""
+        if self.active.all():
+            return weights
+        matrix = np.zeros((*weights.shape[:-1], len(self.active), len(self.active)), weights.dtype)
+        index = np.flatnonzero(self.active)
+        matrix[..., index[:, None], index[None, :]] = graphs.adjacency(weights)
+        return graphs.adjacency_to_weights(matrix)
+
+    def restrict(self, weights: NDArray) -> NDArray:
+        """Weights on all nodes (..., E) as weights on the active nodes (..., E')."""
+        if self.active.all():
+            return weights
+        index = np.flatnonzero(self.active)
+        return graphs.adjacency_to_weights(
+            graphs.adjacency(weights)[..., index[:, None], index[None, :]]
+        )
+
+
+def _centred(signals: NDArray) -> NDArray:
+    """Signals minus their mean over nodes; halves first where a sum could overflow."""
+    share = signals / signals.shape[1]
+    return signals - share.sum(axis=1, keepdims=True)
+
+
+def _root_mean_square(signals: NDArray) -> float:
+    """Without overflow or underflow, whatever the unit."""
+    largest = float(np.abs(signals).max())
+    if largest == 0.0:
+        return 0.0
+    return largest * float(np.sqrt(np.mean(np.square(signals / largest), dtype=np.float64)))

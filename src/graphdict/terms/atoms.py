@@ -1,0 +1,32 @@
+"""Priors on the dictionary of atoms ``W`` (K, E)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Orthogonality"]
+
+
+@dataclass(frozen=True)
+class Orthogonality:
+    """``alpha sum_{k < k'} <w_k, w_k'>``: an edge belongs to one atom rather than to several.
+
+    Counting each pair once makes ``alpha (1 1' - I) W`` the exact gradient.
+    """
+
+    alpha: float
+
+    def value(self, atoms: NDArray) -> float:
+        total = atoms.sum(axis=0)
+        squares = float(np.vdot(total, total)) - float(np.vdot(atoms, atoms))
+        return self.alpha * squares / 2
+
+    def gradient(self, atoms: NDArray) -> NDArray:
+        return self.alpha * (atoms.sum(axis=0) - atoms)
+
+    def lipschitz(self, atoms: NDArray) -> float:
+        """Largest eigenvalue in modulus of ``alpha (1 1' - I)``."""
+        return self.alpha * max(len(atoms) - 1, 1)

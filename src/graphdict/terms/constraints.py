@@ -1,0 +1,59 @@
+"""Constraints and penalties that treat every entry alike, on atoms or on coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["L1", "Interval", "NonNegative", "UnitBox"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The constraint ``low <= x <= high`` on every entry."""
+
+    low: float
+    high: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def value(self, x: NDArray) -> float:
+        inside = bool(np.all(x >= self.low) and np.all(x <= self.high))
+        return 0.0 if inside else float("inf")
+
+    def prox(self, x: NDArray, step: float) -> NDArray:
+        return np.clip(x, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class NonNegative(Interval):
+    """``x >= 0``: edge weights are not negative."""
+
+    low: float = 0.0
+    high: float = float("inf")
+
+
+@dataclass(frozen=True)
+class UnitBox(Interval):
+    """``0 <= x <= 1``: the range of a coefficient."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class L1:
+    """``alpha |x|_1``: few edges, or few active atoms."""
+
+    alpha: float
+    elementwise = True
+
+    def value(self, x: NDArray) -> float:
+        return self.alpha * float(np.abs(x).sum(dtype=np.float64))
+
+    def prox(self, x: NDArray, step: float) -> NDArray:
+        return np.copysign(np.maximum(np.abs(x) - self.alpha * step, 0), x)

@@ -1,0 +1,146 @@
+"""How well a sample's graph explains its signal: smoothness, and the barriers that balance it.
+
+For one sample the negative log-likelihood is (twice, up to a constant) ``x' L x + h(L)``. The first
+part is linear in the graph and is served by :class:`Smoothness`; ``h`` keeps the graph from
+vanishing, and is a term of what an operator of :mod:`graphdict.operators` returns.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import graphs, kernels
+from graphdict.terms.coefficients import window_means
+
+__all__ = [
+    "LogBarrier",
+    "LogDet",
+    "Smoothness",
+    "WindowSmoothness",
+    "centred_basis",
+    "smoothness",
+]
+
+
+class Smoothness:
+    """``x_t' L_t x_t``: how much a signal varies over the edges of its graph."""
+
+    def __init__(self, signals: NDArray):
+        self.signals = signals
+
+    def sweep(self, coefficients: NDArray, atoms: NDArray) -> tuple[NDArray, NDArray]:
+        """Gradients of ``<Delta W, Z>`` in the atoms (K, E) and in the coefficients (T, K)."""
+        return kernels.sweep(self.signals, coefficients, atoms)
+
+    def energies(self, atoms: NDArray) -> NDArray:
+        """``x_t' L_k x_t`` (T, K), the gradient in the coefficients alone."""
+        return kernels.energies(self.signals, atoms)
+
+
+class WindowSmoothness:
+    """The mean over each window of ``x_t' L x_t``, from cached mean squared differences."""
+
+    def __init__(self, distances: NDArray):
+        self.distances = distances
+
+    def sweep(self, coefficients: NDArray, atoms: NDArray) -> tuple[NDArray, NDArray]:
+        return coefficients.T @ self.distances, self.energies(atoms)
+
+    def energies(self, atoms: NDArray) -> NDArray:
+        return self.distances @ atoms.T
+
+
+def smoothness(signals: NDArray, counts: NDArray) -> Smoothness | WindowSmoothness:
+    """The smoothness term of samples grouped in consecutive windows of ``counts`` samples."""
+    if len(counts) == len(signals):
+        return Smoothness(signals)
+    distances = np.empty((len(counts), graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
+    ends = np.cumsum(counts)
+    block = max(1, (1 << 24) // (int(counts.max()) * distances.shape[1] * signals.itemsize))
+    for first in range(0, len(counts), block):
+        windows = slice(first, first + block)
+        rows = slice(ends[first] - counts[first], ends[windows][-1])
+        squared = graphs.squared_differences(signals[rows])
+        distances[windows] = window_means(squared, counts[windows])
+    return WindowSmoothness(distances)
+
+
+class LogBarrier:
+    """``-sum_n log y_n`` for each sample: positive degrees, or positive spectra."""
+
+    def values(self, rows: NDArray) -> NDArray:
+        """The barrier of each sample (T,); ``inf`` where an entry is not positive."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(rows > 0, np.log(rows), -np.inf)
+        return -logs.sum(axis=1, dtype=np.float64)
+
+    def value(self, rows: NDArray) -> float:
+        return float(self.values(rows).sum())
+
+    def slope(self, rows: NDArray) -> NDArray:
+        """Minus the gradient: ``1 / y``."""
+        return 1 / rows
+
+    def curvature(self, rows: NDArray, images: NDArray) -> NDArray:
+        """Hessians (T, K, K) of the barrier of ``delta_t images`` in ``delta_t``."""
+        count = len(images)
+        pairs = (images[:, None, :] * images[None, :, :]).reshape(count * count, -1)
+        return (np.square(1 / rows) @ pairs.T).reshape(-1, count, count)
+
+    def prox(self, rows: NDArray, step: float) -> NDArray:
+        return _positive_root(rows, step)
+
+    def prox_conjugate(self, dual: NDArray, step: float) -> NDArray:
+        return -_positive_root(-dual, step)
+
+
+class LogDet:
+    """``-log det_+ L_t`` for each sample: the exact Laplacian-constrained Gaussian likelihood.
+
+    The pseudo-determinant is taken on the complement of the constant signals, so a graph that
+    falls apart is outside the domain, as it has to be for the function to be continuous.
+    """
+
+    def values(self, laplacians: NDArray) -> NDArray:
+        basis = centred_basis(laplacians.shape[-1]).astype(laplacians.dtype)
+        sign, logdet = np.linalg.slogdet(basis.T @ laplacians @ basis)
+        return np.where(sign > 0, -logdet, np.inf).astype(np.float64)
+
+    def value(self, laplacians: NDArray) -> float:
+        return float(self.values(laplacians).sum())
+
+    def slope(self, laplacians: NDArray) -> NDArray:
+        """Minus the gradient: the pseudo-inverse ``L^+`` of a connected graph's Laplacian."""
+        basis = centred_basis(laplacians.shape[-1]).astype(laplacians.dtype)
+        return basis @ np.linalg.inv(basis.T @ laplacians @ basis) @ basis.T
+
+    def curvature(self, laplacians: NDArray, images: NDArray) -> NDArray:
+        """Hessians (T, K, K): ``tr(L^+ L_k L^+ L_l)``."""
+        products = self.slope(laplacians)[:, None] @ images[None]
+        return np.einsum("tkij,tlji->tkl", products, products)
+
+    def prox(self, laplacians: NDArray, step: float) -> NDArray:
+        """Eigenvalues as in :class:`LogBarrier`; what lies along the constants is untouched."""
+        basis = centred_basis(laplacians.shape[-1]).astype(laplacians.dtype)
+        inner = basis.T @ laplacians @ basis
+        values, vectors = np.linalg.eigh(inner)
+        changed = _positive_root(values, step) - values
+        lifted = basis @ vectors
+        return laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(lifted, -1, -2)
+
+
+def _positive_root(x: NDArray, step: float) -> NDArray:
+    """``(x + sqrt(x^2 + 4 step)) / 2``, without cancellation for very negative ``x``."""
+    root = np.sqrt(np.square(x) + 4 * step)
+    return np.where(x >= 0, (x + root) / 2, 2 * step / (root - x))
+
+
+@lru_cache(maxsize=64)
+def centred_basis(nodes: int) -> NDArray:
+    """Orthonormal columns (N, N - 1) that span the signals of zero mean."""
+    basis = np.linalg.qr(np.eye(nodes) - 1 / nodes)[0][:, : nodes - 1]
+    basis.setflags(write=False)
+    return basis
