@@ -29,8 +29,8 @@ __all__ = ["Bilinear", "BilinearOperator", "Degrees", "Laplacians", "LinearMap",
 class LinearMap(Protocol):
     """A linear map from edge weights (..., E) to some array (..., *shape)."""
 
-    norm: float
-
+    @property
+    def norm(self) -> float: ...
     def apply(self, weights: NDArray) -> NDArray: ...
     def adjoint(self, values: NDArray) -> NDArray: ...
 

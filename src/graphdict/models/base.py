@@ -121,18 +121,19 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ----------
         X : array, DataFrame or memory map of shape (T, N)
             One row for each sample, one column for each node.
-        y : ignored
+        y : None
+            Ignored; there for scikit-learn's pipelines.
 
         Returns
         -------
         self
         """
         self._validate_params()
-        X = self._read(X, reset=True)
+        samples = self._read(X, reset=True)
         rescale = self.rescale and self.fix != "atoms"
-        preparation = Preparation.learn(X, np.array(self.node_names, dtype=object), rescale)
+        preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
-        signals = preparation.apply(X)
+        signals = preparation.apply(samples)
         self._learn_likelihood(signals)
         problem = self._problem(signals)
 
@@ -192,16 +193,16 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     # How it is done -------------------------------------------------------------------------
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
-        X = validate_data(
+        samples: NDArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32],
             ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
         )  # fmt: skip
-        if reset and self.window_size > len(X):
+        if reset and self.window_size > len(samples):
             raise ValueError(
-                f"window_size={self.window_size} is larger than the {len(X)} samples of X; "
-                f"use at most {len(X)}"
+                f"window_size={self.window_size} is larger than the {len(samples)} samples of X; "
+                f"use at most {len(samples)}"
             )
-        return X
+        return samples
 
     @property
     def _preparation(self) -> Preparation:
@@ -248,7 +249,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             "atoms": (self.n_atoms, graphs.n_edges(self.n_features_in_)),
             "coefficients": (samples, self.n_atoms),
         }
-        arrays = []
+        arrays: list[NDArray | None] = []
         for name, shape in shapes.items():
             given = getattr(self, name)
             if given is None:
@@ -311,7 +312,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.history_ = solution.history.as_dict()
         self.n_iter_ = solution.n_iter
         self._n_features_out = len(self.atoms_)
-        dead = ~(self.atoms_.any(axis=1) & self.coefficients_.any(axis=0))
+        dead: NDArray = ~(self.atoms_.any(axis=1) & self.coefficients_.any(axis=0))
         if dead.any():
             warnings.warn(
                 f"{int(dead.sum())} of {len(dead)} atoms have no edges or are used by no sample: "

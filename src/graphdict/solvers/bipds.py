@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from graphdict.terms import base
 
 __all__ = ["bipds"]
 
-Fixed = Literal["atoms", "coefficients"] | None
 SAFETY = 0.99
 MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
 BALANCE_EVERY = 10
@@ -42,7 +41,7 @@ def bipds(
     atoms: NDArray,
     *,
     dual: NDArray | None = None,
-    fixed: Fixed = None,
+    fixed: str | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
     tau_atoms: float | None = None,
@@ -147,7 +146,7 @@ class _State:
 class _Run:
     """The state-free parts of one call: steps, gradients, residuals."""
 
-    def __init__(self, problem: Problem, fixed: Fixed, *steps: float | None):
+    def __init__(self, problem: Problem, fixed: str | None, *steps: float | None):
         self.problem = problem
         self.fixed = fixed
         self.given = steps
