@@ -312,11 +312,12 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.history_ = solution.history.as_dict()
         self.n_iter_ = solution.n_iter
         self._n_features_out = len(self.atoms_)
-        dead: NDArray = ~(self.atoms_.any(axis=1) & self.coefficients_.any(axis=0))
-        if dead.any():
+        used = np.logical_and(self.atoms_.any(axis=1), self.coefficients_.any(axis=0))
+        dead = np.flatnonzero(~used).tolist()
+        if dead:
             warnings.warn(
-                f"{int(dead.sum())} of {len(dead)} atoms have no edges or are used by no sample: "
-                f"{np.flatnonzero(dead).tolist()}. Fewer atoms or smaller penalties would do.",
+                f"{len(dead)} of {len(self.atoms_)} atoms have no edges or are used by no sample: "
+                f"{dead}. Fewer atoms or smaller penalties would do.",
                 DeadAtomWarning,
                 stacklevel=3,
             )

@@ -1,0 +1,17 @@
+"""Figures of dictionaries, coefficients and fits."""
+
+from graphdict.viz.figures import (
+    plot_atoms,
+    plot_coefficients,
+    plot_convergence,
+    plot_graph,
+    plot_recovery,
+)
+
+__all__ = [
+    "plot_atoms",
+    "plot_coefficients",
+    "plot_convergence",
+    "plot_graph",
+    "plot_recovery",
+]
