@@ -1,0 +1,75 @@
+"""Signals of a graph: the Gaussian field whose precision is the graph's Laplacian.
+
+A Laplacian-constrained Gaussian Markov random field has covariance ``L^+``, the pseudo-inverse, so
+a sample is ``L^{+1/2} z`` with white ``z``. On a graph that falls apart, the signal sums to zero on
+every connected component, and vanishes on isolated nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
+
+from graphdict import graphs
+from graphdict.datasets.random_graphs import check_count
+
+__all__ = ["sample_lgmrf", "sample_states"]
+
+
+def sample_lgmrf(weights: ArrayLike, n_signals: int = 1, random_state: Any = None) -> NDArray:
+    """Draw signals from the Gaussian fields of one or several graphs.
+
+    Parameters
+    ----------
+    weights : array (E,) or (T, E)
+        Edge weights, in the order of ``np.triu_indices(N, 1)``.
+    n_signals : int, default=1
+        Independent signals of each graph.
+    random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
+        Decides everything random.
+
+    Returns
+    -------
+    array (n_signals, N) or (T * n_signals, N)
+        Signals in rows; those of one graph follow each other.
+    """
+    weights = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+    if weights.ndim != 2:
+        raise ValueError(f"weights must have shape (E,) or (T, E), got {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("weights must be finite and not negative")
+    count = check_count("n_signals", n_signals, 1)
+    distinct, which = np.unique(weights, axis=0, return_inverse=True)
+    rng = np.random.default_rng(random_state)
+    return sample_states(distinct, np.repeat(which.ravel(), count), rng)
+
+
+def sample_states(atoms: NDArray, states: NDArray, rng: np.random.Generator) -> NDArray:
+    """One signal (T, N) of ``atoms[states[t]]`` for each t; every graph is factorised once."""
+    nodes = graphs.n_nodes(atoms.shape[1])
+    noise = rng.standard_normal((len(states), nodes))
+    signals = np.zeros_like(noise)
+    order = np.argsort(states, kind="stable")
+    present, firsts = np.unique(states[order], return_index=True)
+    for state, rows in zip(present, np.split(order, firsts[1:])):
+        for component, root in _component_roots(graphs.laplacian(atoms[state])):
+            part = noise[np.ix_(rows, component)] @ root
+            signals[np.ix_(rows, component)] = part - part.mean(axis=1, keepdims=True)
+    return signals
+
+
+def _component_roots(laplacian: NDArray) -> list[tuple[NDArray, NDArray]]:
+    """Nodes of each component that has an edge, and ``L^{+1/2}`` on them."""
+    count, label = connected_components(laplacian != 0, directed=False)
+    roots = []
+    for component in range(count):
+        nodes = np.flatnonzero(label == component)
+        if len(nodes) > 1:
+            values, vectors = np.linalg.eigh(laplacian[np.ix_(nodes, nodes)])
+            # A connected component has exactly one vanishing eigenvalue: its constants.
+            values, vectors = values[1:], vectors[:, 1:]
+            roots.append((nodes, (vectors / np.sqrt(values)) @ vectors.T))
+    return roots

@@ -1,0 +1,78 @@
+"""Random weighted graphs, and the checks of what generators are asked for."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import graphs
+
+__all__ = ["check_count", "check_probability", "check_range", "erdos_renyi", "random_weights"]
+
+
+def erdos_renyi(
+    n_graphs: int,
+    n_nodes: int,
+    edge_probability: float,
+    *,
+    weight_range: tuple[float, float] = (0.1, 3.0),
+    random_state: Any = None,
+) -> NDArray:
+    """Independent graphs ER(N, p) with uniform weights.
+
+    Parameters
+    ----------
+    n_graphs, n_nodes : int
+        How many graphs, on how many nodes.
+    edge_probability : float
+        Probability p that a pair of nodes is joined, each pair on its own.
+    weight_range : pair of floats, default=(0.1, 3)
+        Weights of the edges are uniform on this interval.
+    random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
+        Decides everything random.
+
+    Returns
+    -------
+    array (n_graphs, E)
+        Edge weights, zero where there is no edge.
+    """
+    count = check_count("n_graphs", n_graphs, 1)
+    edges = graphs.n_edges(check_count("n_nodes", n_nodes, 2))
+    probability = check_probability("edge_probability", edge_probability)
+    low, high = check_range("weight_range", weight_range)
+    rng = np.random.default_rng(random_state)
+    present = rng.random((count, edges)) < probability
+    return np.where(present, random_weights(rng, (low, high), present.shape), 0.0)
+
+
+def random_weights(rng: np.random.Generator, weight_range: tuple[float, float], shape: Any):
+    """Weights uniform on the interval."""
+    return rng.uniform(*weight_range, size=shape)
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """An integer that is at least ``least``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def check_probability(name: str, value: Any) -> float:
+    """A number between 0 and 1."""
+    if not isinstance(value, Real) or not 0 <= float(value) <= 1:
+        raise ValueError(f"{name} must be a probability between 0 and 1, got {value!r}")
+    return float(value)
+
+
+def check_range(name: str, value: Any) -> tuple[float, float]:
+    """A pair ``0 < low <= high``."""
+    try:
+        low, high = (float(end) for end in value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair (low, high), got {value!r}") from None
+    if not 0 < low <= high < float("inf"):
+        raise ValueError(f"{name} must satisfy 0 < low <= high, got {value!r}")
+    return low, high

@@ -1,0 +1,122 @@
+"""Signals of superposed graphs: every sample draws a few atoms, whose sum is its graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.datasets.lgmrf import sample_states
+from graphdict.datasets.random_graphs import check_count, erdos_renyi
+
+__all__ = ["MixtureSignals", "Superposition", "make_superposition"]
+
+ATOM_SAMPLES = 500  # training samples that use each atom, on average, in the paper
+
+
+@dataclass(frozen=True)
+class MixtureSignals:
+    """Signals whose graphs are mixtures of atoms."""
+
+    signals: NDArray
+    """(T, N)"""
+    coefficients: NDArray
+    """(T, K), zero or one"""
+    atoms: NDArray
+    """(K, E)"""
+
+    def __len__(self) -> int:
+        return len(self.signals)
+
+    @property
+    def weights(self) -> NDArray:
+        """The graph of every sample, (T, E), computed when asked for."""
+        return self.coefficients @ self.atoms
+
+
+@dataclass(frozen=True)
+class Superposition:
+    """One draw of the superposition experiment: a training and a test part of the same atoms."""
+
+    train: MixtureSignals
+    test: MixtureSignals
+    superposition: int
+
+    @property
+    def atoms(self) -> NDArray:
+        """The dictionary, (K, E)."""
+        return self.train.atoms
+
+
+def make_superposition(
+    n_atoms: int = 5,
+    n_nodes: int = 30,
+    edge_probability: float = 0.2,
+    superposition: int = 1,
+    n_train: int | None = None,
+    n_test: int = 500,
+    *,
+    weight_range: tuple[float, float] = (0.1, 3.0),
+    samples_per_graph: int = 1,
+    random_state: Any = None,
+) -> Superposition:
+    """Signals whose graphs are sums of up to ``superposition`` atoms.
+
+    The number of active atoms of a sample is uniform on 1, ..., s, and then which ones, uniformly
+    without replacement; their coefficients are one. The sample is drawn from the Gaussian field of
+    the sum. For one seed, the atoms depend on neither s nor the numbers of samples, and the test
+    part does not depend on the size of the training part.
+
+    Parameters
+    ----------
+    n_atoms, n_nodes, edge_probability
+        The dictionary: K independent graphs ER(N, p).
+    superposition : int, default=1
+        Largest number s of active atoms.
+    n_train : int, optional
+        Training samples. By default as many as let each atom take part in 500 on average:
+        ``1000 K // (1 + s)``, which is 2500, 1666, 1250, 1000, 833 for five atoms.
+    n_test : int, default=500
+        Test samples; zero is allowed.
+    weight_range : pair of floats, default=(0.1, 3)
+        Edge weights of the atoms are uniform on this interval.
+    samples_per_graph : int, default=1
+        Consecutive samples that share one coefficient vector; the last group may be shorter.
+    random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
+        Decides everything random.
+
+    Returns
+    -------
+    Superposition
+        ``train`` and ``test``, each with ``signals``, ``coefficients``, ``atoms``, ``weights``.
+    """
+    check_count("n_atoms", n_atoms, 1)
+    if check_count("superposition", superposition, 1) > n_atoms:
+        raise ValueError(f"superposition must be at most n_atoms={n_atoms}, got {superposition}")
+    if n_train is None:
+        n_train = 2 * ATOM_SAMPLES * n_atoms // (1 + superposition)
+    check_count("n_train", n_train, 1)
+    check_count("n_test", n_test, 0)
+    check_count("samples_per_graph", samples_per_graph, 1)
+    of_atoms, *of_parts = np.random.default_rng(random_state).spawn(3)
+    atoms = erdos_renyi(
+        n_atoms, n_nodes, edge_probability, weight_range=weight_range, random_state=of_atoms
+    )
+    parts = []
+    for samples, rng in zip((n_train, n_test), of_parts):
+        groups = -(-samples // samples_per_graph)
+        patterns = _activations(groups, n_atoms, superposition, rng)
+        coefficients = np.repeat(patterns, samples_per_graph, axis=0)[:samples]
+        distinct, which = np.unique(coefficients, axis=0, return_inverse=True)
+        signals = sample_states(distinct @ atoms, which.ravel(), rng)
+        parts.append(MixtureSignals(signals, coefficients, atoms))
+    return Superposition(parts[0], parts[1], superposition)
+
+
+def _activations(rows: int, n_atoms: int, most: int, rng: np.random.Generator) -> NDArray:
+    """Zero-one rows (T, K) with between one and ``most`` ones."""
+    sizes = rng.integers(1, most + 1, size=(rows, 1))
+    ranks = np.argsort(np.argsort(rng.random((rows, n_atoms)), axis=1), axis=1)
+    return (ranks < sizes).astype(np.float64)

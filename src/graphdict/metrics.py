@@ -1,0 +1,239 @@
+"""How close learned graphs are to known ones: edges, atoms, coefficients.
+
+An edge is present in a true graph where its weight is positive, and in a predicted graph where its
+weight exceeds a threshold. With tp, fp, fn, tn the counts over all pairs of nodes of one graph,
+
+    precision = tp / (tp + fp)        recall = tp / (tp + fn)
+    mcc = (tp tn - fp fn) / sqrt((tp + fp) (tp + fn) (tn + fp) (tn + fn))
+
+and each is zero where its denominator is: a score that nothing supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+__all__ = [
+    "AtomMatching",
+    "EdgeScores",
+    "best_threshold",
+    "coefficient_error",
+    "edge_scores",
+    "match_atoms",
+    "scores_by_threshold",
+]
+
+BLOCK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class EdgeScores:
+    """Edge recovery of each graph (T,), or of each threshold."""
+
+    mcc: NDArray
+    precision: NDArray
+    recall: NDArray
+
+    def mean(self) -> dict[str, float]:
+        """Averages over graphs, by name."""
+        return {name: float(np.mean(values)) for name, values in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class AtomMatching:
+    """Pairs of true and learned atoms: ``true[i]`` goes with ``learned[i]``."""
+
+    true: NDArray
+    learned: NDArray
+    similarity: NDArray
+    """Cosine of the weight vectors of each pair."""
+
+
+def edge_scores(true: Any, predicted: Any, threshold: float = 0.0) -> EdgeScores:
+    """Edge recovery of every graph.
+
+    Parameters
+    ----------
+    true, predicted : arrays (T, E) or (E,), or objects with ``weights``
+        Edge weights. :class:`graphdict.results.InstantaneousGraphs` are expanded in blocks, so that
+        all T graphs never stand in memory at once.
+    threshold : float, default=0.0
+        Predicted weights above it are edges.
+
+    Returns
+    -------
+    EdgeScores
+        Arrays (T,); ``.mean()`` averages them.
+    """
+    counts = [_counts(*block, np.array([float(threshold)])) for block in _blocks(true, predicted)]
+    return _scores(*(np.concatenate(parts)[:, 0] for parts in zip(*counts)))
+
+
+def scores_by_threshold(true: Any, predicted: Any, thresholds: ArrayLike) -> EdgeScores:
+    """Edge recovery averaged over graphs, for each of several thresholds.
+
+    Equal to the mean of :func:`edge_scores` at each threshold, from one pass over the weights.
+
+    Parameters
+    ----------
+    true, predicted
+        As for :func:`edge_scores`.
+    thresholds : array (S,)
+        In any order.
+
+    Returns
+    -------
+    EdgeScores
+        Arrays (S,).
+    """
+    thresholds = np.asarray(thresholds, dtype=np.float64)
+    if thresholds.ndim != 1 or not thresholds.size or np.isnan(thresholds).any():
+        raise ValueError(f"thresholds must be a list of numbers, got {thresholds!r}")
+    order = np.argsort(thresholds)
+    sums = np.zeros((3, len(thresholds)))
+    graphs = 0
+    for block in _blocks(true, predicted):
+        scores = _scores(*_counts(*block, thresholds[order]))
+        sums[:, order] += [part.sum(axis=0) for part in asdict(scores).values()]
+        graphs += len(block[0])
+    return EdgeScores(*(sums / max(graphs, 1)))
+
+
+def best_threshold(
+    true: Any, predicted: Any, thresholds: ArrayLike | None = None
+) -> tuple[float, float]:
+    """The threshold of the highest mean MCC, and that MCC.
+
+    Parameters
+    ----------
+    true, predicted
+        As for :func:`edge_scores`: training graphs, where a threshold is tuned.
+    thresholds : array, optional
+        Candidates; by default zero and 50 quantiles of the positive predicted weights. The lowest
+        of equally good ones is returned.
+    """
+    if thresholds is None:
+        weights = _weights(predicted)
+        positive = weights[weights > 0]
+        levels = np.arange(50) / 50
+        thresholds = np.quantile(positive, levels) if positive.size else []
+        thresholds = np.concatenate(([0.0], thresholds))
+    candidates = np.unique(np.asarray(thresholds, dtype=np.float64))
+    mcc = scores_by_threshold(true, predicted, candidates).mcc
+    best = int(np.argmax(mcc))
+    return float(candidates[best]), float(mcc[best])
+
+
+def match_atoms(true: ArrayLike, learned: ArrayLike) -> AtomMatching:
+    """Pair true with learned atoms so that the sum of their cosines is largest.
+
+    Parameters
+    ----------
+    true, learned : arrays (K, E) and (K', E)
+        Where K and K' differ, as many pairs as the smaller has are formed. An atom without edges
+        has similarity zero with everything.
+    """
+    true, learned = (np.atleast_2d(np.asarray(a, dtype=np.float64)) for a in (true, learned))
+    if true.shape[1] != learned.shape[1]:
+        raise ValueError(
+            f"true and learned atoms must have as many edges, got {true.shape[1]} and "
+            f"{learned.shape[1]}"
+        )
+    similarity = _directions(true) @ _directions(learned).T
+    rows, cols = linear_sum_assignment(similarity, maximize=True)
+    return AtomMatching(rows, cols, similarity[rows, cols])
+
+
+def coefficient_error(
+    true: ArrayLike, learned: ArrayLike, matching: AtomMatching, *, rescale: bool = False
+) -> float:
+    """Root mean square difference of coefficients after matching.
+
+    Parameters
+    ----------
+    true, learned : arrays (T, K) and (T, K')
+        Coefficients of the same samples.
+    matching : AtomMatching
+        From :func:`match_atoms`. True atoms without a partner count as learned with coefficient
+        zero; learned atoms without one do not count.
+    rescale : bool, default=False
+        Multiply each learned column by the factor that brings it nearest to the true one, since
+        only the products of coefficients and atoms are determined by signals.
+    """
+    true, learned = (np.asarray(a, dtype=np.float64) for a in (true, learned))
+    if len(true) != len(learned):
+        raise ValueError(
+            f"true and learned coefficients must have as many rows, got {len(true)} and "
+            f"{len(learned)}"
+        )
+    paired = np.zeros_like(true)
+    paired[:, matching.true] = learned[:, matching.learned]
+    if rescale:
+        energy = np.square(paired).sum(axis=0)
+        paired *= (paired * true).sum(axis=0) / np.where(energy > 0, energy, 1)
+    return float(np.sqrt(np.mean(np.square(paired - true))))
+
+
+def _weights(graphs: Any) -> NDArray:
+    return np.atleast_2d(np.asarray(getattr(graphs, "weights", graphs)))
+
+
+def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
+    """Rows of both, as many at a time as fit in a block."""
+    true, predicted = (
+        graphs
+        if hasattr(graphs, "weights") and hasattr(graphs, "__getitem__")
+        else _weights(graphs)
+        for graphs in (true, predicted)
+    )
+    if len(true) != len(predicted):
+        raise ValueError(
+            f"true and predicted must hold as many graphs, got {len(true)} and {len(predicted)}"
+        )
+    edges = _weights(predicted[:1]).shape[1]
+    size = max(1, BLOCK_BYTES // (8 * edges))
+    for start in range(0, len(true), size):
+        block = tuple(_weights(graphs[start : start + size]) for graphs in (true, predicted))
+        if block[0].shape[1] != block[1].shape[1]:
+            raise ValueError(
+                f"true and predicted graphs must have as many edges, got {block[0].shape[1]} and "
+                f"{block[1].shape[1]}"
+            )
+        if np.isnan(block[1]).any():
+            raise ValueError("predicted contains NaN")
+        yield block  # type: ignore[misc]
+
+
+def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDArray, ...]:
+    """Counts tp, fp, fn, tn, each (T, S), for ascending thresholds, from one histogram a row."""
+    present = true > 0
+    passed = np.searchsorted(thresholds, predicted.ravel(), side="left").reshape(predicted.shape)
+    bins = len(thresholds) + 1
+    cells = np.arange(len(true))[:, None] * (2 * bins) + present * bins + passed
+    histogram = np.bincount(cells.ravel(), minlength=2 * bins * len(true))
+    histogram = histogram.reshape(len(true), 2, bins)
+    # Passing threshold s means falling in a bin beyond s.
+    beyond = histogram[:, :, :0:-1].cumsum(axis=2)[:, :, ::-1]
+    total = histogram.sum(axis=2, keepdims=True) - beyond
+    return beyond[:, 1], beyond[:, 0], total[:, 1], total[:, 0]
+
+
+def _scores(tp: NDArray, fp: NDArray, fn: NDArray, tn: NDArray) -> EdgeScores:
+    tp, fp, fn, tn = (count.astype(np.float64) for count in (tp, fp, fn, tn))
+    scale = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    return EdgeScores(_ratio(tp * tn - fp * fn, scale), _ratio(tp, tp + fp), _ratio(tp, tp + fn))
+
+
+def _ratio(above: NDArray, below: NDArray) -> NDArray:
+    return above / np.where(below > 0, below, 1) * (below > 0)
+
+
+def _directions(atoms: NDArray) -> NDArray:
+    norms = np.linalg.norm(atoms, axis=1, keepdims=True)
+    return atoms / np.where(norms > 0, norms, 1)
