@@ -59,7 +59,10 @@ class TermGroup:
         return self._reduce(sum(term.gradient(expanded) for term in self.smooth))
 
     def lipschitz(self, x: NDArray) -> float:
-        return float(sum(term.lipschitz(x) for term in self.smooth))
+        if not self.smooth:
+            return 0.0
+        expanded = self._expand(x)
+        return float(sum(term.lipschitz(expanded) for term in self.smooth))
 
     def prox(self, x: NDArray, step: float) -> NDArray:
         for term in self.direct:

@@ -29,7 +29,7 @@ class Preparation:
     @classmethod
     def learn(cls, signals: NDArray, names: NDArray, rescale: bool) -> Preparation:
         """From training signals (T, N); warns about silent nodes."""
-        active = np.ptp(signals, axis=0) > 0
+        active = signals.max(axis=0) > signals.min(axis=0)
         if active.sum() < 2:
             raise ValueError(
                 f"X has {int(active.sum())} node(s) that vary over its {len(signals)} samples; "
@@ -43,17 +43,14 @@ class Preparation:
                 SilentNodeWarning,
                 stacklevel=4,
             )
-        scale = _root_mean_square(_centred(signals[:, active])) if rescale else 1.0
+        scale = _root_mean_square(signals[:, active]) if rescale else 1.0
         return cls(active, scale or 1.0)
 
     def apply(self, signals: NDArray) -> NDArray:
         """Prepared signals (T, active nodes), in the precision of the input."""
-        centred = _centred(signals[:, self.active])
-        # In two steps where the scale is too small or too large for one division.
+        # In two steps: the scale may be too small or too large for one division.
         root = float(np.sqrt(self.scale))
-        centred /= root
-        centred /= root
-        return np.ascontiguousarray(centred)
+        return np.ascontiguousarray(_centred(signals[:, self.active] / root) / root)
 
     def embed(self, weights: NDArray) -> NDArray:
         """Weights on the active nodes (..., E') as weights on all nodes (..., E)."""
@@ -75,14 +72,12 @@ class Preparation:
 
 
 def _centred(signals: NDArray) -> NDArray:
-    """Signals minus their mean over nodes; halves first where a sum could overflow."""
-    share = signals / signals.shape[1]
-    return signals - share.sum(axis=1, keepdims=True)
+    """Signals minus their mean over nodes."""
+    return signals - signals.mean(axis=1, keepdims=True)
 
 
 def _root_mean_square(signals: NDArray) -> float:
-    """Without overflow or underflow, whatever the unit."""
+    """Of the centred signals, without overflow or underflow, whatever the unit."""
     largest = float(np.abs(signals).max())
-    if largest == 0.0:
-        return 0.0
-    return largest * float(np.sqrt(np.mean(np.square(signals / largest), dtype=np.float64)))
+    centred = _centred(signals / largest)
+    return largest * float(np.sqrt(np.mean(np.square(centred), dtype=np.float64)))

@@ -238,7 +238,25 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             atoms = start_atoms(problem, coefficients, edges)
         else:
             atoms = self._preparation.restrict(atoms)
+        self._check_held(problem, coefficients, atoms)
         return coefficients, atoms
+
+    def _check_held(self, problem: Problem, coefficients: NDArray, atoms: NDArray) -> None:
+        """Refuse to hold what leaves the other variable no finite objective."""
+        if self.fix == "coefficients" and not coefficients.any(axis=1).all():
+            row = int(np.flatnonzero(~coefficients.any(axis=1))[0])
+            raise ValueError(
+                f"coefficients held by fix='coefficients' are all zero in row {row} (of samples, or "
+                "of windows), whose graph then has no edges; use at least one atom in every row"
+            )
+        if self.fix == "atoms":
+            full = problem.operator.forward(np.ones_like(coefficients[:1]), atoms)
+            if not np.isfinite(problem.barrier.values(full)).all():
+                raise ValueError(
+                    "atoms held by fix='atoms' do not connect all nodes that vary, even all "
+                    "together: no coefficients explain these signals; leave out the nodes without "
+                    "edges, or give them some"
+                )
 
     def _given(self, samples: int, dtype: Any) -> tuple[NDArray | None, NDArray | None]:
         """The arrays of the constructor, checked."""
@@ -274,10 +292,12 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 problem, coefficients, atoms,
                 fixed=self.fix, max_iter=self.max_iter, tol=self.tol, callback=call,
             )  # fmt: skip
-        if not solution.converged and not solution.interrupted:
+        stopped_early = solution.interrupted or solution.n_iter < self.max_iter
+        if not solution.converged and not stopped_early:
+            residual = solution.history.residual[-1] if solution.history.residual else np.inf
             warnings.warn(
                 f"{type(self).__name__} stopped at max_iter={self.max_iter} before tol={self.tol}: "
-                f"largest relative residual {solution.history.residual[-1]:.2g}. "
+                f"largest relative residual {residual:.2g}. "
                 "Raise max_iter, or tol if the result serves you.",
                 ConvergenceWarning,
                 stacklevel=3,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
+from graphdict.terms import L1
 
 __all__ = ["STARTS", "start_atoms", "start_coefficients"]
 
@@ -22,14 +23,16 @@ def start_coefficients(
 def start_atoms(problem: Problem, coefficients: NDArray, edges: int) -> NDArray:
     """Edges in inverse proportion to the mean squared difference where an atom is active.
 
-    Scaled so that a sample that mixes the atoms equally has the energy of an optimal graph.
+    The sparsity penalty counts as a difference. Scaled so that a sample that mixes the atoms
+    equally has the energy of an optimal graph.
     """
     count = coefficients.shape[1]
     nodes = (1 + np.sqrt(1 + 8 * edges)) / 2
     weighted = coefficients * problem.weights.astype(coefficients.dtype)[:, None]
     mass = weighted.sum(axis=0)[:, None]
     blank = np.zeros((count, edges), dtype=coefficients.dtype)
-    distances = problem.fit.sweep(weighted, blank)[0] / np.maximum(mass, 1e-12)
+    sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, L1))
+    distances = (problem.fit.sweep(weighted, blank)[0] + sparsity) / np.maximum(mass, 1e-12)
     typical = distances.mean() or 1.0
     distances = np.maximum(distances, 1e-3 * typical)
     return (1 / (distances * float(nodes - 1) * count)).astype(coefficients.dtype)

@@ -79,13 +79,14 @@ def bipds(
     run = _Run(problem, fixed, tau_atoms, tau_coefficients, sigma)
     state = run.start(coefficients, atoms, dual)
     history = History()
-    best, best_objective, iteration = state, np.inf, 0
+    best, best_objective, iteration = state, run.objective(state), 0
     converged = interrupted = False
     try:
         for iteration in range(1, max_iter + 1):
             following = run.step(state)
             objective = run.objective(following)
-            if not (following.is_finite() and np.isfinite(run.magnitude(following))):
+            collapsed = np.isfinite(best_objective) and not following.image.any()
+            if collapsed or not following.is_finite():
                 state = run.retreat(best)
                 continue
             residuals = run.residuals(state, following)
@@ -107,8 +108,6 @@ def bipds(
         warn_interrupted(iteration)
     if converged and np.isfinite(objective):
         best, best_objective = state, objective
-    if not np.isfinite(best_objective):
-        best_objective = run.objective(best)
     return Solution(
         best.atoms, best.coefficients, best.dual, best_objective, history, iteration,
         converged, interrupted,
@@ -140,6 +139,7 @@ class _State:
             np.isfinite(self.gradient_atoms).all()
             and np.isfinite(self.gradient_coefficients).all()
             and np.isfinite(self.atoms).all()
+            and np.isfinite(self.dual).all()
         )
 
 
@@ -218,17 +218,16 @@ class _Run:
         norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.floors))
         sigma = float(self.sigma or 1.0)
         shares = 2 if self.fixed is None else 1
-        problem = self.problem
-        for_atoms = shares * sigma * norm_atoms**2 * (1 + len(problem.atoms.split))
-        for_coefficients = (
-            shares * sigma * norm_coefficients**2 * (1 + len(problem.coefficients.split))
-        )
-        curvature_atoms = problem.atoms.lipschitz(state.atoms)
-        curvature_coefficients = problem.coefficients.lipschitz(state.coefficients)
+        bound_atoms = shares * sigma * norm_atoms**2
+        bound_atoms += self.problem.atoms.lipschitz(state.atoms) / 2
+        bound_coefficients = shares * sigma * norm_coefficients**2
+        bound_coefficients += self.problem.coefficients.lipschitz(state.coefficients) / 2
+        # The other half of 1 / tau is for the duals of the split-off terms, where there are any.
+        bound_atoms *= 2 if self.problem.atoms.split else 1
+        bound_coefficients *= 2 if self.problem.coefficients.split else 1
         return (
-            tau_atoms or self.caution * SAFETY / (for_atoms + curvature_atoms / 2),
-            tau_coefficients
-            or self.caution * SAFETY / (for_coefficients + curvature_coefficients / 2),
+            tau_atoms or self.caution * SAFETY / bound_atoms,
+            tau_coefficients or self.caution * SAFETY / bound_coefficients,
             sigma,
         )
 
@@ -247,12 +246,10 @@ class _Run:
         ahead_coefficients = 2 * coefficients - state.coefficients
         extrapolated = operator.forward(ahead_coefficients, ahead_atoms)
         dual = base.prox_conjugate(problem.barrier, state.dual + sigma * extrapolated, sigma)
-        # A split-off term gets the share of Condat's bound that the operator gets.
-        split_atoms = _ascend(problem.atoms, state.split_atoms, ahead_atoms, 0.5 / tau_atoms)
+        split_atoms = _ascend(problem.atoms, state.split_atoms, ahead_atoms, tau_atoms)
         split_coefficients = _ascend(
-            problem.coefficients, state.split_coefficients, ahead_coefficients,
-            0.5 / tau_coefficients,
-        )  # fmt: skip
+            problem.coefficients, state.split_coefficients, ahead_coefficients, tau_coefficients
+        )
         image = operator.forward(coefficients, atoms)
         return self._point(
             atoms, coefficients, dual, split_atoms, split_coefficients, image, extrapolated, steps
@@ -262,9 +259,6 @@ class _Run:
         return self.problem.objective_from(
             state.coefficients, state.atoms, state.energies, state.image
         )
-
-    def magnitude(self, state: _State) -> float:
-        return float(np.abs(state.dual).max() + np.abs(state.atoms).max())
 
     def residuals(self, before: _State, after: _State) -> dict[str, float]:
         """Relative distance from optimality in each variable, at the new point.
@@ -288,6 +282,13 @@ class _Run:
             )
         gap = (before.dual - after.dual) / sigma + after.extrapolated - after.image
         found["dual"] = _relative(np.linalg.norm(gap), np.linalg.norm(after.image))
+        for name, tau in (("atoms", tau_atoms), ("coefficients", tau_coefficients)):
+            old, new = getattr(before, name), getattr(after, name)
+            duals = getattr(before, f"split_{name}"), getattr(after, f"split_{name}")
+            if self.fixed != name and duals[0]:
+                step = _split_step(tau, len(duals[0]))
+                gaps = [(y - y_new) / step + new - old for y, y_new in zip(*duals, strict=True)]
+                found[f"split_{name}"] = _relative(np.linalg.norm(gaps), np.linalg.norm(new))
         return found
 
     def balance(self, residuals: dict[str, float], objective: float) -> None:
@@ -303,22 +304,27 @@ class _Run:
         self.patience *= 0.97
 
     def retreat(self, best: _State) -> _State:
-        """After overflow: back to the best point, with half the primal steps."""
+        """After overflow or a leap to zero: back to the best point, with half the primal steps."""
         self.caution *= 0.5
         return replace(best, dual=np.nan_to_num(best.dual))
 
 
 def _ascend(
-    group: TermGroup, duals: Sequence[NDArray], ahead: NDArray, share: float
+    group: TermGroup, duals: Sequence[NDArray], ahead: NDArray, tau: float
 ) -> tuple[NDArray, ...]:
     """Dual steps of the split-off terms, whose operator is the identity."""
     if not duals:
         return ()
-    sigma = share / len(duals)
+    sigma = _split_step(tau, len(duals))
     return tuple(
         group.prox_conjugate(term, dual + sigma * ahead, sigma)
         for term, dual in zip(group.split, duals, strict=True)
     )
+
+
+def _split_step(tau: float, count: int) -> float:
+    """Dual step of each of ``count`` split-off terms: together they fill half of ``1 / tau``."""
+    return 0.5 / (tau * count)
 
 
 def _relative(size: Any, reference: Any) -> float:

@@ -22,6 +22,7 @@ BLOCK_BYTES = 1 << 24
 ARMIJO = 1e-4
 SHRINK = 0.25
 TIE_BREAK = 1e-6  # curvature, relative to a sample's costs, that picks the smallest of equal optima
+DAMPING = 1e-10  # keeps the Newton system regular where atoms outnumber what tells them apart
 TRUSTED = 1e-8  # relative decrement from which full Newton steps need no line search
 
 
@@ -80,9 +81,14 @@ class _Block:
         gradient = np.where(free, gradient, 0)
         hessian = self.barrier.curvature(image, self.images)
         hessian *= free[:, :, None] * free[:, None, :]
-        diagonal = np.where(free, self.ridge[rows] + np.finfo(float).tiny, 1.0)
-        hessian += diagonal[:, :, None] * np.eye(x.shape[1])
-        return gradient, -np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        identity = np.eye(x.shape[1])
+        hessian += self.ridge[rows][:, :, None] * identity
+        # Scaled to a unit diagonal, so that the damping means the same for every coefficient.
+        diagonal = np.einsum("tkk->tk", hessian)
+        unit = np.sqrt(np.where(free & (diagonal > 0), diagonal, 1.0))
+        hessian /= unit[:, :, None] * unit[:, None, :]
+        hessian += np.where(free, DAMPING, 1.0)[:, :, None] * identity
+        return gradient, -np.linalg.solve(hessian, (gradient / unit)[..., None])[..., 0] / unit
 
     def newton(self, max_iter: int, tol: float) -> NDArray:
         """Projected Newton (Bertsekas 1982), each sample until it stands still."""

@@ -31,6 +31,7 @@ __all__ = ["mm", "mm_lacks"]
 
 INNER = 4  # updates of a block for each pass over the data
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
+LEAST_PULL = 1e-10  # of the mean: without it, nodes that never differ would attract infinite weight
 
 
 def mm_lacks(problem: Problem) -> str | None:
@@ -89,6 +90,7 @@ def mm(
             if fixed != "atoms":
                 weighted = weights * coefficients
                 pull = fit.sweep(weighted, atoms)[0] + sparsity
+                pull = np.maximum(pull, LEAST_PULL * float(pull.mean()) + tiny)
                 for inner in range(INNER):
                     slope = barrier.slope(operator.forward(coefficients, updated))
                     push = operator.adjoint_atoms(weighted, slope)
@@ -96,7 +98,7 @@ def mm(
                     if inner == 0:
                         residuals["atoms"] = _stationarity(atoms, pull + others - push, pull)
                     root = np.sqrt(np.square(pull) + 4 * others * push) if overlap else pull
-                    updated = updated * (2 * push / np.maximum(pull + root, tiny))
+                    updated = updated * (2 * push / (pull + root))
             recoded = coefficients
             if fixed != "coefficients":
                 if energies is None or fixed != "atoms":
@@ -109,10 +111,12 @@ def mm(
                         residuals["coefficients"] = _stationarity(
                             coefficients, pull - push, pull, 1.0
                         )
-                    recoded = np.minimum(1, recoded * (push / np.maximum(pull, tiny)))
+                    pushed = recoded * push
+                    recoded = np.divide(pushed, pull, out=np.ones_like(pushed), where=pushed < pull)
             lower = problem.objective(recoded, updated)
             if not lower <= objective + 1e-6 * abs(objective):
-                break  # rounding has taken over: the last point is as low as it gets
+                converged = True  # rounding has taken over: the last point is as low as it gets
+                break
             history.add(lower, residuals)
             gain = objective - lower
             atoms, coefficients, objective = updated, recoded, lower

@@ -105,9 +105,18 @@ class LogDet:
     """
 
     def values(self, laplacians: NDArray) -> NDArray:
-        basis = centred_basis(laplacians.shape[-1]).astype(laplacians.dtype)
-        sign, logdet = np.linalg.slogdet(basis.T @ laplacians @ basis)
-        return np.where(sign > 0, -logdet, np.inf).astype(np.float64)
+        """The barrier of each sample (T,); ``inf`` where a graph is not connected."""
+        basis = centred_basis(laplacians.shape[-1])
+        inner = basis.T @ laplacians.astype(np.float64) @ basis
+        try:
+            pivots = np.diagonal(np.linalg.cholesky(inner), axis1=-2, axis2=-1)
+            values = np.square(pivots)
+        except np.linalg.LinAlgError:  # some graph is not connected: find out which
+            values = np.linalg.eigvalsh(inner)
+        rounding = inner.shape[-1] * np.finfo(np.float64).eps
+        connected = values.min(axis=-1) > rounding * values.max(axis=-1)
+        logs = np.log(np.where(connected[:, None], values, 1.0)).sum(axis=-1)
+        return np.where(connected, -logs, np.inf)
 
     def value(self, laplacians: NDArray) -> float:
         return float(self.values(laplacians).sum())
@@ -134,8 +143,8 @@ class LogDet:
 
 def _positive_root(x: NDArray, step: float) -> NDArray:
     """``(x + sqrt(x^2 + 4 step)) / 2``, without cancellation for very negative ``x``."""
-    root = np.sqrt(np.square(x) + 4 * step)
-    return np.where(x >= 0, (x + root) / 2, 2 * step / (root - x))
+    reach = np.abs(x) + np.hypot(x, 2 * np.sqrt(step)).astype(x.dtype, copy=False)
+    return np.where(x >= 0, reach / 2, 2 * step / reach)
 
 
 @lru_cache(maxsize=64)
