@@ -1,0 +1,146 @@
+"""A declared grid: data x seed x model x setting, and the one list of thresholds for all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["THRESHOLDS", "Cell", "Grid", "Samples", "settings", "unknown_name"]
+
+# In units of the mean weight that a method predicts on the training set: zero keeps every positive
+# weight, and the largest keeps an edge only where it has thirty times its fair share.
+THRESHOLDS = (0.0, *(round(float(x), 6) for x in np.geomspace(0.01, 30, 49)))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a generator draws: training signals and their true graphs, and a test set or none.
+
+    Without a test set, as in the paper's time-varying experiment, the training signals are scored.
+    """
+
+    signals: NDArray  # (T, N)
+    graphs: NDArray  # (T, E)
+    test_signals: NDArray | None = None
+    test_graphs: NDArray | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit: a model with one setting on one draw of the data."""
+
+    experiment: str
+    data: str
+    seed: int
+    model: str
+    setting: Mapping[str, Any]
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "experiment": self.experiment,
+            "data": self.data,
+            "seed": self.seed,
+            "model": self.model,
+            "setting": dict(self.setting),
+        }
+
+    @property
+    def key(self) -> str:
+        """A name that is the same in every run, and safe as a file name."""
+        digest = hashlib.sha256(_canonical(self.describe()).encode()).hexdigest()[:12]
+        return f"{self.data}_{self.seed}_{self.model}_{digest}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A declared experiment. Everything but the two functions is plain data.
+
+    Parameters
+    ----------
+    experiment, scale : str
+        Which experiment, and whether it is the "quick" or the "full" one.
+    data : dict of dict
+        Arguments of ``draw`` by the name of the data set.
+    models : dict of list of dict
+        Settings to try, by the name of the model.
+    seeds : sequence of int
+        Each one draws its own data and starts its own fits.
+    draw : callable
+        ``draw(arguments, seed) -> Samples``. Importable, so that other processes find it.
+    build : callable
+        ``build(model, setting, seed) -> estimator``. Importable too.
+    thresholds : sequence of float
+        Edge thresholds, relative to the mean predicted weight.
+    """
+
+    experiment: str
+    scale: str
+    data: Mapping[str, Mapping[str, Any]]
+    models: Mapping[str, Sequence[Mapping[str, Any]]]
+    seeds: Sequence[int]
+    draw: Callable[[Mapping[str, Any], int], Samples]
+    build: Callable[[str, Mapping[str, Any], int], Any]
+    thresholds: Sequence[float] = THRESHOLDS
+
+    def describe(self) -> dict[str, Any]:
+        """The grid as JSON: what a manifest keeps."""
+        return {
+            "experiment": self.experiment,
+            "scale": self.scale,
+            "data": {name: dict(arguments) for name, arguments in self.data.items()},
+            "models": {name: [dict(s) for s in tried] for name, tried in self.models.items()},
+            "seeds": list(self.seeds),
+            "thresholds": list(self.thresholds),
+        }
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(_canonical(self.describe()).encode()).hexdigest()
+
+    def cells(
+        self,
+        models: Iterable[str] | None = None,
+        data: Iterable[str] | None = None,
+        seeds: Iterable[int] | None = None,
+    ) -> list[Cell]:
+        """All cells, or those of some models, data sets and seeds, in the order of the grid."""
+        kept_models = _keep("model", self.models, models)
+        kept_data = _keep("data set", self.data, data)
+        kept_seeds = _keep("seed", self.seeds, seeds)
+        return [
+            Cell(self.experiment, source, seed, model, setting)
+            for source, seed, model in product(kept_data, kept_seeds, kept_models)
+            for setting in self.models[model]
+        ]
+
+
+def settings(**values: Sequence[Any]) -> list[dict[str, Any]]:
+    """Every combination of the listed values, the last name changing fastest."""
+    return [dict(zip(values, chosen)) for chosen in product(*values.values())]
+
+
+def unknown_name(kind: str, given: Any, known: Iterable[Any]) -> str:
+    """The sentence for a name that does not exist."""
+    return f"unknown {kind} {given!r}; known: {', '.join(map(str, known))}"
+
+
+def _keep(kind: str, known: Iterable[Any], asked: Iterable[Any] | None) -> list[Any]:
+    known = list(known)
+    if asked is None:
+        return known
+    asked = list(asked)
+    for name in asked:
+        if name not in known:
+            raise ValueError(unknown_name(kind, name, known))
+    return [name for name in known if name in asked]
+
+
+def _canonical(description: Any) -> str:
+    return json.dumps(description, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,29 @@
+"""The methods by their names, as every experiment builds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from graphdict import models
+from graphdict.experiments.grids import unknown_name
+
+__all__ = ["METHODS", "build"]
+
+METHODS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        models.GraphDictLog,
+        models.GraphDictSpectral,
+    )
+}
+
+
+def build(name: str, setting: Mapping[str, Any], seed: int) -> Any:
+    """An unfitted estimator; the seed decides what is random in it, where something is."""
+    if name not in METHODS:
+        raise ValueError(unknown_name("model", name, METHODS))
+    cls = METHODS[name]
+    random = {"random_state": seed} if "random_state" in signature(cls).parameters else {}
+    return cls(**setting, **random)

@@ -1,0 +1,76 @@
+"""The superposition experiment: recover graphs that are sums of up to s of five atoms.
+
+What the paper's Figures 2 and 3 show. Settings and threshold are chosen on the true graphs of the
+training set, and scored on 500 test signals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphdict.datasets import make_superposition
+from graphdict.experiments.figures import coefficient_samples, save, scores_against
+from graphdict.experiments.grids import Grid, Samples, settings
+from graphdict.experiments.methods import build
+from graphdict.experiments.tables import Choice, summarise, write_markdown
+
+__all__ = ["MODELS", "draw", "grid", "report"]
+
+SEEDS = {"quick": (0,), "full": (0, 1, 2, 3, 4)}
+SUPERPOSITIONS = {"quick": (1, 3, 5), "full": (1, 2, 3, 4, 5)}
+
+# Every model has the same number of settings: 12 in the full experiment, 3 in the quick one.
+MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
+    "GraphDictLog": {
+        "full": settings(
+            solver=["bipds"], alpha_w=[0.1, 0.3, 1.0, 3.0], max_iter=[50, 150, 400],
+        ),
+        "quick": settings(solver=["bipds"], alpha_w=[0.1, 0.3, 1.0], max_iter=[200]),
+    },
+    "GraphDictSpectral": {
+        "full": settings(
+            solver=["bipds"], alpha_w=[0.01, 0.1, 1.0, 10.0], max_iter=[50, 150, 400],
+        ),
+        "quick": settings(solver=["bipds"], alpha_w=[0.01, 0.1, 1.0], max_iter=[100]),
+    },
+}  # fmt: skip
+
+
+def grid(scale: str) -> Grid:
+    """The declared experiment, "quick" or "full"."""
+    return Grid(
+        experiment="superposition",
+        scale=scale,
+        data={f"s{s}": {"superposition": s} for s in SUPERPOSITIONS[scale]},
+        models={name: tried[scale] for name, tried in MODELS.items()},
+        seeds=SEEDS[scale],
+        draw=draw,
+        build=build,
+    )
+
+
+def draw(arguments: Mapping[str, Any], seed: int) -> Samples:
+    """Training and test signals of one superposition."""
+    drawn = make_superposition(**arguments, random_state=seed)
+    return Samples(drawn.train.signals, drawn.train.weights, drawn.test.signals, drawn.test.weights)
+
+
+def report(grid: Grid, choices: Sequence[Choice], folder: Path) -> list[Path]:
+    """The paper's two figures and a table of means and standard deviations."""
+    superpositions = {name: arguments["superposition"] for name, arguments in grid.data.items()}
+    samples = {
+        s: make_superposition(superposition=s, n_train=50, n_test=0, random_state=grid.seeds[0])
+        for s in range(1, 6)
+    }
+    written = save(
+        coefficient_samples({s: drawn.train.coefficients for s, drawn in samples.items()}),
+        folder / "coefficients",
+    )
+    summary = summarise(choices)
+    for line in summary:
+        line["superposition"] = superpositions[line["data"]]
+    written += save(scores_against(summary, "superposition", "Superposition s"), folder / "scores")
+    columns = {name: f"s = {s}" for name, s in superpositions.items()}
+    return [*written, write_markdown(folder / "table.md", summary, columns)]
