@@ -1,0 +1,72 @@
+"""The command line. Each command is a thin layer over the library, imported when it is called."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from graphdict import __version__
+
+__all__ = ["main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Learn dictionaries of graphs from multivariate signals."""
+
+
+@main.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("graphdict-demo"),
+    show_default=True,
+    help="Folder for the results.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="Decides the simulated dictionary, its signals and the fit.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def demo(output: Path, seed: int, as_json: bool) -> None:  # fmt: skip
+    """Learn a simulated dictionary and compare it with the truth.
+
+    Three sparse graphs on 14 nodes are mixed, two at most at a time, into the graphs of 2,000
+    signals. GraphDictLog learns the graphs and the mixture from the signals alone.
+    """
+    from graphdict.demo import run_demo
+
+    if not as_json:
+        click.echo("Simulating 2,000 signals on 14 nodes: sums of up to 2 of 3 graphs ...")
+    try:
+        result = run_demo(output, seed, verbose=0 if as_json else 1)
+    except OSError as error:
+        raise click.ClickException(f"cannot write to {output}: {error.strerror}") from error
+    if as_json:
+        click.echo(json.dumps(asdict(result), indent=1))
+        return
+    click.echo(f"Learned in {result.seconds:.1f} s. Against the truth:")
+    for k, (cosine, mcc) in enumerate(zip(result.atom_similarity, result.atom_mcc), start=1):
+        click.echo(f"  atom {k}: cosine {cosine:.2f}, edges MCC {mcc:.2f}")
+    click.echo(
+        "  graphs of 400 new signals: "
+        + ", ".join(f"{name} {value:.2f}" for name, value in result.test.items())
+    )
+    click.echo(
+        f"  coefficients of new signals: root mean square error {result.coefficient_error:.2f}"
+    )
+    click.echo(f"  log-likelihood of a new signal: {result.score:.2f}")
+    for file in result.files:
+        click.echo(f"Wrote {file}")
+
+
+if __name__ == "__main__":
+    main()
