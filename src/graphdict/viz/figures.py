@@ -161,7 +161,7 @@ def plot_recovery(
         plot_atoms(graphs_, axes, title=label)
         if line == 1 and scores is not None:
             for ax, k in zip(axes, range(count)):
-                ax.set_title(f"{label} {k + 1} (MCC {scores[k]:.2f})", fontsize=9)
+                ax.set_title(f"{label} {k + 1}\nMCC {scores[k]:.2f}", fontsize=9)
     above = figure.add_subplot(grid[2, :])
     plot_coefficients(true_coefficients, above, title="True coefficients")
     above.set_xlabel("")
