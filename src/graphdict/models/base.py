@@ -246,8 +246,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self.fix == "coefficients" and not coefficients.any(axis=1).all():
             row = int(np.flatnonzero(~coefficients.any(axis=1))[0])
             raise ValueError(
-                f"coefficients held by fix='coefficients' are all zero in row {row} (of samples, or "
-                "of windows), whose graph then has no edges; use at least one atom in every row"
+                f"coefficients held by fix='coefficients' are all zero in row {row} of the "
+                "samples (or windows), whose graph then has no edges; use some atom in every row"
             )
         if self.fix == "atoms":
             full = problem.operator.forward(np.ones_like(coefficients[:1]), atoms)

@@ -23,6 +23,7 @@ ARMIJO = 1e-4
 SHRINK = 0.25
 TIE_BREAK = 1e-6  # curvature, relative to a sample's costs, that picks the smallest of equal optima
 DAMPING = 1e-10  # keeps the Newton system regular where atoms outnumber what tells them apart
+NEAR = 1e-2  # a coefficient this close to a bound may be treated as bound
 TRUSTED = 1e-8  # relative decrement from which full Newton steps need no line search
 
 
@@ -73,22 +74,31 @@ class _Block:
         return np.einsum("tk,tk->t", x, linear) + self.barrier.values(self.image(x))
 
     def direction(self, x: NDArray, rows: NDArray) -> tuple[NDArray, NDArray]:
-        """Gradient and Newton direction over the coefficients that are free to move."""
+        """Gradient and direction: Newton's, but plain descent for coefficients about to be bound.
+
+        A coefficient near the bound that its gradient points to would cut the Newton step short,
+        so it is left out of the system; "near" narrows as the sample comes to rest.
+        """
         image = self.image(x)
         slope = self.barrier.slope(image).reshape(len(x), -1)
         gradient = self.costs[rows] + self.ridge[rows] * x - slope @ self.flat.T
-        free = ~(((x <= 0) & (gradient > 0)) | ((x >= 1) & (gradient < 0)))
-        gradient = np.where(free, gradient, 0)
         hessian = self.barrier.curvature(image, self.images)
-        hessian *= free[:, :, None] * free[:, None, :]
         identity = np.eye(x.shape[1])
         hessian += self.ridge[rows][:, :, None] * identity
+        diagonal = np.einsum("tkk->tk", hessian).copy()
+        diagonal[diagonal <= 0] = 1.0
+        descent = -gradient / diagonal
+        rest = np.abs(np.clip(x + descent, 0, 1) - x).max(axis=1, keepdims=True)
+        near = np.minimum(rest, NEAR)
+        free = ~(((x <= near) & (gradient > 0)) | ((x >= 1 - near) & (gradient < 0)))
         # Scaled to a unit diagonal, so that the damping means the same for every coefficient.
-        diagonal = np.einsum("tkk->tk", hessian)
-        unit = np.sqrt(np.where(free & (diagonal > 0), diagonal, 1.0))
+        unit = np.sqrt(diagonal)
         hessian /= unit[:, :, None] * unit[:, None, :]
+        hessian *= free[:, :, None] * free[:, None, :]
         hessian += np.where(free, DAMPING, 1.0)[:, :, None] * identity
-        return gradient, -np.linalg.solve(hessian, (gradient / unit)[..., None])[..., 0] / unit
+        slopes = np.where(free, gradient / unit, 0)
+        newton = -np.linalg.solve(hessian, slopes[..., None])[..., 0] / unit
+        return gradient, np.where(free, newton, descent)
 
     def newton(self, max_iter: int, tol: float) -> NDArray:
         """Projected Newton (Bertsekas 1982), each sample until it stands still."""
@@ -101,9 +111,9 @@ class _Block:
                 break
             x = result[todo]
             gradient, direction = self.direction(x, todo)
-            decrement = -np.einsum("tk,tk->t", gradient, direction)
-            trusted = decrement <= TRUSTED * (1 + np.abs(current[todo]))
             moved = np.clip(x + direction, 0, 1)
+            decrement = np.einsum("tk,tk->t", gradient, x - moved)
+            trusted = np.abs(decrement) <= TRUSTED * (1 + np.abs(current[todo]))
             far = np.flatnonzero(~trusted)
             if far.size:
                 moved[far] = self.line_search(
