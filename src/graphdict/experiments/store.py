@@ -53,19 +53,16 @@ class Store:
             )
         store.path.mkdir(parents=True, exist_ok=True)
         store._lock = store._take_lock()
-        if restart:
-            shutil.rmtree(store.cells, ignore_errors=True)
-            manifest.unlink(missing_ok=True)
-        if manifest.exists():
-            store._check(manifest, grid)
-        else:
-            shutil.rmtree(store.cells, ignore_errors=True)
-            described = {
-                "graphdict": __version__,
-                "configuration": grid.digest,
-                "grid": grid.describe(),
-            }
-            write_atomically(manifest, json.dumps(described, indent=1) + "\n")
+        try:
+            if restart:
+                manifest.unlink(missing_ok=True)
+            if manifest.exists():
+                store._check(manifest, grid)
+            else:
+                store._begin(manifest, grid)
+        except BaseException:
+            store.close()
+            raise
         store.cells.mkdir(exist_ok=True)
         for leftover in store.cells.glob("*.tmp"):  # of a run that was killed while writing
             leftover.unlink()
@@ -104,6 +101,15 @@ class Store:
                 f"another run is writing to {self.path}: wait for it, or choose another --output"
             ) from None
         return handle
+
+    def _begin(self, manifest: Path, grid: Grid) -> None:
+        shutil.rmtree(self.cells, ignore_errors=True)
+        described = {
+            "graphdict": __version__,
+            "configuration": grid.digest,
+            "grid": grid.describe(),
+        }
+        write_atomically(manifest, json.dumps(described, indent=1) + "\n")
 
     def _check(self, manifest: Path, grid: Grid) -> None:
         way_out = "choose another --output, or --restart to discard what is there"

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from graphdict.datasets import make_superposition
-from graphdict.experiments.figures import coefficient_samples, save, scores_against
 from graphdict.experiments.grids import Grid, Samples, settings
 from graphdict.experiments.methods import build
 from graphdict.experiments.tables import Choice, summarise, write_markdown
@@ -59,6 +58,9 @@ def draw(arguments: Mapping[str, Any], seed: int) -> Samples:
 
 def report(grid: Grid, choices: Sequence[Choice], folder: Path) -> list[Path]:
     """The paper's two figures and a table of means and standard deviations."""
+    # Here, so that workers, who draw nothing, start without Matplotlib.
+    from graphdict.experiments.figures import coefficient_samples, save, scores_against
+
     superpositions = {name: arguments["superposition"] for name, arguments in grid.data.items()}
     samples = {
         s: make_superposition(superposition=s, n_train=50, n_test=0, random_state=grid.seeds[0])

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from graphdict.datasets import make_emeg, make_sbg
-from graphdict.experiments.figures import bars_beside, save
 from graphdict.experiments.grids import Grid, Samples, settings
 from graphdict.experiments.methods import build
 from graphdict.experiments.paper import TABLE_I
@@ -75,6 +74,9 @@ def draw(arguments: Mapping[str, Any], seed: int) -> Samples:
 
 def report(grid: Grid, choices: Sequence[Choice], folder: Path) -> list[Path]:
     """The paper's table, its numbers beside those measured here, as CSV, Markdown and figure."""
+    # Here, so that workers, who draw nothing, start without Matplotlib.
+    from graphdict.experiments.figures import bars_beside, save
+
     summary = summarise(choices)
     columns = {name: _title(arguments) for name, arguments in grid.data.items()}
     return [
