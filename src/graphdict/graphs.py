@@ -73,7 +73,23 @@ def adjacency_to_weights(matrix: NDArray) -> NDArray:
 
 def degrees(weights: NDArray) -> NDArray:
     """Sum of the weights at each node, (..., E) -> (..., N)."""
-    return adjacency(weights).sum(axis=-1)
+    weights = np.asarray(weights)
+    nodes = n_nodes(weights.shape[-1])
+    row_starts, by_column, column_starts = _edge_runs(nodes)
+    total = np.zeros((*weights.shape[:-1], nodes), dtype=weights.dtype)
+    total[..., :-1] = np.add.reduceat(weights, row_starts, axis=-1)
+    total[..., 1:] += np.add.reduceat(weights[..., by_column], column_starts, axis=-1)
+    return total
+
+
+@lru_cache(maxsize=64)
+def _edge_runs(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Where the edges (i, .) start; an order that groups edges (., j); where those start."""
+    rows, cols = edge_index(nodes)
+    by_column = np.argsort(cols, kind="stable")
+    row_starts = np.searchsorted(rows, np.arange(nodes - 1))
+    column_starts = np.searchsorted(cols[by_column], np.arange(1, nodes))
+    return row_starts, by_column, column_starts
 
 
 def laplacian(weights: NDArray) -> NDArray:

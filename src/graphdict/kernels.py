@@ -1,11 +1,15 @@
 """The pass over the samples: everything of an iteration that costs O(T K E).
 
-``sweep`` never forms the (T, E) matrix ``Z`` of squared differences. With ``S_k = X' diag(c_k) X``,
+The (T, E) matrix ``Z`` of squared differences is never formed. With ``S_k = X' diag(c_k) X``,
 
     [C' Z]_k,ij = S_ii + S_jj - 2 S_ij          [Z W']_tk = x_t' L_k x_t,
 
-both are matrix products of the signals with something the size of K graphs, taken over blocks of
-samples that stay in cache.
+and both are matrix products of the signals with something the size of K graphs. They are left to
+BLAS: fused loops compiled by numba took twice as long at (T, N, K) = (60000, 64, 3) and were ahead
+only below about forty nodes (``benchmarks/kernels.py``).
+
+Callers that hold a block of samples in cache call the two functions one after the other on it;
+larger arrays are cut into such blocks here.
 """
 
 from __future__ import annotations
@@ -15,48 +19,44 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 
-__all__ = ["energies", "sweep"]
+__all__ = ["energies", "sweep", "weighted_distances"]
 
 BLOCK_BYTES = 1 << 20
 
 
-def sweep(signals: NDArray, coefficients: NDArray, atoms: NDArray) -> tuple[NDArray, NDArray]:
-    """``coefficients' Z`` (K, E) and ``Z atoms'`` (T, K) in one pass over ``signals`` (T, N)."""
-    samples, nodes = signals.shape
-    count = len(atoms)
-    stacked = _stacked_laplacians(atoms)
+def weighted_distances(signals: NDArray, coefficients: NDArray) -> NDArray:
+    """``C' Z`` (K, E): squared differences of ``signals`` (T, N), summed with weights (T, K)."""
+    nodes, count = signals.shape[1], coefficients.shape[1]
     moments = np.zeros((nodes, count * nodes), dtype=signals.dtype)
-    energy = np.empty((samples, count), dtype=signals.dtype)
     for rows in _blocks(signals, count):
         block = signals[rows]
         weighted = coefficients[rows, :, None] * block[:, None, :]
         moments += block.T @ weighted.reshape(len(block), -1)
-        filtered = (block @ stacked).reshape(len(block), count, nodes)
-        np.einsum("tkn,tn->tk", filtered, block, out=energy[rows])
-    pairs = moments.reshape(nodes, count, nodes).transpose(1, 0, 2)
-    return graphs.laplacian_adjoint(pairs), energy
+    return graphs.laplacian_adjoint(moments.reshape(nodes, count, nodes).transpose(1, 0, 2))
 
 
 def energies(signals: NDArray, atoms: NDArray) -> NDArray:
-    """``x_t' L_k x_t`` for every sample and atom, (T, K)."""
-    nodes = signals.shape[1]
-    stacked = _stacked_laplacians(atoms)
-    energy = np.empty((len(signals), len(atoms)), dtype=signals.dtype)
-    for rows in _blocks(signals, len(atoms)):
+    """``Z W'`` (T, K): ``x_t' L_k x_t`` of every sample (T, N) and atom (K, E)."""
+    nodes, count = signals.shape[1], len(atoms)
+    laplacians = graphs.laplacian(atoms)
+    stacked = np.ascontiguousarray(laplacians.transpose(1, 0, 2).reshape(nodes, -1))
+    energy = np.empty((len(signals), count), dtype=signals.dtype)
+    for rows in _blocks(signals, count):
         block = signals[rows]
-        filtered = (block @ stacked).reshape(len(block), len(atoms), nodes)
+        filtered = (block @ stacked).reshape(len(block), count, nodes)
         np.einsum("tkn,tn->tk", filtered, block, out=energy[rows])
     return energy
 
 
-def _stacked_laplacians(atoms: NDArray) -> NDArray:
-    """Laplacians of the atoms side by side, (N, K N)."""
-    matrices = graphs.laplacian(atoms)
-    return np.ascontiguousarray(matrices.transpose(1, 0, 2).reshape(matrices.shape[1], -1))
+def sweep(signals: NDArray, coefficients: NDArray, atoms: NDArray) -> tuple[NDArray, NDArray]:
+    """``C' Z`` (K, E) and ``Z W'`` (T, K)."""
+    return weighted_distances(signals, coefficients), energies(signals, atoms)
 
 
 def _blocks(signals: NDArray, count: int) -> list[slice]:
     """Row blocks whose (rows, K N) intermediate is about ``BLOCK_BYTES``."""
     row_bytes = signals.shape[1] * count * signals.itemsize
     size = max(64, BLOCK_BYTES // row_bytes)
+    if len(signals) < 2 * size:
+        return [slice(0, len(signals))]
     return [slice(start, start + size) for start in range(0, len(signals), size)]

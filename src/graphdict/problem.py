@@ -121,16 +121,20 @@ class Problem:
         """``F`` at a point."""
         energies = self.fit.energies(atoms)
         image = self.operator.forward(coefficients, atoms)
-        return self.objective_from(coefficients, atoms, energies, image)
+        samples = self.samples_value(slice(None), coefficients, energies, image)
+        return samples + self.priors_value(coefficients, atoms)
 
-    def objective_from(
-        self, coefficients: NDArray, atoms: NDArray, energies: NDArray, image: NDArray
+    def samples_value(
+        self, rows: slice, coefficients: NDArray, energies: NDArray, image: NDArray
     ) -> float:
-        """``F`` where the energies ``e(W)`` and ``A(Delta, W)`` are at hand already."""
+        """What some rows add to ``F``, from their energies ``e(W)`` and ``A(Delta, W)``."""
         fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
-        samples = float(self.weights @ (fit + self.barrier.values(image)))
+        return float(self.weights[rows] @ (fit + self.barrier.values(image)))
+
+    def priors_value(self, coefficients: NDArray, atoms: NDArray) -> float:
+        """What the priors add to ``F``."""
         per_sample = self.coefficients.value(coefficients) / float(self.counts.sum())
-        return samples + self.atoms.value(atoms) + per_sample
+        return self.atoms.value(atoms) + per_sample
 
 
 def _check(term: Any) -> None:

@@ -24,7 +24,7 @@ def with_progress(
     with tqdm(total=total, desc=title, unit="it", leave=verbose > 1) as bar:
 
         def show(progress: Progress) -> bool | None:
-            bar.update()
+            bar.update(progress.iteration - bar.n)
             bar.set_postfix_str(
                 f"objective {progress.objective:.6g}, residual {progress.residual:.1e}",
                 refresh=False,

@@ -51,7 +51,8 @@ rescale : bool, default=True
 random_state : int, RandomState or None, default=None
     Decides everything random.
 callback : callable, optional
-    Called with a :class:`graphdict.solvers.Progress` after each iteration; returning True stops.
+    Called with a :class:`graphdict.solvers.Progress` every iteration (every tenth of the
+    primal-dual solver); returning True stops.
 verbose : int, default=0
     1 shows a progress bar, 2 leaves it on the screen.
 """
@@ -64,7 +65,8 @@ coefficients_ : array (T, K)
 objective_ : float
     The objective at ``atoms_`` and ``coefficients_``.
 history_ : dict of arrays
-    ``objective``, ``residual`` (and one for each variable), ``seconds``, by iteration.
+    ``objective``, ``residual`` (and one for each variable) and ``seconds`` at each checked
+    ``iteration``.
 n_iter_ : int
     Iterations of the kept start.
 scale_ : float

@@ -30,9 +30,8 @@ def start_atoms(problem: Problem, coefficients: NDArray, edges: int) -> NDArray:
     nodes = (1 + np.sqrt(1 + 8 * edges)) / 2
     weighted = coefficients * problem.weights.astype(coefficients.dtype)[:, None]
     mass = weighted.sum(axis=0)[:, None]
-    blank = np.zeros((count, edges), dtype=coefficients.dtype)
     sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, L1))
-    distances = (problem.fit.sweep(weighted, blank)[0] + sparsity) / np.maximum(mass, 1e-12)
+    distances = (problem.fit.weighted_distances(weighted) + sparsity) / np.maximum(mass, 1e-12)
     typical = distances.mean() or 1.0
     distances = np.maximum(distances, 1e-3 * typical)
     return (1 / (distances * float(nodes - 1) * count)).astype(coefficients.dtype)

@@ -34,7 +34,7 @@ def codes_samples_alone(problem: Problem) -> bool:
     )
 
 
-def code(problem: Problem, atoms: NDArray, *, max_iter: int = 100, tol: float = 1e-10) -> NDArray:
+def code(problem: Problem, atoms: NDArray, *, max_iter: int = 100, tol: float = 1e-8) -> NDArray:
     """Optimal coefficients (T, K) of every row of the problem's samples.
 
     A sample is done when no coefficient moves by more than ``tol``. Where several coefficient

@@ -19,11 +19,15 @@ edge to zero lowers ``F``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
+from graphdict.solvers.blocks import Blocks, parallel_blocks, row_blocks
 from graphdict.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.terms.base import name_of
 
@@ -31,6 +35,7 @@ __all__ = ["mm", "mm_lacks"]
 
 INNER = 4  # updates of a block for each pass over the data
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
+STANDSTILL = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
 LEAST_PULL = 1e-10  # of the mean: without it, nodes that never differ would attract infinite weight
 
 
@@ -59,77 +64,48 @@ def mm(
 ) -> Solution:
     """Minimise a problem from a starting point; arguments as for :func:`bipds`.
 
-    It stops once an iteration lowers the objective by less than ``tol`` times its own size for
-    each atom-sized unit, and the stationarity of both variables is reported in the history.
+    It stops when the relative size of the projected gradient, each entry weighted by its variable,
+    is below ``tol`` for both variables, or when an iteration lowers the objective by less than a
+    hundredth of ``tol``, relatively.
     """
     lack = mm_lacks(problem)
     if lack is not None:
         raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
-    weights = problem.weights.astype(coefficients.dtype)[:, None]
-    sparsity = sum(t.alpha for t in problem.atom_terms if isinstance(t, L1))
-    overlap = sum(t.alpha for t in problem.atom_terms if isinstance(t, Orthogonality))
-    shrinkage = sum(t.alpha for t in problem.coefficient_terms if isinstance(t, L1))
-    operator, barrier, fit = problem.operator, problem.barrier, problem.fit
-    tiny = np.finfo(atoms.dtype).tiny
-
     if fixed != "coefficients":
         coefficients = np.clip(coefficients, FLOOR, 1)
     if fixed != "atoms":
         positive = atoms[atoms > 0]
         least = FLOOR * float(positive.mean()) if positive.size else 1.0
         atoms = np.maximum(atoms, least)
-
+    image_bytes = problem.operator.forward(coefficients[:1], atoms).nbytes
+    slices = row_blocks(len(coefficients), image_bytes * len(atoms))
     history = History()
-    objective = problem.objective(coefficients, atoms)
     iteration, converged, interrupted = 0, False, False
-    energies = None
-    try:
-        for iteration in range(1, max_iter + 1):
-            residuals = {}
-            updated = atoms
-            if fixed != "atoms":
-                weighted = weights * coefficients
-                pull = fit.sweep(weighted, atoms)[0] + sparsity
-                pull = np.maximum(pull, LEAST_PULL * float(pull.mean()) + tiny)
-                for inner in range(INNER):
-                    slope = barrier.slope(operator.forward(coefficients, updated))
-                    push = operator.adjoint_atoms(weighted, slope)
-                    others = overlap * (updated.sum(axis=0) - updated) if overlap else 0.0
-                    if inner == 0:
-                        residuals["atoms"] = _stationarity(atoms, pull + others - push, pull)
-                    root = np.sqrt(np.square(pull) + 4 * others * push) if overlap else pull
-                    updated = updated * (2 * push / (pull + root))
-            recoded = coefficients
-            if fixed != "coefficients":
-                if energies is None or fixed != "atoms":
-                    energies = fit.energies(updated)
-                pull = energies + shrinkage
-                for inner in range(INNER):
-                    slope = barrier.slope(operator.forward(recoded, updated))
-                    push = operator.adjoint_coefficients(slope, updated)
-                    if inner == 0:
-                        residuals["coefficients"] = _stationarity(
-                            coefficients, pull - push, pull, 1.0
-                        )
-                    pushed = recoded * push
-                    recoded = np.divide(pushed, pull, out=np.ones_like(pushed), where=pushed < pull)
-            lower = problem.objective(recoded, updated)
-            if not lower <= objective + 1e-6 * abs(objective):
-                converged = True  # rounding has taken over: the last point is as low as it gets
-                break
-            history.add(lower, residuals)
-            gain = objective - lower
-            atoms, coefficients, objective = updated, recoded, lower
-            if callback is not None and callback(
-                Progress(iteration, objective, history.residual[-1], atoms, coefficients)
-            ):
-                break
-            if gain <= tol * 1e-2 * max(abs(objective), 1.0):
-                converged = True
-                break
-    except KeyboardInterrupt:
-        interrupted = True
-        warn_interrupted(iteration)
+    objective = problem.objective(coefficients, atoms)
+    with parallel_blocks(slices) as blocks:
+        run = _Run(problem, fixed, blocks, coefficients)
+        try:
+            for iteration in range(1, max_iter + 1):
+                residuals: dict[str, float] = {}
+                updated = run.update_atoms(coefficients, atoms, residuals)
+                recoded, lower = run.update_coefficients(coefficients, updated, residuals)
+                if not lower <= objective + 1e-6 * abs(objective):
+                    converged = True  # rounding has taken over: the last point is the lowest
+                    break
+                history.add(lower, residuals, iteration)
+                gain = objective - lower
+                atoms, coefficients, objective = updated, recoded, lower
+                if callback is not None and callback(
+                    Progress(iteration, objective, history.residual[-1], atoms, coefficients)
+                ):
+                    break
+                settled = gain <= STANDSTILL * tol * max(abs(objective), 1.0)
+                if history.residual[-1] <= tol or settled:
+                    converged = True
+                    break
+        except KeyboardInterrupt:
+            interrupted = True
+            warn_interrupted(iteration)
     if fixed != "atoms" and not interrupted:
         atoms, objective = _prune(problem, coefficients, atoms, objective)
     return Solution(
@@ -137,13 +113,110 @@ def mm(
     )
 
 
+class _Run:
+    """One call: the penalties, and the two block updates over the blocks of samples."""
+
+    def __init__(self, problem: Problem, fixed: str | None, blocks: Blocks, coefficients: NDArray):
+        self.problem = problem
+        self.fixed = fixed
+        self.blocks = blocks
+        self.weights = problem.weights.astype(coefficients.dtype)[:, None]
+        self.sparsity = _strength(problem.atom_terms, L1)
+        self.overlap = _strength(problem.atom_terms, Orthogonality)
+        self.shrinkage = _strength(problem.coefficient_terms, L1)
+        self.energies: NDArray | None = None  # of fixed atoms
+        self.distances: Any = sum(
+            blocks.map(lambda rows: self._distances(rows, coefficients[rows]))
+        )
+
+    def _distances(self, rows: slice, coefficients: NDArray) -> NDArray:
+        return self.problem.fit.weighted_distances(self.weights[rows] * coefficients, rows)
+
+    def update_atoms(
+        self, coefficients: NDArray, atoms: NDArray, residuals: dict[str, float]
+    ) -> NDArray:
+        """``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
+        if self.fixed == "atoms":
+            return atoms
+        operator, barrier = self.problem.operator, self.problem.barrier
+
+        def push_of(rows: slice) -> NDArray:
+            mixed = coefficients[rows]
+            slope = barrier.slope(operator.forward(mixed, updated))
+            return operator.adjoint_atoms(self.weights[rows] * mixed, slope)
+
+        pull = self.distances + self.sparsity
+        tiny = np.finfo(atoms.dtype).tiny
+        pull = np.maximum(pull, LEAST_PULL * float(pull.mean()) + tiny)
+        updated = atoms
+        for inner in range(INNER):
+            push = sum(self.blocks.map(push_of))
+            others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
+            if inner == 0:
+                residuals["atoms"] = _relative(
+                    *_stationarity(atoms, pull + others - push, pull, np.inf)
+                )
+            root = np.sqrt(np.square(pull) + 4 * others * push) if self.overlap else pull
+            updated = updated * (2 * push / (pull + root))
+        return updated
+
+    def update_coefficients(
+        self, coefficients: NDArray, atoms: NDArray, residuals: dict[str, float]
+    ) -> tuple[NDArray, float]:
+        """``INNER`` updates of the coefficients, and the objective that they reach.
+
+        All of a block is done while it is in cache: its energies, its updates, its share of the
+        objective, and its share of the ``Delta' Z`` that the atoms need next.
+        """
+        problem, operator, barrier = self.problem, self.problem.operator, self.problem.barrier
+        result = np.empty_like(coefficients)
+        if self.fixed == "atoms" and self.energies is None:
+            self.energies = problem.fit.energies(atoms)
+
+        def visit(rows: slice) -> tuple[Any, ...]:
+            recoded = coefficients[rows]
+            if self.energies is None:
+                energies = problem.fit.energies(atoms, rows)
+            else:
+                energies = self.energies[rows]
+            squares = (0.0, 0.0)
+            if self.fixed != "coefficients":
+                pull = energies + self.shrinkage
+                for inner in range(INNER):
+                    slope = barrier.slope(operator.forward(recoded, atoms))
+                    push = operator.adjoint_coefficients(slope, atoms)
+                    if inner == 0:
+                        squares = _stationarity(recoded, pull - push, pull, 1.0)
+                    pushed = recoded * push
+                    recoded = np.divide(pushed, pull, out=np.ones_like(pushed), where=pushed < pull)
+            result[rows] = recoded
+            image = operator.forward(recoded, atoms)
+            value = problem.samples_value(rows, recoded, energies, image)
+            learned = self.fixed is None
+            return value, *squares, self._distances(rows, recoded) if learned else 0.0
+
+        parts = list(zip(*self.blocks.map(visit)))
+        if self.fixed != "coefficients":
+            residuals["coefficients"] = _relative(sum(parts[1]), sum(parts[2]))
+        if self.fixed is None:
+            self.distances = sum(parts[3])
+        return result, sum(parts[0]) + problem.priors_value(result, atoms)
+
+
+def _strength(terms: Sequence[Any], kind: Any) -> float:
+    return float(sum(term.alpha for term in terms if isinstance(term, kind)))
+
+
 def _stationarity(
-    x: NDArray, gradient: NDArray, scale: NDArray, high: float = float("inf")
-) -> float:
-    """Size of the projected gradient, each entry weighted by its value, against ``scale``."""
-    free = np.where((x >= high) & (gradient < 0), 0, gradient)
-    size = float(np.linalg.norm(x * free))
-    return size / max(float(np.linalg.norm(x * scale)), 1e-300)
+    x: NDArray, gradient: NDArray, scale: NDArray, high: float
+) -> tuple[float, float]:
+    """Squared size of the projected gradient, and of ``scale``, each weighted by ``x``."""
+    free = x * np.where((x >= high) & (gradient < 0), 0, gradient)
+    return float(np.vdot(free, free)), float(np.vdot(x * scale, x * scale))
+
+
+def _relative(square: float, reference: float) -> float:
+    return (square / max(reference, 1e-300)) ** 0.5
 
 
 def _prune(

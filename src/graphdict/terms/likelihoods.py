@@ -25,19 +25,26 @@ __all__ = [
 ]
 
 
+ALL = slice(None)
+
+
 class Smoothness:
-    """``x_t' L_t x_t``: how much a signal varies over the edges of its graph."""
+    """``x_t' L_t x_t``: how much a signal varies over the edges of its graph.
+
+    As a function of ``W`` and ``Delta`` this is ``<Delta W, Z>``, linear in each. Both methods take
+    the rows (a slice) of the samples they are about; all of them by default.
+    """
 
     def __init__(self, signals: NDArray):
         self.signals = signals
 
-    def sweep(self, coefficients: NDArray, atoms: NDArray) -> tuple[NDArray, NDArray]:
-        """Gradients of ``<Delta W, Z>`` in the atoms (K, E) and in the coefficients (T, K)."""
-        return kernels.sweep(self.signals, coefficients, atoms)
+    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
+        """``Z W'`` (T, K), the gradient in the coefficients: ``x_t' L_k x_t``."""
+        return kernels.energies(self.signals[rows], atoms)
 
-    def energies(self, atoms: NDArray) -> NDArray:
-        """``x_t' L_k x_t`` (T, K), the gradient in the coefficients alone."""
-        return kernels.energies(self.signals, atoms)
+    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
+        """``Delta' Z`` (K, E), the gradient in the atoms."""
+        return kernels.weighted_distances(self.signals[rows], coefficients)
 
 
 class WindowSmoothness:
@@ -46,11 +53,11 @@ class WindowSmoothness:
     def __init__(self, distances: NDArray):
         self.distances = distances
 
-    def sweep(self, coefficients: NDArray, atoms: NDArray) -> tuple[NDArray, NDArray]:
-        return coefficients.T @ self.distances, self.energies(atoms)
+    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
+        return self.distances[rows] @ atoms.T
 
-    def energies(self, atoms: NDArray) -> NDArray:
-        return self.distances @ atoms.T
+    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
+        return coefficients.T @ self.distances[rows]
 
 
 def smoothness(signals: NDArray, counts: NDArray) -> Smoothness | WindowSmoothness:

@@ -130,7 +130,7 @@ def plot_coefficients(
 def plot_convergence(history: dict[str, NDArray], ax: Axes | None = None) -> Axes:
     """The objective by iteration, and the largest relative residual on a second axis."""
     ax = plt.gca() if ax is None else ax
-    steps = np.arange(1, len(history["objective"]) + 1)
+    steps = history["iteration"]
     finite = np.isfinite(history["objective"])
     ax.plot(steps[finite], history["objective"][finite], color=COLOURS[0])
     ax.set_xlabel("iteration", fontsize=8)
