@@ -232,7 +232,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         elif atoms is not None:
             coefficients = np.full((rows, len(atoms)), 0.5, dtype=signals.dtype)
         else:
-            features = getattr(problem.fit, "distances", signals)
+            features = signals if self.window_size == 1 else problem.fit.distances
             coefficients = start_coefficients(self.init, features, self.n_atoms, rng)
         if atoms is None:
             atoms = start_atoms(problem, coefficients, edges)

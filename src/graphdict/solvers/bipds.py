@@ -176,9 +176,11 @@ class _Run:
         sigma = 1.0 if dual is None else float(np.linalg.norm(dual)) / size or 1.0
         if dual is None:
             # The sigma at which Y = prox_{sigma h*}(sigma A) has the size of sigma A.
+            some = image[:: max(1, len(image) // 1000)]
             for _ in range(20):
-                dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
-                sigma = float(np.linalg.norm(dual)) / size or 1.0
+                dual = base.prox_conjugate(problem.barrier, sigma * some, sigma)
+                sigma = float(np.linalg.norm(dual)) / (float(np.linalg.norm(some)) or 1.0) or 1.0
+            dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
         assert dual is not None
         self.sigma = self.given[2] or sigma
         self.buffers = [np.array(dual), np.empty_like(dual)]

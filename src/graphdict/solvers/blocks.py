@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["Blocks", "parallel_blocks", "row_blocks"]
 
-BLOCK_BYTES = 1 << 20  # about the second-level cache of a core
+BLOCK_BYTES = 1 << 21  # about the second-level cache of a core
 Result = TypeVar("Result")
 
 

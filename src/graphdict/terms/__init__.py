@@ -5,15 +5,16 @@ from graphdict.terms.base import prox, prox_conjugate
 from graphdict.terms.coefficients import ConstantOverWindows, TotalVariation
 from graphdict.terms.constraints import L1, Interval, NonNegative, UnitBox
 from graphdict.terms.likelihoods import (
+    CachedSmoothness,
     LogBarrier,
     LogDet,
     Smoothness,
-    WindowSmoothness,
     smoothness,
 )
 
 __all__ = [
     "L1",
+    "CachedSmoothness",
     "ConstantOverWindows",
     "Interval",
     "LogBarrier",
@@ -23,7 +24,6 @@ __all__ = [
     "Smoothness",
     "TotalVariation",
     "UnitBox",
-    "WindowSmoothness",
     "prox",
     "prox_conjugate",
     "smoothness",

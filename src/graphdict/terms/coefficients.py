@@ -22,8 +22,8 @@ class TotalVariation:
         return self.alpha * float(jumps.sum(dtype=np.float64))
 
     def prox(self, coefficients: NDArray, step: float) -> NDArray:
-        """Exact, in O(T) for each column (see :mod:`graphdict.fused`)."""
-        from graphdict.fused import total_variation_prox  # numba is loaded only when it is used
+        """Exact, in O(T) for each column (see :mod:`graphdict.compiled`)."""
+        from graphdict.compiled import total_variation_prox  # numba is loaded only when it is used
 
         return total_variation_prox(coefficients, self.alpha * step)
 

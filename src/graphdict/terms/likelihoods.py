@@ -16,16 +16,17 @@ from graphdict import graphs, kernels
 from graphdict.terms.coefficients import window_means
 
 __all__ = [
+    "CachedSmoothness",
     "LogBarrier",
     "LogDet",
     "Smoothness",
-    "WindowSmoothness",
     "centred_basis",
     "smoothness",
 ]
 
 
 ALL = slice(None)
+CACHED_BYTES = 1 << 25
 
 
 class Smoothness:
@@ -47,8 +48,8 @@ class Smoothness:
         return kernels.weighted_distances(self.signals[rows], coefficients)
 
 
-class WindowSmoothness:
-    """The mean over each window of ``x_t' L x_t``, from cached mean squared differences."""
+class CachedSmoothness:
+    """The same from a matrix ``Z`` that is kept: of few samples, or the means over windows."""
 
     def __init__(self, distances: NDArray):
         self.distances = distances
@@ -60,10 +61,17 @@ class WindowSmoothness:
         return coefficients.T @ self.distances[rows]
 
 
-def smoothness(signals: NDArray, counts: NDArray) -> Smoothness | WindowSmoothness:
-    """The smoothness term of samples grouped in consecutive windows of ``counts`` samples."""
+def smoothness(signals: NDArray, counts: NDArray) -> Smoothness | CachedSmoothness:
+    """The smoothness term of samples grouped in consecutive windows of ``counts`` samples.
+
+    Without windows ``Z`` is kept where it is small enough to stay in cache: it then takes half the
+    arithmetic. With windows it has a row for each window only.
+    """
     if len(counts) == len(signals):
-        return Smoothness(signals)
+        edges = graphs.n_edges(signals.shape[1])
+        if len(signals) * edges * signals.itemsize > CACHED_BYTES:
+            return Smoothness(signals)
+        return CachedSmoothness(graphs.squared_differences(signals))
     distances = np.empty((len(counts), graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
     ends = np.cumsum(counts)
     block = max(1, (1 << 24) // (int(counts.max()) * distances.shape[1] * signals.itemsize))
@@ -72,7 +80,7 @@ def smoothness(signals: NDArray, counts: NDArray) -> Smoothness | WindowSmoothne
         rows = slice(ends[first] - counts[first], ends[windows][-1])
         squared = graphs.squared_differences(signals[rows])
         distances[windows] = window_means(squared, counts[windows])
-    return WindowSmoothness(distances)
+    return CachedSmoothness(distances)
 
 
 class LogBarrier:
@@ -149,9 +157,9 @@ class LogDet:
 
 
 def _positive_root(x: NDArray, step: float) -> NDArray:
-    """``(x + sqrt(x^2 + 4 step)) / 2``, without cancellation for very negative ``x``."""
-    reach = np.abs(x) + np.hypot(x, 2 * np.sqrt(step)).astype(x.dtype, copy=False)
-    return np.where(x >= 0, reach / 2, 2 * step / reach)
+    from graphdict.compiled import positive_root  # numba is loaded only when it is used
+
+    return positive_root(x, step)
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -59,10 +60,11 @@ def plot_graph(
     shown = shown[np.argsort(weights[shown])]
     strength = np.clip(weights[shown] / top, 0, 1)
     segments = np.stack([positions[rows[shown]], positions[cols[shown]]], axis=1)
+    shades = [to_rgba(colour, 0.15 + 0.85 * level) for level in strength]
+    widths = 0.4 + 2.6 * strength
     lines = LineCollection(
-        list(segments), colors=colour, linewidths=0.4 + 2.6 * strength,
-        alpha=0.15 + 0.85 * strength, capstyle="round", zorder=1,
-    )  # fmt: skip
+        list(segments), colors=shades, linewidths=widths, capstyle="round", zorder=1
+    )
     ax.add_collection(lines)
     size = np.clip(600 / nodes, 4, 36)
     ax.scatter(
