@@ -98,7 +98,10 @@ def bipds(
                 if not check:
                     point = following
                     continue
-                collapsed = np.isfinite(best.objective) and following.image_size == 0
+                # Where both variables are zero, neither has a gradient to leave by.
+                collapsed = np.isfinite(best.objective) and not (
+                    following.atoms.any() or following.coefficients.any()
+                )
                 if collapsed or not following.is_finite():
                     point = run.retreat(best)
                     continue
