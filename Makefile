@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format bench clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
@@ -21,8 +21,12 @@ format: $(STAMP)  ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench: $(STAMP)  ## compare speed and memory with the authors' package (about ten minutes)
+	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/scaling.py
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .bench build dist .pytest_cache .mypy_cache .ruff_cache
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -18,6 +18,8 @@ from graphdict.exceptions import SilentNodeWarning
 
 __all__ = ["Preparation"]
 
+BLOCK_BYTES = 1 << 24
+
 
 @dataclass(frozen=True)
 class Preparation:
@@ -43,14 +45,17 @@ class Preparation:
                 SilentNodeWarning,
                 stacklevel=4,
             )
-        scale = _root_mean_square(signals[:, active]) if rescale else 1.0
+        scale = _root_mean_square(signals, active) if rescale else 1.0
         return cls(active, scale or 1.0)
 
     def apply(self, signals: NDArray) -> NDArray:
         """Prepared signals (T, active nodes), in the precision of the input."""
+        prepared = np.empty((len(signals), int(self.active.sum())), dtype=signals.dtype)
         # In two steps: the scale may be too small or too large for one division.
         root = float(np.sqrt(self.scale))
-        return np.ascontiguousarray(_centred(signals[:, self.active] / root) / root)
+        for rows in _blocks(signals):
+            prepared[rows] = _centred(signals[rows, self.active] / root) / root
+        return prepared
 
     def embed(self, weights: NDArray) -> NDArray:
         """Weights on the active nodes (..., E') as weights on all nodes (..., E)."""
@@ -76,8 +81,18 @@ def _centred(signals: NDArray) -> NDArray:
     return signals - signals.mean(axis=1, keepdims=True)
 
 
-def _root_mean_square(signals: NDArray) -> float:
+def _root_mean_square(signals: NDArray, active: NDArray) -> float:
     """Of the centred signals, without overflow or underflow, whatever the unit."""
-    largest = float(np.abs(signals).max())
-    centred = _centred(signals / largest)
-    return largest * float(np.sqrt(np.mean(np.square(centred), dtype=np.float64)))
+    highs, lows = signals.max(axis=0)[active], signals.min(axis=0)[active]
+    largest = float(max(np.abs(highs).max(), np.abs(lows).max()))
+    total = 0.0
+    for rows in _blocks(signals):
+        centred = _centred(signals[rows, active] / largest)
+        total += float(np.square(centred).sum(dtype=np.float64))
+    return largest * float(np.sqrt(total / (len(signals) * int(active.sum()))))
+
+
+def _blocks(signals: NDArray) -> list[slice]:
+    """Rows to handle at a time, so that a memory map is never copied as a whole."""
+    size = max(1, BLOCK_BYTES // (signals.shape[1] * signals.itemsize))
+    return [slice(start, start + size) for start in range(0, len(signals), size)]

@@ -53,14 +53,15 @@ def _kmeans(features: NDArray, n_atoms: int, rng: np.random.RandomState) -> NDAr
     Seeds are drawn one by one with probability proportional to the squared distance from the
     nearest seed so far (k-means++), the distance of two signals being ``1 - cos^2``.
     """
-    norms = np.linalg.norm(features, axis=1, keepdims=True)
-    directions = features / np.where(norms > 0, norms, 1)
+    squares = np.einsum("tn,tn->t", features, features)
+    squares = np.where(squares > 0, squares, 1)
     distance = np.ones(len(features))
     nearest = np.zeros(len(features), dtype=np.intp)
     for atom in range(n_atoms):
         weights = np.maximum(distance, 0) + 1e-12
         seed = rng.choice(len(features), p=weights / weights.sum())
-        to_seed = 1 - np.square(directions @ directions[seed]).astype(np.float64)
+        alike = np.square(features @ features[seed]) / squares / squares[seed]
+        to_seed = 1 - alike.astype(np.float64)
         closer = to_seed < distance
         nearest[closer] = atom
         distance = np.minimum(distance, to_seed)
