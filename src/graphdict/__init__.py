@@ -7,6 +7,19 @@ try:
 except PackageNotFoundError:  # pragma: no cover - a source tree that was never installed
     __version__ = "0+unknown"
 
-from graphdict.models import GraphDictExact, GraphDictLog, GraphDictSpectral, load_model
+from graphdict.models import (
+    GraphDictExact,
+    GraphDictHier,
+    GraphDictLog,
+    GraphDictSpectral,
+    load_model,
+)
 
-__all__ = ["GraphDictExact", "GraphDictLog", "GraphDictSpectral", "__version__", "load_model"]
+__all__ = [
+    "GraphDictExact",
+    "GraphDictHier",
+    "GraphDictLog",
+    "GraphDictSpectral",
+    "__version__",
+    "load_model",
+]

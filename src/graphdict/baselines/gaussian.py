@@ -1,0 +1,126 @@
+"""GaussianMixtureGraphs: an unconstrained Gaussian mixture, and graphs read from its precisions."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.mixture import GaussianMixture
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from graphdict import graphs
+from graphdict.baselines.base import COUNT
+from graphdict.baselines.mixtures import MixtureBaseline
+from graphdict.terms.likelihoods import centred_basis
+
+__all__ = ["GaussianMixtureGraphs"]
+
+
+class GaussianMixtureGraphs(MixtureBaseline):
+    """Scikit-learn's Gaussian mixture with the graph of each component's precision.
+
+    Maximises the likelihood of the mixture ``sum_k pi_k N(mu_k, Sigma_k)`` over signals of zero
+    mean over nodes, which span N - 1 dimensions. A component's edges are the off-diagonal entries
+    of the pseudo-inverse of ``Sigma_k`` with their sign turned, and zero where that is negative:
+    nothing holds the precision to a Laplacian while the mixture is learned.
+
+    Parameters
+    ----------
+    n_clusters : int, default=5
+        Number K of components.
+    max_iter, tol, n_init, reg_covar
+        As for :class:`sklearn.mixture.GaussianMixture`; signals have unit variance where
+        ``rescale`` is true.
+    rescale : bool, default=True
+        Divide all signals by one number, so that units do not matter.
+    random_state : int, RandomState or None, default=None
+        Decides everything random.
+
+    Attributes
+    ----------
+    atoms_ : array (K, E)
+        Edge weights of the components' graphs, in the order of ``np.triu_indices(N, 1)``.
+    coefficients_ : array (T, K)
+        Probability of each component for the training samples: what ``transform`` gives for them.
+    labels_ : array (T,)
+        The most likely component.
+    mixture_ : sklearn.mixture.GaussianMixture
+        The fitted mixture, in N - 1 coordinates.
+    objective_ : float
+        Minus the lower bound of the mean log-likelihood.
+    n_iter_ : int
+        Iterations.
+    scale_, active_nodes_, n_features_in_, feature_names_in_
+        As for the dictionaries.
+    """
+
+    _parameter_constraints: dict = {
+        "n_clusters": [COUNT],
+        "max_iter": [COUNT],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_init": [COUNT],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "rescale": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 5,
+        *,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        n_init: int = 1,
+        reg_covar: float = 1e-6,
+        rescale: bool = True,
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.reg_covar = reg_covar
+        self.rescale = rescale
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn the mixture of the signals ``X`` (T, N) and read its graphs; ``y`` is ignored."""
+        self._validate_params()
+        _, signals = self._learn(X)
+        if len(signals) < self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is larger than the {len(signals)} samples of X"
+            )
+        coordinates = signals @ self._basis(signals.dtype)
+        self.mixture_ = GaussianMixture(
+            self.n_clusters, max_iter=self.max_iter, tol=self.tol, n_init=self.n_init,
+            reg_covar=self.reg_covar, random_state=check_random_state(self.random_state),
+        ).fit(coordinates)  # fmt: skip
+        self.objective_ = -float(self.mixture_.lower_bound_)
+        self.n_iter_ = int(self.mixture_.n_iter_)
+        basis = self._basis(np.float64)
+        precisions = basis @ self.mixture_.precisions_ @ basis.T
+        weights = np.maximum(graphs.laplacian_to_weights(precisions), 0)
+        coefficients = self.mixture_.predict_proba(coordinates)
+        self._describe(weights.astype(signals.dtype), coefficients.astype(signals.dtype))
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        signals = self._prepare(X)
+        shares = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
+        return shares.astype(signals.dtype)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray:
+        """Probability of each component for each sample, (T', K)."""
+        return self.transform(X)
+
+    def score_samples(self, X: ArrayLike) -> NDArray:
+        signals = self._prepare(X)
+        return self.mixture_.score_samples(signals @ self._basis(signals.dtype))
+
+    def _basis(self, dtype: Any) -> NDArray:
+        """Orthonormal coordinates of signals of zero mean, (N, N - 1)."""
+        return centred_basis(int(self.active_nodes_.sum())).astype(dtype)

@@ -1,0 +1,155 @@
+"""TGFA: window graphs whose edges change little from one window to the next."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solveh_banded
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from graphdict.baselines.base import COUNT
+from graphdict.baselines.window import WindowBaseline
+from graphdict.exceptions import ConvergenceWarning
+from graphdict.logdegree import coupled_graphs
+from graphdict.terms import TotalVariation
+
+__all__ = ["TGFA"]
+
+
+class TGFA(WindowBaseline):
+    """Time-varying graphs with a penalty on the change of every edge between adjacent windows.
+
+    Solves the convex problem, over the graphs ``w_b >= 0`` of all windows b,
+
+        sum_b [ <w_b, z_b> + alpha_w sum(w_b) + beta/2 |w_b|^2 - sum_n log (D w_b)_n ]
+          + alpha_diff sum_b psi(w_{b+1} - w_b)
+
+    with ``psi(u) = |u|_1``: edges that stay put or jump (Yamada et al. 2020), or
+    ``psi(u) = |u|_2^2 / 2``: edges that drift (Kalofolias et al. 2017). ``z_b`` averages squared
+    differences over the window. The alternating direction method splits the windows, each solved
+    exactly by Newton's method, from the penalty, whose proximal operator is exact for both norms.
+    A node whose signal is exactly zero throughout a window has no edges there.
+
+    Parameters
+    ----------
+    window_size : int, default=20
+        Samples that share a graph; the last window may be shorter.
+    alpha_diff : float, default=1.0
+        Penalty on changes. Zero gives the graphs of :class:`WindowLogModel` with one ``beta``.
+    penalty : {"l1", "l2"}, default="l1"
+        The norm of changes.
+    avg_degree : float, default=5
+        Wanted number of edges at a node, from which ``beta`` is set by the distances averaged over
+        all windows.
+    beta : float, optional
+        Ridge, instead of an average degree. It must be positive.
+    alpha_w : float, default=0.0
+        Penalty on edge weights.
+    max_iter : int, default=500
+        Largest number of iterations.
+    tol : float, default=1e-4
+        Relative primal and dual residual at which to stop.
+    rescale : bool, default=True
+        Divide all signals by one number, so that units do not matter.
+
+    Attributes
+    ----------
+    atoms_ : array (windows, E)
+        The graph of each window.
+    states_ : integer array (T,)
+        The window of each training sample.
+    objective_ : float
+        The objective at ``atoms_``.
+    history_ : dict of arrays
+        ``objective``, ``residual`` and its parts, and ``seconds``, by iteration.
+    beta_ : float
+        The ridge that was used.
+    n_iter_ : int
+        Iterations.
+    scale_, active_nodes_, n_features_in_, feature_names_in_
+        As for the dictionaries.
+    """
+
+    _parameter_constraints: dict = {
+        **WindowBaseline._parameter_constraints,
+        "alpha_diff": [Interval(Real, 0, None, closed="left")],
+        "penalty": [StrOptions({"l1", "l2"})],
+        "beta": [Interval(Real, 0, None, closed="neither"), None],
+        "max_iter": [COUNT],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        window_size: int = 20,
+        *,
+        alpha_diff: float = 1.0,
+        penalty: str = "l1",
+        avg_degree: float = 5,
+        beta: float | None = None,
+        alpha_w: float = 0.0,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        rescale: bool = True,
+    ):
+        self.window_size = window_size
+        self.alpha_diff = alpha_diff
+        self.penalty = penalty
+        self.avg_degree = avg_degree
+        self.beta = beta
+        self.alpha_w = alpha_w
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rescale = rescale
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn the graphs of all windows of the signals ``X`` (T, N); ``y`` is ignored."""
+        self._validate_params()
+        costs, active = self._windows(X)
+        self.beta_ = float(self._ridge(costs.mean(axis=0, keepdims=True))[0])
+        found = coupled_graphs(
+            costs,
+            self.beta_,
+            lambda values, step: _smooth(values, step * self.alpha_diff, self.penalty),
+            lambda weights: self.alpha_diff * _change(weights, self.penalty),
+            active=active,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        history = found.history
+        self.n_iter_ = len(history.objective)
+        if not found.converged:
+            warnings.warn(
+                f"TGFA stopped at max_iter={self.max_iter} before tol={self.tol}: largest relative "
+                f"residual {history.residual[-1]:.2g}. Raise max_iter, or tol if the result serves "
+                "you.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.atoms_ = self._preparation.embed(found.weights.astype(costs.dtype))
+        self.objective_ = history.objective[-1]
+        self.history_ = history.as_dict()
+        return self
+
+
+def _smooth(values: NDArray, strength: float, penalty: str) -> NDArray:
+    """Proximal operator of ``strength sum_b psi(w_{b+1} - w_b)`` along the first axis."""
+    if len(values) < 2 or strength == 0:
+        return values
+    if penalty == "l1":
+        return TotalVariation(strength).prox(values, 1.0)
+    banded = np.empty((2, len(values)))
+    banded[0] = -strength
+    banded[1] = 1 + 2 * strength
+    banded[1, [0, -1]] = 1 + strength
+    return solveh_banded(banded, values, check_finite=False)
+
+
+def _change(weights: NDArray, penalty: str) -> float:
+    """``sum_b psi(w_{b+1} - w_b)``."""
+    jumps = np.diff(weights, axis=0)
+    return float(np.abs(jumps).sum() if penalty == "l1" else np.square(jumps).sum() / 2)

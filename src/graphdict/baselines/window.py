@@ -1,0 +1,121 @@
+"""WindowLogModel: an independent graph for each window of consecutive samples."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphdict.baselines.base import COUNT, LogDegreeBaseline, StateGraphs
+from graphdict.logdegree import learn_graphs, log_degree_objective
+from graphdict.logdegree.windows import heard_nodes, window_distances
+from graphdict.terms.coefficients import window_counts
+
+__all__ = ["WindowLogModel"]
+
+
+class WindowBaseline(LogDegreeBaseline):
+    """Base of the methods that give each window of samples a graph."""
+
+    window_size: int
+
+    _parameter_constraints: dict = {
+        **LogDegreeBaseline._parameter_constraints,
+        "window_size": [COUNT],
+    }
+
+    def _windows(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Edge costs (B, E) of the windows and the nodes (B, N) that are not silent in them."""
+        samples, signals = self._learn(X)
+        if self.window_size > len(samples):
+            raise ValueError(
+                f"window_size={self.window_size} is larger than the {len(samples)} samples of X; "
+                f"use at most {len(samples)}"
+            )
+        counts = window_counts(len(samples), self.window_size)
+        self.states_ = np.repeat(np.arange(len(counts)), counts)
+        costs = window_distances(signals, counts)
+        return costs + np.asarray(self.alpha_w, dtype=costs.dtype), heard_nodes(samples, counts)
+
+    def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:
+        """The graph of each sample's window.
+
+        Windows are known by their place in time, so ``X``, where given, must be as long as the
+        training signals.
+        """
+        if X is not None:
+            samples = len(self._prepare(X))
+            if samples != len(self.states_):
+                raise ValueError(
+                    f"X has {samples} samples but the windows cover {len(self.states_)}: graphs of "
+                    "windows are known for the training signals only"
+                )
+        return StateGraphs(self.states_, self.atoms_, self.node_names)
+
+
+class WindowLogModel(WindowBaseline):
+    """Independent log-degree graphs over consecutive windows.
+
+    Solves, for each window of ``window_size`` samples on its own, the problem of :class:`LogModel`,
+
+        min over w >= 0   <w, z> + alpha_w sum(w) + beta/2 |w|^2 - sum_n log (D w)_n
+
+    where ``z`` averages over the window. A node whose signal is exactly zero throughout a window
+    has no edges there.
+
+    Parameters
+    ----------
+    window_size : int, default=20
+        Samples that share a graph; the last window may be shorter.
+    avg_degree : float, default=5
+        Wanted number of edges at a node, from which each window's ``beta`` is set.
+    beta : float, optional
+        Ridge of all windows, instead of an average degree.
+    alpha_w : float, default=0.0
+        Penalty on edge weights.
+    rescale : bool, default=True
+        Divide all signals by one number, so that units do not matter.
+
+    Attributes
+    ----------
+    atoms_ : array (windows, E)
+        The graph of each window.
+    states_ : integer array (T,)
+        The window of each training sample.
+    objective_ : float
+        Sum of the objectives of the windows.
+    residual_ : float
+        Largest relative violation of the optimality conditions.
+    n_iter_ : int
+        Newton steps.
+    scale_, active_nodes_, n_features_in_, feature_names_in_
+        As for the dictionaries.
+    """
+
+    def __init__(
+        self,
+        window_size: int = 20,
+        *,
+        avg_degree: float = 5,
+        beta: float | None = None,
+        alpha_w: float = 0.0,
+        rescale: bool = True,
+    ):
+        self.window_size = window_size
+        self.avg_degree = avg_degree
+        self.beta = beta
+        self.alpha_w = alpha_w
+        self.rescale = rescale
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn a graph for each window of the signals ``X`` (T, N); ``y`` is ignored."""
+        self._validate_params()
+        costs, active = self._windows(X)
+        ridge = self._ridge(costs, active)
+        found = learn_graphs(costs, ridge, active=active)
+        self.atoms_ = self._preparation.embed(found.weights)
+        self.objective_ = float(log_degree_objective(found.weights, costs, ridge).sum())
+        self.residual_ = float(found.residual.max())
+        self.n_iter_ = max(found.n_iter, 1)
+        return self

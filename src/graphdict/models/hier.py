@@ -1,0 +1,210 @@
+"""GraphDictHier: a dictionary whose atoms form a binary tree over consecutive windows."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from graphdict.exceptions import ConvergenceWarning
+from graphdict.logdegree import choose_ridge, coupled_graphs, log_degree_objective
+from graphdict.logdegree.windows import even_counts, heard_nodes, window_distances
+from graphdict.models.base import GraphDictionary
+from graphdict.operators import Bilinear, Degrees
+from graphdict.signals import Preparation
+from graphdict.terms import LogBarrier
+
+__all__ = ["GraphDictHier"]
+
+
+def _never(model: Any) -> bool:
+    """Membership in windows is a matter of time, not of a sample: samples alone have none."""
+    return False
+
+
+class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Hierarchical graph dictionary (Yamada and Tanaka 2021): coefficients fixed by a tree.
+
+    The series is cut into windows, the leaves of a binary tree in which neighbours share parents.
+    Every node k of the tree owns an atom, and ``delta_tk = 1`` where sample t lies below node k: an
+    instantaneous graph is the sum of the atoms from the root to its window. Only atoms are learned,
+    by solving the convex problem
+
+        min over W >= 0   1/T sum_t [ x_t' L_t x_t - sum_n log d_tn + beta/2 |w_t|^2 ]
+                            + alpha_w sum(W),         w_t = sum_k delta_tk w_k
+
+    with the alternating direction method; windows are solved exactly by Newton's method, and the
+    tree's proximal operator is exact. An edge that several windows share is cheaper in their common
+    ancestor, so ``alpha_w`` decides how far up edges move. A node whose signal is exactly zero
+    throughout a window has no edges there.
+
+    Parameters
+    ----------
+    depth : int, default=5
+        Levels below the root: 2^depth windows, or as many as there are samples.
+    n_windows : int, optional
+        Number of windows, instead of a depth. Any number will do; windows differ by at most one
+        sample.
+    alpha_w : float, default=0.05
+        Penalty on the edge weights of the atoms.
+    avg_degree : float, default=5
+        Wanted number of edges at a node, from which ``beta`` is set by the distances averaged over
+        all samples.
+    beta : float, optional
+        Ridge, instead of an average degree; zero leaves it out.
+    max_iter : int, default=500
+        Largest number of iterations.
+    tol : float, default=1e-4
+        Relative primal and dual residual at which to stop.
+    rescale : bool, default=True
+        Divide all signals by one number, so that units do not matter.
+
+    Attributes
+    ----------
+    atoms_ : array (K, E)
+        Edge weights of the nodes' graphs, root first; K is twice the number of windows minus one.
+    coefficients_ : array (T, K)
+        One where a sample lies below a node.
+    parents_ : integer array (K,)
+        The parent of each node; -1 for the root.
+    objective_, history_, n_iter_
+        The objective at ``atoms_``, by iteration, and the number of iterations.
+    beta_ : float
+        The ridge that was used.
+    scale_, active_nodes_, n_features_in_, feature_names_in_
+        As for the other dictionaries.
+    """
+
+    _parameter_constraints: dict = {
+        "depth": [Interval(Integral, 0, None, closed="left")],
+        "n_windows": [Interval(Integral, 1, None, closed="left"), None],
+        "alpha_w": [Interval(Real, 0, None, closed="left")],
+        "avg_degree": [Interval(Real, 1, None, closed="left")],
+        "beta": [Interval(Real, 0, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "rescale": ["boolean"],
+    }
+    fix = "coefficients"
+    window_size = 1
+
+    def __init__(
+        self,
+        depth: int = 5,
+        *,
+        n_windows: int | None = None,
+        alpha_w: float = 0.05,
+        avg_degree: float = 5,
+        beta: float | None = None,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        rescale: bool = True,
+    ):
+        self.depth = depth
+        self.n_windows = n_windows
+        self.alpha_w = alpha_w
+        self.avg_degree = avg_degree
+        self.beta = beta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rescale = rescale
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn the atoms of the tree from the series of signals ``X`` (T, N); ``y`` is ignored."""
+        from graphdict.logdegree.tree import window_tree  # numba is loaded only when it is used
+
+        self._validate_params()
+        samples = self._read(X, reset=True)
+        names = np.array(self.node_names, dtype=object)
+        preparation = Preparation.learn(samples, names, self.rescale)
+        self.active_nodes_, self.scale_ = preparation.active, preparation.scale
+        signals = preparation.apply(samples)
+        tree = window_tree(self._count(len(samples)))
+        counts = even_counts(len(samples), tree.windows)
+        shares = counts / counts.sum()
+        heard = heard_nodes(samples[:, preparation.active], counts)
+        costs = window_distances(signals, counts).astype(np.float64)
+        average = (shares @ costs)[None]
+        self.beta_ = float(choose_ridge(average, self.beta, self.avg_degree)[0])
+
+        found = coupled_graphs(
+            costs,
+            self.beta_,
+            lambda values, step: tree.prox(values, step * self.alpha_w, shares),
+            lambda weights: self.alpha_w * tree.total(weights),
+            shares=shares,
+            active=heard,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        ridges = np.full(tree.windows, self.beta_)
+        fit = shares @ log_degree_objective(found.tied, costs, ridges)
+        self.objective_ = float(fit) + self.alpha_w * tree.total(found.tied)
+        self.history_ = found.history.as_dict()
+        self.n_iter_ = len(found.history.objective)
+        self.atoms_ = preparation.embed(tree.split(found.tied).astype(signals.dtype))
+        self.parents_ = tree.parent
+        self.coefficients_ = np.repeat(tree.membership, counts, axis=0).astype(signals.dtype)
+        self._n_features_out = len(self.atoms_)
+        if not found.converged:
+            warnings.warn(
+                f"GraphDictHier stopped at max_iter={self.max_iter} before tol={self.tol}: largest "
+                f"relative residual {found.history.residual[-1]:.2g}. Raise max_iter, or tol if "
+                "the result serves you.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Mean log-likelihood per sample of a series, whose windows are cut like the training's."""
+        return float(GraphDictionary.score_samples.__get__(self)(X).mean())
+
+    @available_if(_never)
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Not offered: coefficients come from the place in time."""
+        raise NotImplementedError
+
+    @available_if(_never)
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray:
+        """Not offered: coefficients come from the place in time."""
+        raise NotImplementedError
+
+    @available_if(_never)
+    def score_samples(self, X: ArrayLike) -> NDArray:
+        """Not offered: a sample alone has no window. See :meth:`score`."""
+        raise NotImplementedError
+
+    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
+        return Bilinear(Degrees(nodes)), LogBarrier()
+
+    def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+        from graphdict.logdegree.tree import window_tree
+
+        check_is_fitted(self)
+        signals = self._preparation.apply(self._read(X, reset=False))
+        atoms = self._preparation.restrict(self.atoms_).astype(signals.dtype)
+        tree = window_tree((len(self.atoms_) + 1) // 2)
+        if len(signals) < tree.windows:
+            raise ValueError(
+                f"X has {len(signals)} samples, fewer than the {tree.windows} windows of the tree"
+            )
+        counts = even_counts(len(signals), tree.windows)
+        return signals, atoms, np.repeat(tree.membership, counts, axis=0).astype(signals.dtype)
+
+    def _count(self, samples: int) -> int:
+        """Number of windows."""
+        if self.n_windows is None:
+            return min(2 ** min(self.depth, 62), samples)
+        if self.n_windows > samples:
+            raise ValueError(
+                f"n_windows={self.n_windows} is larger than the {samples} samples of X; use at "
+                f"most {samples}"
+            )
+        return int(self.n_windows)
