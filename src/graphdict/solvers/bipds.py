@@ -35,6 +35,7 @@ from graphdict.terms import base
 __all__ = ["bipds"]
 
 SAFETY = 0.99
+PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
 MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
 
 
@@ -120,6 +121,7 @@ def bipds(
                 if converged or (callback is not None and callback(progress)):
                     break
                 run.balance(residuals, point.objective)
+                run.calm(history.residual)
         except KeyboardInterrupt:
             interrupted = True
             warn_interrupted(iteration)
@@ -167,6 +169,7 @@ class _Run:
         self.blocks = blocks
         self.patience = 1.0  # how much sigma may still be rebalanced
         self.caution = 1.0  # shrinks the primal steps after a divergence
+        self.checks_at_this_pace = 0
         self.energies: NDArray | None = None  # of fixed atoms
         self.distances: NDArray | None = None  # of fixed coefficients
 
@@ -357,6 +360,16 @@ class _Run:
         elif primal > 2 * residuals["dual"]:
             self.sigma /= factor
         self.patience *= 0.97
+
+    def calm(self, residual: list[float]) -> None:
+        """Halve the primal steps where residuals have not fallen for long: the iterates circle."""
+        self.checks_at_this_pace += 1
+        if self.checks_at_this_pace < 2 * PATIENCE:
+            return
+        recent, earlier = min(residual[-PATIENCE:]), min(residual[:-PATIENCE])
+        if recent > 0.9 * earlier:
+            self.caution *= 0.5
+            self.checks_at_this_pace = 0
 
     def retreat(self, best: _Point) -> _Point:
         """After overflow or a leap to zero: back to the best point, with half the primal steps."""
