@@ -11,6 +11,7 @@ from graphdict.models import (
     GraphDictExact,
     GraphDictHier,
     GraphDictLog,
+    GraphDictMarginal,
     GraphDictSpectral,
     load_model,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "GraphDictExact",
     "GraphDictHier",
     "GraphDictLog",
+    "GraphDictMarginal",
     "GraphDictSpectral",
     "__version__",
     "load_model",

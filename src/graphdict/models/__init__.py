@@ -9,13 +9,21 @@ from graphdict.models.base import GraphDictionary
 from graphdict.models.exact import GraphDictExact
 from graphdict.models.hier import GraphDictHier
 from graphdict.models.log import GraphDictLog
+from graphdict.models.marginal import GraphDictMarginal
 from graphdict.models.spectral import GraphDictSpectral
 
-__all__ = ["GraphDictExact", "GraphDictHier", "GraphDictLog", "GraphDictSpectral", "load_model"]
+__all__ = [
+    "GraphDictExact",
+    "GraphDictHier",
+    "GraphDictLog",
+    "GraphDictMarginal",
+    "GraphDictSpectral",
+    "load_model",
+]
 
 MODELS: dict[str, type[GraphDictionary]] = {
     model.__name__: model
-    for model in (GraphDictLog, GraphDictSpectral, GraphDictExact, GraphDictHier)
+    for model in (GraphDictLog, GraphDictSpectral, GraphDictExact, GraphDictHier, GraphDictMarginal)
 }
 
 

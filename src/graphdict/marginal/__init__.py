@@ -1,0 +1,1 @@
+"""Expectation-maximisation over activation patterns, beneath ``GraphDictMarginal``."""

@@ -1,0 +1,223 @@
+"""Expectation-maximisation over patterns: the loop, its annealing, and what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import kernels
+from graphdict.marginal.chain import Posterior, chain_posterior, independent_posterior
+from graphdict.marginal.likelihood import PatternGraphs
+from graphdict.marginal.patterns import fit_probabilities
+from graphdict.marginal.penalty import FadingPenalty
+from graphdict.solvers.base import History, Progress
+
+__all__ = [
+    "Data",
+    "Dictionary",
+    "Expectation",
+    "Fit",
+    "expect",
+    "expectation_maximisation",
+    "infer",
+    "log_likelihoods",
+    "maximise",
+]
+
+INNER = 3  # majorise-minimise steps on the atoms for each pass over the samples
+BLOCK_BYTES = 1 << 27
+SMALLEST = 1e-9  # weight of an edge that is still there: zeros are for the pruning to make
+
+
+@dataclass(frozen=True)
+class Data:
+    """Prepared signals (T, N) and the number of samples in each window."""
+
+    signals: NDArray
+    counts: NDArray
+
+    def by_window(self, values: NDArray) -> NDArray:
+        """Sums of ``values`` (T, ...) over windows."""
+        if len(self.counts) == len(values):
+            return values
+        starts = np.concatenate(([0], np.cumsum(self.counts)[:-1]))
+        return np.add.reduceat(values, starts, axis=0)
+
+    def by_sample(self, values: NDArray) -> NDArray:
+        """Rows of ``values`` (windows, ...) repeated for each sample."""
+        return values if len(self.counts) == len(self.signals) else values.repeat(self.counts, 0)
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Everything that is learned: atoms (K, E), pattern probabilities (C,), chance to stay."""
+
+    graphs: PatternGraphs
+    atoms: NDArray
+    probabilities: NDArray
+    stay: float | None = None  # None where samples are independent
+
+    def with_atoms(self, atoms: NDArray) -> Dictionary:
+        """The same with other atoms, whose support may have changed."""
+        graphs = PatternGraphs.of(self.graphs.patterns, atoms, self.graphs.noise)
+        return replace(self, graphs=graphs, atoms=atoms)
+
+
+@dataclass
+class Expectation:
+    """What the M-step needs of the posterior."""
+
+    coefficients: NDArray  # (windows, K) posterior mean
+    usage: NDArray  # (C,) expected number of samples of each pattern
+    draws: NDArray  # (C,)
+    stays: float
+    evidence: NDArray  # (windows,)
+
+
+@dataclass
+class Fit:
+    """Where a run ended."""
+
+    dictionary: Dictionary
+    coefficients: NDArray  # (windows, K)
+    objective: float
+    log_likelihood: float  # per sample
+    history: History
+    converged: bool
+    interrupted: bool = False
+
+
+def log_likelihoods(data: Data, dictionary: Dictionary) -> NDArray:
+    """``log p(window | pattern)`` (windows, C)."""
+    graphs = dictionary.graphs
+    atoms = dictionary.atoms.astype(data.signals.dtype, copy=False)
+    energies = data.by_window(kernels.energies(data.signals, atoms))
+    blind = {c: data.by_window(e) for c, e in graphs.blind_energies(data.signals).items()}
+    return graphs.log_likelihoods(energies, blind, dictionary.atoms, data.counts)
+
+
+def infer(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Posterior:
+    """Posterior of the patterns of every window, likelihoods raised to the power ``temper``."""
+    values = log_likelihoods(data, dictionary)
+    if temper != 1:
+        values *= temper
+    if dictionary.stay is None:
+        return independent_posterior(values, dictionary.probabilities)
+    return chain_posterior(values, dictionary.probabilities, dictionary.stay)
+
+
+def expect(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Expectation:
+    """The E-step, in blocks of windows where these are independent."""
+    patterns = dictionary.graphs.patterns
+    size = len(data.counts)
+    if dictionary.stay is None:
+        size = max(1, BLOCK_BYTES // (8 * len(patterns)))
+    ends = np.concatenate(([0], np.cumsum(data.counts)))
+    parts = []
+    for start in range(0, len(data.counts), size):
+        counts = data.counts[start : start + size]
+        rows = slice(ends[start], ends[start + len(counts)])
+        block = Data(data.signals[rows], counts)
+        posterior = infer(block, dictionary, temper)
+        parts.append(
+            Expectation(
+                posterior.probabilities @ patterns.astype(np.float64),
+                counts @ posterior.probabilities,
+                posterior.draws,
+                posterior.stays,
+                posterior.evidence,
+            )
+        )
+    return Expectation(
+        np.concatenate([part.coefficients for part in parts]),
+        np.sum([part.usage for part in parts], axis=0),
+        np.sum([part.draws for part in parts], axis=0),
+        parts[0].stays,
+        np.concatenate([part.evidence for part in parts]),
+    )
+
+
+def maximise(
+    data: Data,
+    dictionary: Dictionary,
+    expected: Expectation,
+    penalty: FadingPenalty,
+    free: bool,
+    inner: int = INNER,
+) -> Dictionary:
+    """The M-step: probabilities, chance to stay, and ``inner`` multiplicative steps on the atoms.
+
+    ``-log det L_c`` lies below its tangent in the logarithms of the weights, and the bound is
+    least at ``w <- w * sum_c n_c r_c / (sum_t delta_t z_t + T slope)`` with the resistances
+    ``r_c`` of the pattern graphs: each step raises the expected log-likelihood minus the penalty.
+    """
+    samples = len(data.signals)
+    coefficients = data.by_sample(expected.coefficients).astype(data.signals.dtype)
+    atoms = dictionary.atoms
+    moments = kernels.weighted_distances(data.signals, coefficients).astype(np.float64) / samples
+    share = expected.usage / samples
+    for _ in range(inner):
+        resistances = dictionary.graphs.resistances(atoms, share)
+        stepped = atoms * resistances / (moments + penalty.slope(atoms))
+        atoms = np.where(atoms > 0, np.maximum(stepped, SMALLEST), 0)
+    probabilities = fit_probabilities(
+        dictionary.graphs.patterns, expected.draws, dictionary.probabilities, free
+    )
+    stay = dictionary.stay
+    if stay is not None and len(data.counts) > 1:
+        stay = float(np.clip(expected.stays / (len(data.counts) - 1), 0.0, 1 - 1e-6))
+    return replace(dictionary, atoms=atoms, probabilities=probabilities, stay=stay)
+
+
+def expectation_maximisation(
+    data: Data,
+    dictionary: Dictionary,
+    penalty: FadingPenalty,
+    *,
+    free: bool = False,
+    tempers: Sequence[float] = (),
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    history: History | None = None,
+    callback: Any = None,
+) -> Fit:
+    """Alternate E- and M-steps, the first ones tempered, until the objective settles.
+
+    The objective ``-2/T sum_t log p(x_t) + penalty`` never rises once ``temper`` is 1.
+    """
+    history = History() if history is None else history
+    previous, converged, interrupted = np.inf, False, False
+    for iteration in range(max_iter):
+        temper = tempers[iteration] if iteration < len(tempers) else 1.0
+        expected = expect(data, dictionary, temper)
+        objective = _objective(data, dictionary, expected, penalty)
+        if temper == 1:
+            change = (previous - objective) / max(1.0, abs(objective))
+            previous = objective
+            history.add(objective, {"objective": abs(change)})
+            converged = change < tol
+            if callback is not None:
+                progress = Progress(
+                    len(history.objective), objective, abs(change),
+                    dictionary.atoms, expected.coefficients,
+                )  # fmt: skip
+                interrupted = bool(callback(progress))
+            if converged or interrupted:
+                break
+        dictionary = maximise(data, dictionary, expected, penalty, free)
+    else:
+        expected = expect(data, dictionary)
+        objective = _objective(data, dictionary, expected, penalty)
+    likelihood = float(expected.evidence.sum()) / len(data.signals)
+    coefficients = expected.coefficients
+    return Fit(dictionary, coefficients, objective, likelihood, history, converged, interrupted)
+
+
+def _objective(
+    data: Data, dictionary: Dictionary, expected: Expectation, penalty: FadingPenalty
+) -> float:
+    return -2 * float(expected.evidence.sum()) / len(data.signals) + penalty.value(dictionary.atoms)

@@ -1,0 +1,270 @@
+"""GraphDictMarginal: activations summed over instead of optimised, under the exact likelihood."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
+from graphdict.marginal.chain import Posterior, most_probable_path
+from graphdict.marginal.em import Data, Dictionary, Fit, expect, infer, log_likelihoods
+from graphdict.marginal.learn import Settings, learn
+from graphdict.marginal.likelihood import NOISE, PatternGraphs
+from graphdict.marginal.patterns import default_max_active, enumerate_patterns
+from graphdict.models.base import GraphDictionary
+from graphdict.progress import with_progress
+from graphdict.results import InstantaneousGraphs
+from graphdict.signals import Preparation
+from graphdict.terms.coefficients import window_counts
+
+__all__ = ["GraphDictMarginal"]
+
+
+class GraphDictMarginal(GraphDictionary):
+    """Graph dictionary whose activations are marginalised, not optimised.
+
+    In each sample (or window) a set ``c`` of at most ``max_active`` atoms is active, with
+    probability ``pi_c``, and the signal is Gaussian with precision ``L_c = sum_{k in c} L_k``.
+    Atoms and probabilities maximise the marginal likelihood, penalised,
+
+        1/T sum_t log sum_c pi_c p(x_t | L_c)  -  1/2 penalty(W),
+
+    by expectation-maximisation. A single sample says little about its own coefficients; summing
+    over all of them instead of taking the best fit is what keeps the atoms from overfitting.
+
+    Parameters
+    ----------
+    n_atoms : int, default=5
+        Number K of graphs in the dictionary.
+    max_active : int, optional
+        Largest number of atoms active at once. All of them by default, or as many as leave at most
+        5,000 sets. 1 makes it a mixture of graphs.
+    alpha_w : float, default=0.02
+        A gentle pull on every weight, which steadies the estimate.
+    sparsity : float, default=1.0
+        Toll on every edge, which fades for strong ones and leaves exact zeros. 1 charges what the
+        extended Bayesian information criterion does, and 0 keeps every edge.
+    prior : {"independent", "free", "markov"}, default="independent"
+        Probabilities of the sets: by the number of active atoms and the odds of each atom; one for
+        every set; or as the first, for samples in time that keep their set with a chance that is
+        learned.
+    window_size : int, default=1
+        Number of consecutive samples that share their activations.
+    n_init : int, default=4
+        Number of short annealed runs from random starts; the best one is finished.
+    max_iter : int, default=200
+        Largest number of iterations of each stage: finishing, and sparsifying.
+    tol : float, default=1e-5
+        Relative change of the objective at which a stage ends.
+    rescale : bool, default=True
+        Divide all signals by one number, their root mean square, as in :class:`GraphDictLog`.
+    random_state : int, RandomState or None, default=None
+        Decides everything random.
+    callback : callable, optional
+        Called with a :class:`graphdict.solvers.Progress` after each iteration; True stops.
+    verbose : int, default=0
+        1 shows a progress bar, 2 leaves it on the screen.
+
+    Attributes
+    ----------
+    atoms_ : array (K, E)
+        Edge weights of the atoms, in the order of ``np.triu_indices(N, 1)``.
+    coefficients_ : array (T, K)
+        Posterior probability that each atom is active in each training sample.
+    patterns_ : boolean array (C, K)
+        The sets of atoms that may be active.
+    pattern_probabilities_ : array (C,)
+        Their probabilities ``pi``.
+    stay_probability_ : float
+        Chance that the next sample (or window) keeps its set; otherwise the set is drawn anew from
+        ``pi``. 0 unless ``prior="markov"``.
+    objective_, log_likelihood_ : float
+        What is minimised, and the marginal log-likelihood of a training sample, as in ``score``.
+    history_ : dict of arrays
+        ``objective``, ``residual`` (its relative change) and ``seconds`` of the last stage.
+    n_iter_ : int
+        Iterations of the last stage.
+    scale_, noise_ : float
+        What signals are divided by, and the variance granted where a graph allows none.
+    active_nodes_ : boolean array (N,)
+        False for nodes that never vary, which get no edges.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    _parameter_constraints: dict = {
+        "n_atoms": [Interval(Integral, 1, None, closed="left")],
+        "max_active": [Interval(Integral, 1, None, closed="left"), None],
+        "alpha_w": [Interval(Real, 0, None, closed="left")],
+        "sparsity": [Interval(Real, 0, None, closed="left")],
+        "prior": [StrOptions({"independent", "free", "markov"})],
+        "window_size": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "rescale": ["boolean"],
+        "random_state": ["random_state"],
+        "callback": [callable, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_atoms: int = 5,
+        *,
+        max_active: int | None = None,
+        alpha_w: float = 0.02,
+        sparsity: float = 1.0,
+        prior: str = "independent",
+        window_size: int = 1,
+        n_init: int = 4,
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        rescale: bool = True,
+        random_state: Any = None,
+        callback: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_atoms = n_atoms
+        self.max_active = max_active
+        self.alpha_w = alpha_w
+        self.sparsity = sparsity
+        self.prior = prior
+        self.window_size = window_size
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rescale = rescale
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    # What a user calls ----------------------------------------------------------------------
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored."""
+        self._validate_params()
+        X = self._read(X, reset=True)
+        patterns = enumerate_patterns(self.n_atoms, self._largest_set())
+        names = np.array(self.node_names, dtype=object)
+        preparation = Preparation.learn(X, names, self.rescale)
+        self.active_nodes_, self.scale_ = preparation.active, preparation.scale
+        data = self._data(preparation.apply(X))
+        self.noise_ = NOISE * (float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0)
+        with with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback:
+            settings = Settings(
+                self.alpha_w, self.sparsity, self.prior == "free", self.prior == "markov",
+                self.n_init, self.max_iter, self.tol, callback,
+            )  # fmt: skip
+            rng = check_random_state(self.random_state)
+            fit = learn(data, patterns, self.noise_, settings, rng)
+        self._keep(data, fit)
+        return self
+
+    def score_samples(self, X: ArrayLike) -> NDArray:
+        """Marginal log-likelihood of each sample, whatever its activations; comparable between K.
+
+        Signals are divided by ``scale_``. The samples of a window share what the window has; in a
+        Markov chain each is measured given those before it. The mean is :meth:`score`.
+        """
+        data, posterior = self._infer(X)
+        return data.by_sample(posterior.evidence / data.counts)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray:
+        """Posterior probability (T, C) of each of ``patterns_`` in each sample."""
+        data, posterior = self._infer(X)
+        return data.by_sample(posterior.probabilities)
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
+
+        With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
+        """
+        data, dictionary = self._code_with(X)
+        if dictionary.stay is None:
+            path = infer(data, dictionary).probabilities.argmax(axis=1)
+        else:
+            values = log_likelihoods(data, dictionary)
+            path = most_probable_path(values, dictionary.probabilities, dictionary.stay)
+        return data.by_sample(path)
+
+    def instantaneous_graphs(
+        self, X: ArrayLike | None = None, *, min_probability: float = 0.4
+    ) -> InstantaneousGraphs:
+        """The graph of every sample of ``X``, or of the training signals where it is omitted.
+
+        Atoms count by the probability that they are active. Those below ``min_probability`` stay
+        out, since an edge that is hardly there should not be in the graph at all; the likeliest
+        atom always stays. 0 gives the posterior mean of the graph.
+        """
+        check_is_fitted(self)
+        coefficients = self.coefficients_ if X is None else self.transform(X)
+        kept = coefficients >= min_probability
+        kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True
+        return InstantaneousGraphs(np.where(kept, coefficients, 0), self.atoms_, self.node_names)
+
+    # How it is done -------------------------------------------------------------------------
+
+    def _largest_set(self) -> int:
+        if self.max_active is None:
+            return default_max_active(self.n_atoms)
+        return min(self.max_active, self.n_atoms)
+
+    def _data(self, signals: NDArray) -> Data:
+        return Data(signals, window_counts(len(signals), self.window_size))
+
+    def _code_with(self, X: ArrayLike) -> tuple[Data, Dictionary]:
+        """Prepared new signals and the learned dictionary on the active nodes."""
+        check_is_fitted(self)
+        data = self._data(self._preparation.apply(self._read(X, reset=False)))
+        atoms = self._preparation.restrict(self.atoms_).astype(np.float64)
+        graphs = PatternGraphs.of(self.patterns_, atoms, self.noise_)
+        stay = self.stay_probability_ if self.prior == "markov" else None
+        return data, Dictionary(graphs, atoms, self.pattern_probabilities_, stay)
+
+    def _infer(self, X: ArrayLike) -> tuple[Data, Posterior]:
+        data, dictionary = self._code_with(X)
+        return data, infer(data, dictionary)
+
+    def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+        data, dictionary = self._code_with(X)
+        coefficients = expect(data, dictionary).coefficients.astype(data.signals.dtype)
+        return data.signals, dictionary.atoms, np.clip(data.by_sample(coefficients), 0, 1)
+
+    def _keep(self, data: Data, fit: Fit) -> None:
+        """Set the fitted attributes, and say what a user should know."""
+        dictionary, dtype = fit.dictionary, data.signals.dtype
+        self.patterns_ = dictionary.graphs.patterns
+        self.pattern_probabilities_ = dictionary.probabilities
+        self.stay_probability_ = dictionary.stay or 0.0
+        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(dtype))
+        coefficients = data.by_sample(fit.coefficients).astype(dtype)
+        self.coefficients_ = np.clip(coefficients, 0, 1)
+        self.objective_ = fit.objective
+        self.history_ = fit.history.as_dict()
+        self.n_iter_ = len(fit.history.objective)
+        self.log_likelihood_ = fit.log_likelihood
+        self._n_features_out = len(self.atoms_)
+        used = np.logical_and(self.atoms_.any(axis=1), self.coefficients_.sum(axis=0) >= 1)
+        dead = np.flatnonzero(~used).tolist()
+        if dead:
+            warnings.warn(
+                f"{len(dead)} of {len(used)} atoms have no edges or are active in less than one "
+                f"sample: {dead}. Fewer atoms would do.",
+                DeadAtomWarning,
+                stacklevel=3,
+            )
+        if not fit.converged and not fit.interrupted:
+            warnings.warn(
+                f"{type(self).__name__} stopped at max_iter={self.max_iter} before tol={self.tol}. "
+                "Raise max_iter, or tol if the result serves you.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
