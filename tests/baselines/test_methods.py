@@ -26,12 +26,12 @@ def _prepared(model, signals):
 
 @pytest.fixture(scope="module")
 def static():
-    return make_superposition(1, 15, 0.3, n_train=2000, n_test=100, random_state=0)
+    return make_superposition(1, 20, 0.2, n_train=4000, n_test=100, random_state=0)
 
 
 @pytest.fixture(scope="module")
 def clusters():
-    return make_superposition(3, 12, 0.35, n_train=1200, n_test=300, random_state=1)
+    return make_superposition(3, 20, 0.2, n_train=1500, n_test=300, random_state=1)
 
 
 @pytest.mark.parametrize("settings", [{}, {"beta": 2.0}, {"beta": 0.0}, {"alpha_w": 0.5}])
@@ -47,14 +47,14 @@ def test_log_model_is_optimal(static, settings):
 
 def test_log_model_recovers_a_graph(static):
     model = LogModel(avg_degree=6).fit(static.train.signals)
-    assert best_threshold(static.atoms, model.atoms_)[1] > 0.8
+    assert best_threshold(static.atoms, model.atoms_)[1] > 0.7
     assert len(model.instantaneous_graphs(static.test.signals)) == 100
     assert len(model.instantaneous_graphs()) == 1
 
 
 def test_average_degree_sets_the_density(static):
     degrees = [
-        2 * (LogModel(avg_degree=k).fit(static.train.signals).atoms_ > 0).sum() / 15
+        2 * (LogModel(avg_degree=k).fit(static.train.signals).atoms_ > 0).sum() / 20
         for k in (3, 6, 10)
     ]
     np.testing.assert_allclose(degrees, [3, 6, 10], rtol=0.3)
@@ -63,7 +63,7 @@ def test_average_degree_sets_the_density(static):
 def test_windows_are_log_models_of_their_own(static):
     signals = static.train.signals[:100]
     whole = WindowLogModel(30, rescale=False).fit(signals)
-    assert whole.atoms_.shape == (4, 105)
+    assert whole.atoms_.shape == (4, 190)
     np.testing.assert_array_equal(np.bincount(whole.states_), [30, 30, 30, 10])
     for window in range(4):
         part = signals[30 * window : 30 * window + 30]
@@ -81,7 +81,7 @@ def test_one_window_is_the_log_model(static):
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 def test_tgfa_is_at_a_minimum(penalty):
-    data = make_emeg(8, 15, 10, 0.4, random_state=0)
+    data = make_emeg(8, 15, 10, 0.6, random_state=0)
     model = TGFA(15, alpha_diff=0.5, penalty=penalty, tol=1e-8, max_iter=5000).fit(data.signals)
     signals = _prepared(model, data.signals)
     costs = graphs.squared_differences(signals).reshape(8, 15, -1).mean(axis=1)
@@ -119,7 +119,7 @@ def test_tgfa_penalties_do_what_they_say():
 
 
 def test_tgfa_and_hier_say_when_they_stop_early():
-    signals = make_emeg(8, 5, 10, 0.4, random_state=0).signals
+    signals = make_emeg(8, 5, 10, 0.6, random_state=0).signals
     for model in (TGFA(5, max_iter=2), GraphDictHier(3, max_iter=2)):
         with pytest.warns(ConvergenceWarning, match="max_iter=2"):
             model.fit(signals)
@@ -297,6 +297,11 @@ def test_hier_is_saved_and_loaded(tmp_path):
 
 
 def test_switching_states_are_found_by_windows():
-    data = make_sbg(16, 20, 3, 12, 0.5, p_stay=0.8, random_state=0)
-    model = WindowLogModel(20).fit(data.signals)
-    assert best_threshold(data.weights, model.instantaneous_graphs())[1] > 0.5
+    data = make_sbg(8, 80, 3, 12, 0.3, p_stay=0.8, random_state=0)
+    scores = {
+        size: best_threshold(
+            data.weights, WindowLogModel(size).fit(data.signals).instantaneous_graphs()
+        )[1]
+        for size in (80, 640)
+    }
+    assert scores[80] > 0.6 > scores[640]

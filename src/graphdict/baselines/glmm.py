@@ -43,9 +43,9 @@ class GLMM(LogDegreeMixture):
         Largest number of iterations after the warm-up.
     tol : float, default=1e-4
         Gain of the objective in an iteration at which to stop.
-    n_init : int, default=3
-        Starts: random shares, and every second one from K-means. Each warms up for 15 iterations,
-        and the best goes on.
+    n_init : int, default=4
+        Starts: samples go to the nearest of K spread-out samples, or, in the second start, to the
+        clusters of K-means. Each warms up for 15 iterations, and the best goes on.
     rescale : bool, default=True
         Divide all signals by one number, so that units do not matter.
     random_state : int, RandomState or None, default=None
@@ -87,11 +87,10 @@ class GLMM(LogDegreeMixture):
         return scaled / total, -float(np.mean(highest + np.log(total)))
 
     def _first_shares(self, signals: NDArray, start: int, rng: Any) -> NDArray:
-        """Drawn at random, and every second time from K-means, which sees means only."""
-        shares = rng.dirichlet(np.ones(self.n_clusters), size=len(signals))
-        if start % 2 == 1 and self.n_clusters <= len(signals):
-            means = KMeans(self.n_clusters, n_init=1, random_state=rng)
-            with warnings.catch_warnings():  # fewer distinct samples than clusters will do
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                shares = np.eye(self.n_clusters)[means.fit_predict(signals)]
-        return shares
+        """The second start is K-means, for clusters that differ in their means."""
+        if start != 1 or self.n_clusters > len(signals):
+            return super()._first_shares(signals, start, rng)
+        clusters = KMeans(self.n_clusters, n_init=1, random_state=rng)
+        with warnings.catch_warnings():  # fewer distinct samples than clusters will do
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return np.eye(self.n_clusters)[clusters.fit_predict(signals)]

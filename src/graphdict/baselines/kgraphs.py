@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,8 +38,9 @@ class KGraphs(LogDegreeMixture):
         Largest number of iterations after the warm-up.
     tol : float, default=1e-4
         Gain of the objective in an iteration at which to stop.
-    n_init : int, default=3
-        Random starts. Each warms up for 15 iterations, and the best goes on.
+    n_init : int, default=4
+        Starts, in which samples go to the nearest of K spread-out samples. Each warms up for 15
+        iterations, and the best goes on.
     rescale : bool, default=True
         Divide all signals by one number, so that units do not matter.
     random_state : int, RandomState or None, default=None
@@ -68,6 +67,3 @@ class KGraphs(LogDegreeMixture):
     def _assign(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
         nearest = costs.argmin(axis=1)
         return np.eye(costs.shape[1])[nearest], float(costs.min(axis=1).mean())
-
-    def _first_shares(self, signals: NDArray, start: int, rng: Any) -> NDArray:
-        return np.eye(self.n_clusters)[rng.randint(self.n_clusters, size=len(signals))]

@@ -29,6 +29,7 @@ from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
 from graphdict.likelihood import log_likelihoods
 from graphdict.logdegree import learn_graphs
 from graphdict.results import InstantaneousGraphs
+from graphdict.seeding import spread_labels
 from graphdict.solvers import History
 
 __all__ = ["Clusters", "LogDegreeMixture", "MixtureBaseline"]
@@ -132,7 +133,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         alpha_w: float = 0.0,
         max_iter: int = 200,
         tol: float = 1e-4,
-        n_init: int = 3,
+        n_init: int = 4,
         rescale: bool = True,
         random_state: Any = None,
     ):
@@ -152,7 +153,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
 
     def _first_shares(self, signals: NDArray, start: int, rng: np.random.RandomState) -> NDArray:
         """Where a start begins: a share of every sample (T, K) for each cluster."""
-        raise NotImplementedError
+        return np.eye(self.n_clusters)[spread_labels(signals, self.n_clusters, rng)]
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the clusters of the signals ``X`` (T, N) and their graphs; ``y`` is ignored."""

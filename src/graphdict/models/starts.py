@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
+from graphdict.seeding import spread_labels
 from graphdict.terms import L1
 
 __all__ = ["STARTS", "start_atoms", "start_coefficients"]
@@ -48,24 +49,8 @@ def _discrete(features: NDArray, n_atoms: int, rng: np.random.RandomState) -> ND
 
 
 def _kmeans(features: NDArray, n_atoms: int, rng: np.random.RandomState) -> NDArray:
-    """Samples go to the nearest of K spread-out samples, whatever their sign and size.
-
-    Seeds are drawn one by one with probability proportional to the squared distance from the
-    nearest seed so far (k-means++), the distance of two signals being ``1 - cos^2``.
-    """
-    squares = np.einsum("tn,tn->t", features, features)
-    squares = np.where(squares > 0, squares, 1)
-    distance = np.ones(len(features))
-    nearest = np.zeros(len(features), dtype=np.intp)
-    for atom in range(n_atoms):
-        weights = np.maximum(distance, 0) + 1e-12
-        seed = rng.choice(len(features), p=weights / weights.sum())
-        alike = np.square(features @ features[seed]) / squares / squares[seed]
-        to_seed = 1 - alike.astype(np.float64)
-        closer = to_seed < distance
-        nearest[closer] = atom
-        distance = np.minimum(distance, to_seed)
-    return _soften(nearest, n_atoms)
+    """Samples go to the nearest of K spread-out samples, whatever their sign and size."""
+    return _soften(spread_labels(features, n_atoms, rng), n_atoms)
 
 
 def _soften(labels: NDArray, n_atoms: int) -> NDArray:
