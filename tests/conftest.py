@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
 from graphdict import graphs
 from graphdict.operators import Bilinear, Degrees, Laplacians, Spectra
 from graphdict.problem import Problem
@@ -19,7 +21,6 @@ from graphdict.terms import (
     smoothness,
 )
 from graphdict.terms.coefficients import window_counts
-from hypothesis import settings
 
 settings.register_profile("graphdict", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("graphdict")

@@ -3,10 +3,11 @@
 import networkx as nx
 import numpy as np
 import pytest
-from graphdict import graphs
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
+from graphdict import graphs
 
 nodes = st.integers(2, 12)
 leading = st.lists(st.integers(1, 3), max_size=2).map(tuple)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from graphdict import graphs
-from graphdict.operators import Bilinear, Degrees, Laplacians, Spectra
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+
+from graphdict import graphs
+from graphdict.operators import Bilinear, Degrees, Laplacians, Spectra
 
 MAPS = ("degrees", "laplacians", "spectra")
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 4), st.integers(2, 7))

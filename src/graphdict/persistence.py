@@ -122,7 +122,9 @@ def _put(numbers: dict[str, Any], arrays: dict[str, NDArray], name: str, value: 
             arrays[f"{name}/{entry}"] = np.asarray(item)
     elif key == "feature_names_in_":
         numbers[key] = [str(item) for item in value]
-    elif isinstance(value, (np.ndarray, list, tuple)):
+    elif isinstance(value, np.generic):
+        numbers[key] = value.item()
+    elif isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
         arrays[name] = np.asarray(value)
     else:
-        numbers[key] = value.item() if isinstance(value, np.generic) else value
+        numbers[key] = value

@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
 from conftest import KINDS
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.problem import Problem
 from graphdict.solvers import bipds
 from graphdict.terms import L1, ConstantOverWindows, NonNegative, TotalVariation, UnitBox
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
 
 
 def scipy_optimum(case, variable):
@@ -18,10 +19,15 @@ def scipy_optimum(case, variable):
     problem, c, w = case.problem, case.coefficients, case.atoms
     if variable == "atoms":
         start, high = w, None
-        value = lambda v: problem.objective(c, v.reshape(w.shape))
+
+        def value(v):
+            return problem.objective(c, v.reshape(w.shape))
     else:
         start, high = c, 1
-        value = lambda v: problem.objective(v.reshape(c.shape), w)
+
+        def value(v):
+            return problem.objective(v.reshape(c.shape), w)
+
     found = minimize(
         value, start.ravel(), bounds=[(1e-9, high)] * start.size, method="L-BFGS-B",
         options={"maxiter": 5000, "maxfun": 10**6, "ftol": 1e-14, "gtol": 1e-9},
@@ -69,8 +75,13 @@ def test_history_has_an_entry_for_every_iteration(make_problem):
     case = make_problem(nodes=6)
     seen = []
     solution = bipds(
-        case.problem, case.coefficients, case.atoms, max_iter=17, tol=0,
-        check_every=1, callback=seen.append,
+        case.problem,
+        case.coefficients,
+        case.atoms,
+        max_iter=17,
+        tol=0,
+        check_every=1,
+        callback=seen.append,
     )
     table = solution.history.as_dict()
     assert solution.n_iter == 17
@@ -88,9 +99,7 @@ def test_history_has_an_entry_for_every_iteration(make_problem):
 
 def test_checks_come_every_so_often_and_at_the_end(make_problem):
     case = make_problem(nodes=6)
-    solution = bipds(
-        case.problem, case.coefficients, case.atoms, max_iter=17, tol=0, check_every=5
-    )
+    solution = bipds(case.problem, case.coefficients, case.atoms, max_iter=17, tol=0, check_every=5)
     assert_array_equal(solution.history.as_dict()["iteration"], [5, 10, 15, 17])
 
 
@@ -98,7 +107,9 @@ def test_the_lowest_objective_is_returned_and_never_above_the_start(make_problem
     for seed in range(5):
         case = make_problem(seed=seed)
         start = case.problem.objective(case.coefficients, case.atoms)
-        solution = bipds(case.problem, case.coefficients, case.atoms, max_iter=25, tol=0, check_every=1)
+        solution = bipds(
+            case.problem, case.coefficients, case.atoms, max_iter=25, tol=0, check_every=1
+        )
         assert solution.objective == pytest.approx(min(start, *solution.history.objective))
         here = case.problem.objective(solution.coefficients, solution.atoms)
         assert solution.objective == pytest.approx(here)
@@ -157,7 +168,11 @@ def test_steps_that_are_far_too_long_still_give_numbers(make_problem):
 def test_callback_stops(make_problem):
     case = make_problem()
     solution = bipds(
-        case.problem, case.coefficients, case.atoms, tol=0, check_every=1,
+        case.problem,
+        case.coefficients,
+        case.atoms,
+        tol=0,
+        check_every=1,
         callback=lambda p: p.iteration == 7,
     )
     assert solution.n_iter == 7
@@ -287,7 +302,7 @@ def test_constancy_over_windows_agrees_with_windows_as_variables(make_problem):
 
 def test_unknown_variable_to_fix_is_refused(make_problem):
     case = make_problem()
-    with pytest.raises(ValueError, match="fixed must be .* got 'weights'"):
+    with pytest.raises(ValueError, match=r"fixed must be .* got 'weights'"):
         bipds(case.problem, case.coefficients, case.atoms, fixed="weights")
 
 

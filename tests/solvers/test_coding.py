@@ -4,14 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
 from conftest import KINDS
 from graphdict.problem import Problem
 from graphdict.solvers import bipds, code
 from graphdict.solvers.coding import codes_samples_alone
 from graphdict.terms import TotalVariation, smoothness
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
 
 
 def projected_gradient(case, coefficients, alpha_c):
@@ -27,9 +28,7 @@ def projected_gradient(case, coefficients, alpha_c):
     st.sampled_from(KINDS), st.integers(1, 8), st.integers(2, 6), st.integers(1, 12),
     st.sampled_from([0.03, 1.0, 30.0]), st.sampled_from([0.0, 0.5]), st.integers(0, 10_000),
 )  # fmt: skip
-def test_optimality_conditions_hold(
-    make_problem, kind, samples, nodes, atoms, unit, alpha_c, seed
-):
+def test_optimality_conditions_hold(make_problem, kind, samples, nodes, atoms, unit, alpha_c, seed):
     case = make_problem(
         kind, samples=samples, nodes=nodes, atoms=atoms, unit=unit, alpha_c=alpha_c, seed=seed
     )

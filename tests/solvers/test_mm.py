@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
 from conftest import KINDS
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.solvers import bipds, mm
 from graphdict.terms import Interval, LogBarrier, TotalVariation
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
 
 
 @given(
@@ -30,9 +31,7 @@ def test_every_step_lowers_the_objective(
         assert here == pytest.approx(progress.objective)
         values.append(here)
 
-    solution = mm(
-        case.problem, case.coefficients, case.atoms, max_iter=30, tol=0, callback=record
-    )
+    solution = mm(case.problem, case.coefficients, case.atoms, max_iter=30, tol=0, callback=record)
     values = np.array(values)
     assert np.isfinite(values).all()
     assert np.all(np.diff(values) <= 1e-9 * np.maximum(1, np.abs(values[:-1])))
@@ -62,9 +61,7 @@ def test_agrees_with_bipds_on_convex_subproblems(make_problem, kind, fixed, alph
     if fixed == "coefficients" and alpha_orth:
         pytest.skip("the overlap of atoms is not convex in them")
     case = make_problem(kind, samples=15, nodes=4, atoms=2, alpha_orth=alpha_orth, alpha_c=0.3)
-    ours = mm(
-        case.problem, case.coefficients, case.atoms, fixed=fixed, max_iter=20_000, tol=1e-10
-    )
+    ours = mm(case.problem, case.coefficients, case.atoms, fixed=fixed, max_iter=20_000, tol=1e-10)
     theirs = bipds(
         case.problem, case.coefficients, case.atoms, fixed=fixed, max_iter=20_000, tol=1e-7
     )

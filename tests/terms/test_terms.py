@@ -4,6 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import lsq_linear, minimize
+
 from graphdict import graphs
 from graphdict.problem import TermGroup
 from graphdict.terms import (
@@ -20,10 +25,6 @@ from graphdict.terms import (
     prox_conjugate,
 )
 from graphdict.terms.coefficients import window_counts, window_means
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import lsq_linear, minimize
 
 
 def symmetric(rng):
@@ -260,6 +261,11 @@ def test_windowed_group_is_the_prox_among_window_constant_signals(seed):
     assert group.value(found[:, None]) == pytest.approx(
         0.3 * counts @ found + 0.4 * np.abs(np.diff(found)).sum()
     )
+
+
+def test_zeros_have_no_sign():
+    found = TermGroup([NonNegative(), L1(0.5)]).prox(np.array([[-1.0, -0.2, 0.2]]), 1.0)
+    assert not np.signbit(found).any()
 
 
 def test_values_outside_a_constraint_are_infinite():

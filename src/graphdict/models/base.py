@@ -148,8 +148,12 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 break
         assert best is not None
         if self.fix != "coefficients":
-            best.coefficients = self._code(problem, best.atoms)
-            best.objective = problem.objective(best.coefficients, best.atoms)
+            coefficients = self._code(problem, best.atoms)
+            objective = problem.objective(coefficients, best.atoms)
+            # Newton is optimal but for rounding, which very unequal weights can make large.
+            worse = codes_samples_alone(problem) and objective > best.objective
+            if not worse or self.fix == "atoms":
+                best.coefficients, best.objective = coefficients, objective
         self._describe(best, problem.counts)
         return self
 

@@ -56,4 +56,5 @@ class L1:
         return self.alpha * float(np.abs(x).sum(dtype=np.float64))
 
     def prox(self, x: NDArray, step: float) -> NDArray:
-        return np.copysign(np.maximum(np.abs(x) - self.alpha * step, 0), x)
+        shrunk = np.copysign(np.maximum(np.abs(x) - self.alpha * step, 0), x)
+        return shrunk + 0  # no negative zeros

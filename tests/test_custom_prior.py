@@ -1,0 +1,143 @@
+"""Priors written by a user, in a few lines, through the public door."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
+from graphdict.solvers import bipds
+
+MODELS = [GraphDictLog, GraphDictSpectral, GraphDictExact]
+X = np.random.default_rng(0).standard_normal((30, 5))
+
+
+class SharedEdges:
+    """All atoms use an edge or none does: a group norm over atoms for each edge."""
+
+    def __init__(self, alpha):
+        self.alpha = alpha
+
+    def value(self, atoms):
+        return self.alpha * float(np.linalg.norm(atoms, axis=0).sum())
+
+    def prox(self, atoms, step):
+        norms = np.linalg.norm(atoms, axis=0)
+        return atoms * np.maximum(1 - self.alpha * step / np.maximum(norms, 1e-300), 0)
+
+
+class CloseTo:
+    """Weights near those of a template, by a quadratic."""
+
+    def __init__(self, template, alpha):
+        self.template, self.alpha = template, alpha
+
+    def value(self, atoms):
+        return 0.5 * self.alpha * float(np.sum((atoms - self.template) ** 2))
+
+    def gradient(self, atoms):
+        return self.alpha * (atoms - self.template)
+
+    def lipschitz(self, atoms):
+        return self.alpha
+
+
+class OneAtATime:
+    """Coefficients of a sample that prefer to be few: a smooth penalty on their products."""
+
+    def __init__(self, alpha):
+        self.alpha = alpha
+
+    def value(self, coefficients):
+        total = coefficients.sum(axis=1)
+        return 0.5 * self.alpha * float((total**2 - (coefficients**2).sum(axis=1)).sum())
+
+    def gradient(self, coefficients):
+        return self.alpha * (coefficients.sum(axis=1, keepdims=True) - coefficients)
+
+    def lipschitz(self, coefficients):
+        return self.alpha * max(coefficients.shape[1] - 1, 1)
+
+
+class NoEdge:
+    """A constraint: some edges do not exist."""
+
+    elementwise = True
+
+    def __init__(self, absent):
+        self.absent = absent
+
+    def value(self, atoms):
+        return 0.0 if not atoms[:, self.absent].any() else np.inf
+
+    def prox(self, atoms, step):
+        atoms = atoms.copy()
+        atoms[:, self.absent] = 0
+        return atoms
+
+
+def fit(model, **options):
+    return model(3, random_state=0, max_iter=400, **options).fit(X)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_group_sparsity_over_atoms(model):
+    plain, shared = fit(model), fit(model, atom_priors=[SharedEdges(0.5)])
+
+    def sharing(atoms):  # from 1, where every edge has one atom, down to 1 / sqrt(3)
+        return SharedEdges(1).value(atoms) / atoms.sum()
+
+    assert SharedEdges(1).value(shared.atoms_) < SharedEdges(1).value(plain.atoms_)
+    assert sharing(shared.atoms_) < sharing(plain.atoms_)
+    assert np.isfinite(shared.objective_)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_template_draws_the_atoms_to_it(model):
+    template = np.linspace(0.1, 1, 10)
+    distances = [
+        np.linalg.norm(fit(model, atom_priors=[CloseTo(template, alpha)]).atoms_ - template)
+        for alpha in (0.1, 1.0, 100.0)
+    ]
+    assert distances[2] < distances[1] < distances[0]
+    assert distances[2] < 0.2
+
+
+@pytest.mark.parametrize("window_size", [1, 4])
+def test_a_prior_on_coefficients(window_size):
+    plain = fit(GraphDictLog, window_size=window_size)
+    alone = fit(GraphDictLog, window_size=window_size, coefficient_priors=[OneAtATime(5.0)])
+    assert OneAtATime(1).value(alone.coefficients_) < OneAtATime(1).value(plain.coefficients_)
+    assert_allclose(alone.transform(X), alone.coefficients_, atol=1e-6)
+
+
+def test_a_constraint_is_met():
+    absent = np.zeros(10, dtype=bool)
+    absent[[2, 7]] = True
+    model = fit(GraphDictLog, alpha_w=0.0, atom_priors=[NoEdge(absent)])
+    assert np.abs(model.atoms_[:, absent]).max() < 1e-3 * model.atoms_.max()
+    assert fit(GraphDictLog, alpha_w=0.0).atoms_[:, absent].max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    "prior", [SharedEdges(0.3), CloseTo(0.5, 2.0)], ids=lambda p: type(p).__name__
+)
+def test_the_convex_part_is_solved(make_problem, prior):
+    case = make_problem(samples=10, nodes=4, atoms=2, atom_terms=[prior])
+    found = bipds(
+        case.problem, case.coefficients, case.atoms,
+        fixed="coefficients", max_iter=20_000, tol=1e-7,
+    )  # fmt: skip
+    assert found.converged
+    best = minimize(
+        lambda w: case.problem.objective(case.coefficients, w.reshape(2, 6)),
+        case.atoms.ravel(), bounds=[(1e-9, None)] * 12, method="L-BFGS-B",
+        options={"maxiter": 3000, "maxfun": 10**5, "ftol": 1e-14},
+    )  # fmt: skip
+    assert found.objective <= best.fun + 1e-5
+
+
+def test_a_prior_of_nothing_changes_nothing():
+    plain = fit(GraphDictLog, solver="bipds")
+    zero = fit(GraphDictLog, solver="bipds", atom_priors=[CloseTo(0.0, 0.0)])
+    assert_allclose(zero.atoms_, plain.atoms_, rtol=1e-10)
