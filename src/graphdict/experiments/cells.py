@@ -66,6 +66,8 @@ def _measure(grid: Grid, cell: Cell) -> dict[str, Any]:
 def _weights(graphs: Any, true: NDArray | None) -> NDArray:
     weights = np.asarray(graphs.weights)
     assert true is not None
+    if len(weights) == 1:  # one graph for all samples
+        weights = np.broadcast_to(weights, (len(true), weights.shape[1]))
     if weights.shape != true.shape:
         raise ValueError(f"expected graphs of shape {true.shape}, the model gave {weights.shape}")
     if not np.isfinite(weights).all():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
-from graphdict import models
+from graphdict import baselines, models
 from graphdict.experiments.grids import unknown_name
 
 __all__ = ["METHODS", "build"]
@@ -16,6 +16,13 @@ METHODS: dict[str, type] = {
     for cls in (
         models.GraphDictLog,
         models.GraphDictSpectral,
+        models.GraphDictHier,
+        baselines.LogModel,
+        baselines.WindowLogModel,
+        baselines.TGFA,
+        baselines.KGraphs,
+        baselines.GLMM,
+        baselines.GaussianMixtureGraphs,
     )
 }
 

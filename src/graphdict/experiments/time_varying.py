@@ -27,27 +27,68 @@ DATA = {
     for process in PROCESSES
     for graphs, signals in ((32, 20), (512, 1))
 }  # fmt: skip
-WINDOWS = [20, 40, 80, 160, 320]
 
-# Every model has the same number of settings: 12 in the full experiment, 3 in the quick one.
+# Every model has the same number of settings: 24 in the full experiment, 3 in the quick one.
+# Windows reach from a few samples to the whole of the shorter series.
 MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
     "GraphDictLog": {
-        "full": settings(
-            n_atoms=[6], solver=["bipds"], window_size=[1, 20, 80, 160], alpha_w=[0.01, 0.1, 1.0],
-            max_iter=[50],
-        ),
-        "quick": settings(
-            n_atoms=[6], solver=["bipds"], window_size=[1, 20, 160], alpha_w=[0.1], max_iter=[50],
-        ),
+        "full": [
+            *settings(
+                solver=["mm"], max_iter=[100], alpha_w=[0.01], n_atoms=[6, 12],
+                window_size=[5, 10, 20, 40, 80],
+            ),
+            *settings(
+                solver=["mm"], max_iter=[100], alpha_w=[0.1], n_atoms=[6], window_size=[10, 20],
+            ),
+            *settings(
+                solver=["bipds"], max_iter=[80], alpha_w=[0.01, 0.1, 1.0], n_atoms=[1, 6],
+                window_size=[160],
+            ),
+            *settings(
+                solver=["bipds"], max_iter=[80], alpha_w=[0.01, 0.1, 1.0], n_atoms=[6],
+                window_size=[20], alpha_diff=[1.0, 10.0],
+            ),
+        ],
+        "quick": [
+            *settings(
+                solver=["mm"], max_iter=[100], alpha_w=[0.01], n_atoms=[6], window_size=[10, 20],
+            ),
+            *settings(
+                solver=["bipds"], max_iter=[80], alpha_w=[0.1], n_atoms=[1], window_size=[160],
+            ),
+        ],
     },
     "GraphDictSpectral": {
         "full": settings(
-            n_atoms=[6], solver=["bipds"], window_size=[1, 20, 80, 160], alpha_w=[0.01, 0.1, 1.0],
-            max_iter=[50],
+            solver=["bipds"], max_iter=[200], alpha_w=[0.01, 0.1], n_atoms=[1, 3, 6, 12],
+            window_size=[10, 20, 80],
         ),
         "quick": settings(
-            n_atoms=[6], solver=["bipds"], window_size=[1, 20, 160], alpha_w=[0.1], max_iter=[50],
+            solver=["bipds"], max_iter=[200], alpha_w=[0.01], n_atoms=[6], window_size=[10, 20, 80],
         ),
+    },
+    "GraphDictHier": {
+        "full": settings(depth=[1, 2, 3, 4, 5, 6], alpha_w=[0.02, 0.05, 0.1, 0.2]),
+        "quick": settings(depth=[4], alpha_w=[0.02, 0.05, 0.1]),
+    },
+    "WindowLogModel": {
+        "full": settings(
+            window_size=[10, 20, 40, 80, 120, 160, 320, 512], avg_degree=[2, 5, 10],
+        ),
+        "quick": settings(window_size=[20, 80, 320], avg_degree=[5]),
+    },
+    "TGFA": {
+        "full": settings(
+            window_size=[5, 10, 40], alpha_diff=[0.1, 0.3, 1.0, 3.0], penalty=["l1", "l2"],
+        ),
+        "quick": settings(window_size=[20], alpha_diff=[0.1, 0.3, 1.0]),
+    },
+    # Not in the paper: one graph for all samples, below which a series of graphs is worth nothing.
+    "LogModel": {
+        "full": settings(
+            avg_degree=[1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10, 12], alpha_w=[0.0, 0.1],
+        ),
+        "quick": settings(avg_degree=[2, 4, 8]),
     },
 }  # fmt: skip
 
