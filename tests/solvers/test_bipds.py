@@ -78,6 +78,7 @@ def test_history_has_an_entry_for_every_iteration(make_problem):
         case.problem,
         case.coefficients,
         case.atoms,
+        fixed="coefficients",
         max_iter=17,
         tol=0,
         check_every=1,
@@ -99,7 +100,15 @@ def test_history_has_an_entry_for_every_iteration(make_problem):
 
 def test_checks_come_every_so_often_and_at_the_end(make_problem):
     case = make_problem(nodes=6)
-    solution = bipds(case.problem, case.coefficients, case.atoms, max_iter=17, tol=0, check_every=5)
+    solution = bipds(
+        case.problem,
+        case.coefficients,
+        case.atoms,
+        fixed="coefficients",
+        max_iter=17,
+        tol=0,
+        check_every=5,
+    )
     assert_array_equal(solution.history.as_dict()["iteration"], [5, 10, 15, 17])
 
 
