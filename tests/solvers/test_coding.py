@@ -37,7 +37,6 @@ def test_optimality_conditions_hold(make_problem, kind, samples, nodes, atoms, u
     assert projected_gradient(case, found, alpha_c).max() < 5e-6
 
 
-@pytest.mark.xfail(strict=True, reason="one sample in 120 still stops short of its optimum")
 def test_sparse_atoms_that_outnumber_the_nodes_do_not_stall():
     """Coefficients a hair from their bound once cut every Newton step short."""
     from graphdict.operators import Bilinear, Degrees

@@ -25,9 +25,9 @@ BLOCK_BYTES = 1 << 21  # about the second-level cache of a core
 Result = TypeVar("Result")
 
 
-def row_blocks(rows: int, bytes_per_row: int) -> list[slice]:
-    """Equal slices of about ``BLOCK_BYTES``; an even number of them where there are several."""
-    count = -(-rows * bytes_per_row // BLOCK_BYTES)
+def row_blocks(rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[slice]:
+    """Equal slices of about ``block_bytes``; an even number of them where there are several."""
+    count = -(-rows * bytes_per_row // (block_bytes or BLOCK_BYTES))
     if count > 1:
         count = min(count + count % 2, rows)
     edges = [rows * i // max(count, 1) for i in range(max(count, 1) + 1)]

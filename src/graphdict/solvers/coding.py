@@ -2,8 +2,13 @@
 
     min over delta in [0, 1]^K   <delta, e_t + alpha_c> + h(A(delta, W))
 
-Samples do not interact, so a projected Newton method runs on all of them at once, each with its own
-active set, line search and end. What one sample gets does not depend on its company.
+Samples do not interact, so a primal-dual interior-point method runs on all of them at once, each
+with its own multipliers, steps and end. What one sample gets does not depend on its company. With
+``a`` and ``b`` the multipliers of the two bounds, a Newton step for the conditions
+
+    gradient - a + b = 0,    a delta = mu,    b (1 - delta) = mu
+
+keeps everything strictly inside, and ``mu`` falls by a factor of ten or so from step to step.
 """
 
 from __future__ import annotations
@@ -14,31 +19,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
+from graphdict.solvers.blocks import parallel_blocks, row_blocks
 from graphdict.terms import L1, UnitBox
 
 __all__ = ["code", "codes_samples_alone"]
 
 BLOCK_BYTES = 1 << 24
-ARMIJO = 1e-4
-SHRINK = 0.25
+WARM_UP = 4  # multiplicative updates that bring a start to the right magnitude
 TIE_BREAK = 1e-6  # curvature, relative to a sample's costs, that picks the smallest of equal optima
-DAMPING = 1e-10  # keeps the Newton system regular where atoms outnumber what tells them apart
-NEAR = 1e-2  # a coefficient this close to a bound may be treated as bound
-TRUSTED = 1e-8  # relative decrement from which full Newton steps need no line search
+CENTRING = 0.1  # how much of the complementarity the next step aims to leave
+REACH = 0.99  # of the way to the nearest bound that a step may go
+AT_BOUND = 1e-6
 
 
 def codes_samples_alone(problem: Problem) -> bool:
     """Whether the problem in the coefficients falls apart into samples this module can solve."""
-    return hasattr(problem.barrier, "curvature") and all(
-        isinstance(term, (UnitBox, L1)) for term in problem.coefficient_terms
+    return (
+        hasattr(problem.barrier, "curvature")
+        and hasattr(problem.operator, "linear")
+        and all(isinstance(term, (UnitBox, L1)) for term in problem.coefficient_terms)
     )
 
 
-def code(problem: Problem, atoms: NDArray, *, max_iter: int = 100, tol: float = 1e-8) -> NDArray:
+def code(problem: Problem, atoms: NDArray, *, max_iter: int = 100, tol: float = 1e-12) -> NDArray:
     """Optimal coefficients (T, K) of every row of the problem's samples.
 
-    A sample is done when no coefficient moves by more than ``tol``. Where several coefficient
-    vectors are equally good, the smallest is returned; atoms without edges get zero.
+    A sample is done when its duality gap (in units of log-likelihood) is below ``tol`` and its
+    gradient is met to 1,000 ``tol``, relatively. Where several coefficient vectors are equally
+    good, a small one is returned; atoms without edges get zero.
     """
     shrinkage = sum(t.alpha for t in problem.coefficient_terms if isinstance(t, L1))
     costs = problem.fit.energies(atoms).astype(np.float64) + shrinkage
@@ -48,11 +56,14 @@ def code(problem: Problem, atoms: NDArray, *, max_iter: int = 100, tol: float = 
     if alive.any():
         images = images[alive]
         row_bytes = 8 * (images.size + 4 * len(images) ** 2)
-        size = max(1, BLOCK_BYTES // row_bytes)
-        for start in range(0, len(costs), size):
-            rows = slice(start, start + size)
+        slices = row_blocks(len(costs), row_bytes, BLOCK_BYTES)
+
+        def visit(rows: slice) -> None:
             block = _Block(problem.barrier, costs[rows][:, alive], images)
-            coefficients[rows, alive] = block.newton(max_iter, tol)
+            coefficients[rows, alive] = block.solve(max_iter, tol)
+
+        with parallel_blocks(slices) as blocks:
+            blocks.map(visit)
     return coefficients.astype(atoms.dtype)
 
 
@@ -61,81 +72,65 @@ class _Block:
 
     def __init__(self, barrier: Any, costs: NDArray, images: NDArray):
         self.barrier = barrier
-        self.costs = costs
         self.images = images
         self.flat = images.reshape(len(images), -1)
-        self.ridge = TIE_BREAK * costs.mean(axis=1, keepdims=True)
+        self.start = np.full(costs.shape, 0.5)
+        # A cost of zero would let a coefficient rest anywhere.
+        self.costs = np.maximum(costs, TIE_BREAK * self.push(self.start)[0])
+        self.ridge = TIE_BREAK * self.costs
 
-    def image(self, x: NDArray) -> NDArray:
-        return (x @ self.flat).reshape(len(x), *self.images.shape[1:])
+    def push(self, x: NDArray) -> tuple[NDArray, NDArray]:
+        """What the barrier gives to every coefficient, and the image it saw."""
+        image = (x @ self.flat).reshape(len(x), *self.images.shape[1:])
+        return self.barrier.slope(image).reshape(len(x), -1) @ self.flat.T, image
 
-    def value(self, x: NDArray, rows: NDArray) -> NDArray:
-        linear = self.costs[rows] + 0.5 * self.ridge[rows] * x
-        return np.einsum("tk,tk->t", x, linear) + self.barrier.values(self.image(x))
-
-    def direction(self, x: NDArray, rows: NDArray) -> tuple[NDArray, NDArray]:
-        """Gradient and direction: Newton's, but plain descent for coefficients about to be bound.
-
-        A coefficient near the bound that its gradient points to would cut the Newton step short,
-        so it is left out of the system; "near" narrows as the sample comes to rest.
-        """
-        image = self.image(x)
-        slope = self.barrier.slope(image).reshape(len(x), -1)
-        gradient = self.costs[rows] + self.ridge[rows] * x - slope @ self.flat.T
-        hessian = self.barrier.curvature(image, self.images)
-        identity = np.eye(x.shape[1])
-        hessian += self.ridge[rows][:, :, None] * identity
-        diagonal = np.einsum("tkk->tk", hessian).copy()
-        diagonal[diagonal <= 0] = 1.0
-        descent = -gradient / diagonal
-        rest = np.abs(np.clip(x + descent, 0, 1) - x).max(axis=1, keepdims=True)
-        near = np.minimum(rest, NEAR)
-        free = ~(((x <= near) & (gradient > 0)) | ((x >= 1 - near) & (gradient < 0)))
-        # Scaled to a unit diagonal, so that the damping means the same for every coefficient.
-        unit = np.sqrt(diagonal)
-        hessian /= unit[:, :, None] * unit[:, None, :]
-        hessian *= free[:, :, None] * free[:, None, :]
-        hessian += np.where(free, DAMPING, 1.0)[:, :, None] * identity
-        slopes = np.where(free, gradient / unit, 0)
-        newton = -np.linalg.solve(hessian, slopes[..., None])[..., 0] / unit
-        return gradient, np.where(free, newton, descent)
-
-    def newton(self, max_iter: int, tol: float) -> NDArray:
-        """Projected Newton (Bertsekas 1982), each sample until it stands still."""
-        result = np.full(self.costs.shape, 0.5)
+    def solve(self, max_iter: int, tol: float) -> NDArray:
+        """All samples, each until its gap is closed."""
+        inside = self.start
+        for _ in range(WARM_UP):
+            inside = np.clip(inside * self.push(inside)[0] / self.costs, 1e-3 * inside, 0.9)
+        spread = 0.1 * np.mean(self.costs * inside, axis=1, keepdims=True)
+        # Distances from the two bounds, kept apart since one of them may be tiny.
+        result, rest = inside, 1 - inside
+        low, high = spread / result, spread / rest
         todo = np.arange(len(result))
-        current = self.value(result, todo)
-        todo = todo[np.isfinite(current)]
         for _ in range(max_iter):
-            if not todo.size:
+            push, image = self.push(result[todo])
+            costs = self.costs[todo]
+            gradient = costs + self.ridge[todo] * result[todo] - push
+            gap = low[todo] * result[todo] + high[todo] * rest[todo]
+            gap = gap.mean(axis=1, keepdims=True) / 2
+            residual = np.abs(gradient - low[todo] + high[todo]) / (costs + push)
+            unsolved = (gap[:, 0] > tol) | (residual.max(axis=1) > 1e3 * tol)
+            if not unsolved.any():
                 break
-            x = result[todo]
-            gradient, direction = self.direction(x, todo)
-            moved = np.clip(x + direction, 0, 1)
-            decrement = np.einsum("tk,tk->t", gradient, x - moved)
-            trusted = np.abs(decrement) <= TRUSTED * (1 + np.abs(current[todo]))
-            far = np.flatnonzero(~trusted)
-            if far.size:
-                moved[far] = self.line_search(
-                    x[far], todo[far], current[todo[far]], gradient[far], direction[far]
-                )
-            result[todo] = moved
-            current[todo] = self.value(moved, todo)
-            todo = todo[np.abs(moved - x).max(axis=1) > tol]
+            todo, image = todo[unsolved], image[unsolved]
+            x, y, a, b = result[todo], rest[todo], low[todo], high[todo]
+            target = CENTRING * gap[unsolved]
+            hessian = self.barrier.curvature(image, self.images)
+            extra = a / x + b / y + self.ridge[todo]
+            hessian += extra[:, :, None] * np.eye(x.shape[1])
+            step = _solve(hessian, target / x - target / y - gradient[unsolved])
+            step_a = target / x - a - a / x * step
+            step_b = target / y - b + b / y * step
+            length = np.minimum(_room(x, step), _room(y, -step))
+            dual_length = np.minimum(_room(a, step_a), _room(b, step_b))
+            result[todo], rest[todo] = x + length * step, y - length * step
+            low[todo], high[todo] = a + dual_length * step_a, b + dual_length * step_b
+        # At a bound, not merely near it: the multiplier is of the size of the costs.
+        result[rest < AT_BOUND * high / self.costs] = 1
+        result[result < AT_BOUND * low / self.costs] = 0
         return result
 
-    def line_search(self, x, rows, start, gradient, direction) -> NDArray:
-        """Backtracking along the projected Newton direction, for each sample on its own."""
-        best = x.copy()
-        rest = np.arange(len(x))
-        step = 1.0
-        for _ in range(30):
-            trial = np.clip(x[rest] + step * direction[rest], 0, 1)
-            promise = np.einsum("tk,tk->t", gradient[rest], trial - x[rest])
-            good = self.value(trial, rows[rest]) <= start[rest] + ARMIJO * promise
-            best[rest[good]] = trial[good]
-            rest = rest[~good]
-            if not rest.size:
-                break
-            step *= SHRINK
-        return best
+
+def _solve(matrices: NDArray, right: NDArray) -> NDArray:
+    """Solutions of positive definite systems, scaled to a unit diagonal for accuracy."""
+    unit = np.sqrt(np.einsum("tkk->tk", matrices))
+    scaled = matrices / (unit[:, :, None] * unit[:, None, :])
+    return np.linalg.solve(scaled, (right / unit)[..., None])[..., 0] / unit
+
+
+def _room(x: NDArray, step: NDArray) -> NDArray:
+    """How far each sample may go along ``step`` with ``x`` positive: at most one."""
+    ratio = np.divide(-REACH * x, step, out=np.ones_like(x), where=step < 0)
+    return np.minimum(ratio.min(axis=1, keepdims=True), 1.0)
