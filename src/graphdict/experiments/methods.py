@@ -17,6 +17,7 @@ METHODS: dict[str, type] = {
         models.GraphDictLog,
         models.GraphDictSpectral,
         models.GraphDictHier,
+        models.GraphDictMarginal,
         baselines.LogModel,
         baselines.WindowLogModel,
         baselines.TGFA,

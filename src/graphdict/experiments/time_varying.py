@@ -67,6 +67,22 @@ MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
             solver=["bipds"], max_iter=[200], alpha_w=[0.01], n_atoms=[6], window_size=[10, 20, 80],
         ),
     },
+    # Not in the paper: activations summed over instead of optimised, under the exact likelihood.
+    "GraphDictMarginal": {
+        "full": [
+            *settings(
+                prior=["markov"], n_atoms=[3, 6, 9, 12], max_active=[1, 2], window_size=[1],
+                sparsity=[0.3, 1.0],
+            ),
+            *settings(
+                prior=["markov"], n_atoms=[3, 6], max_active=[1, 3], window_size=[20],
+                sparsity=[0.3, 1.0],
+            ),
+        ],
+        "quick": settings(
+            prior=["markov"], n_atoms=[3, 6, 12], max_active=[1], sparsity=[0.3], n_init=[2],
+        ),
+    },
     "GraphDictHier": {
         "full": settings(depth=[1, 2, 3, 4, 5, 6], alpha_w=[0.02, 0.05, 0.1, 0.2]),
         "quick": settings(depth=[4], alpha_w=[0.02, 0.05, 0.1]),
