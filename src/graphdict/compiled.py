@@ -37,7 +37,9 @@ def _roots(x, step, out):  # pragma: no cover - compiled
     two = x.dtype.type(2) * step
     half = x.dtype.type(0.5)
     for i in range(x.size):
-        reach = abs(x[i]) + np.sqrt(x[i] * x[i] + four)
+        square = x[i] * x[i] + four
+        root = np.sqrt(square) if square < np.inf else abs(x[i])
+        reach = abs(x[i]) + root
         out[i] = reach * half if x[i] >= 0 else two / reach
 
 

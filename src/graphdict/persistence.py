@@ -59,6 +59,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
     path = Path(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     try:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
             archive.writestr("manifest.json", json.dumps(manifest, indent=1))
@@ -66,6 +67,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
                 archive.writestr(f"{name}.npy", buffer.getvalue())
+        os.chmod(temporary, mode)  # a temporary file is private, a result is not
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -128,3 +130,10 @@ def _put(numbers: dict[str, Any], arrays: dict[str, NDArray], name: str, value: 
         arrays[name] = np.asarray(value)
     else:
         numbers[key] = value
+
+
+def _umask() -> int:
+    """The permissions that new files of this process do not get."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -40,12 +40,16 @@ class TermGroup:
             _check(term)
         self.terms = tuple(terms)
         self.counts = None if counts is None or np.all(counts == 1) else counts
-        self.smooth = tuple(t for t in terms if base.smooth(t) and not base.proximable(t))
+        intervals = [t for t in terms if hasattr(t, "interval")]
+        elementwise = [t for t in terms if getattr(t, "elementwise", False)]
+        if len(elementwise) > 1 and any(t.interval[0] >= 0 for t in intervals):
+            # Only one can be composed: a norm that is linear there makes room for the other.
+            terms = [t.on_nonnegatives() if hasattr(t, "on_nonnegatives") else t for t in terms]
+            elementwise = [t for t in elementwise if not hasattr(t, "on_nonnegatives")]
+        before = [t for t in terms if getattr(t, "precedes_elementwise", False)]
         rest = [t for t in terms if base.proximable(t)]
-        first = [t for t in rest if getattr(t, "precedes_elementwise", False)]
-        then = [t for t in rest if getattr(t, "elementwise", False)]
-        last = [t for t in rest if hasattr(t, "interval")]
-        self.direct = (*first[:1], *then[:1], *last) or tuple(rest[:1])
+        self.smooth = tuple(t for t in terms if base.smooth(t) and not base.proximable(t))
+        self.direct = (*before[:1], *elementwise[:1], *intervals) or tuple(rest[:1])
         self.split = tuple(t for t in rest if not any(t is d for d in self.direct))
 
     def value(self, x: NDArray) -> float:

@@ -48,7 +48,10 @@ PROXIMABLE = [
     pytest.param(LogBarrier(), rows, id="LogBarrier"),
     pytest.param(LogDet(), symmetric, id="LogDet"),
 ]
-SMOOTH = [pytest.param(Orthogonality(0.8), rows, id="Orthogonality")]
+SMOOTH = [
+    pytest.param(Orthogonality(0.8), rows, id="Orthogonality"),
+    pytest.param(L1(0.8).on_nonnegatives(), rows, id="Sum"),
+]
 seeds = pytest.mark.parametrize("seed", range(3))
 
 
@@ -383,10 +386,30 @@ def test_a_term_that_cannot_be_minimised_is_refused_by_name(term, lacks):
         TermGroup([term])
 
 
+class Mask:
+    """A user's constraint on single entries."""
+
+    elementwise = True
+
+    def value(self, x):
+        return 0.0
+
+    def prox(self, x, step):
+        return x
+
+
 def test_sorting_of_terms():
     box, l1, tv, windows = UnitBox(), L1(0.1), TotalVariation(0.1), ConstantOverWindows(2)
-    smooth, second = Orthogonality(1.0), L1(0.4)
-    group = TermGroup([box, second, smooth, tv, windows, l1])
-    assert group.direct == (tv, second, box)
+    smooth, mask = Orthogonality(1.0), Mask()
+    group = TermGroup([box, l1, smooth, tv, windows])
+    assert group.direct == (tv, l1, box)
     assert group.smooth == (smooth,)
-    assert [id(t) for t in group.split] == [id(windows), id(l1)]
+    assert group.split == (windows,)
+    # Of two elementwise terms one is composed; a norm is linear where nothing is negative.
+    group = TermGroup([box, l1, mask])
+    assert group.direct == (mask, box)
+    assert group.smooth == (l1.on_nonnegatives(),)
+    assert group.split == ()
+    group = TermGroup([Interval(-1, 1), l1, mask])
+    assert group.direct == (l1, Interval(-1, 1))
+    assert group.split == (mask,)

@@ -16,8 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict import graphs, persistence
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
-from graphdict.likelihood import log_likelihoods
-from graphdict.models.starts import STARTS, start_atoms, start_coefficients
+from graphdict.models.starts import (
+    STARTS,
+    check_given,
+    check_held,
+    start_atoms,
+    start_coefficients,
+)
 from graphdict.operators import Bilinear
 from graphdict.problem import Problem
 from graphdict.progress import with_progress
@@ -26,7 +31,15 @@ from graphdict.signals import Preparation
 from graphdict.solvers import Solution, bipds, code, mm
 from graphdict.solvers.coding import codes_samples_alone
 from graphdict.solvers.mm import mm_lacks
-from graphdict.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox, smoothness
+from graphdict.terms import (
+    L1,
+    NonNegative,
+    Orthogonality,
+    Smoothness,
+    TotalVariation,
+    UnitBox,
+    smoothness,
+)
 from graphdict.terms.coefficients import window_counts, window_means
 
 __all__ = ["GraphDictionary"]
@@ -147,13 +160,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             if solution.interrupted:
                 break
         assert best is not None
-        if self.fix != "coefficients":
-            coefficients = self._code(problem, best.atoms)
-            objective = problem.objective(coefficients, best.atoms)
-            # Newton is optimal but for rounding, which very unequal weights can make large.
-            worse = codes_samples_alone(problem) and objective > best.objective
-            if not worse or self.fix == "atoms":
-                best.coefficients, best.objective = coefficients, objective
+        if self.fix != "coefficients" and not best.interrupted:
+            best.coefficients = self._code(problem, best.atoms)
+            best.objective = problem.objective(best.coefficients, best.atoms)
         self._describe(best, problem.counts)
         return self
 
@@ -165,16 +174,23 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Mean log-likelihood per sample of signals; higher is better.
 
-        Coefficients are inferred first; then each signal, divided by ``scale_``, is measured by the
-        density of the Gaussian whose precision is the Laplacian of its instantaneous graph.
+        Coefficients are inferred first; then each signal, divided by ``scale_``, is measured by
+        ``-(x' L x + h(L) + (N - 1) log 2 pi) / 2`` on its instantaneous graph, with the model's own
+        ``h``: the exact log-density for ``GraphDictExact``, an upper bound of it for the others.
         """
         return float(self.score_samples(X).mean())
 
     def score_samples(self, X: ArrayLike) -> NDArray:
         """Log-likelihood of each sample; their mean is :meth:`score`."""
         signals, atoms, coefficients = self._encode(X)
-        energies = smoothness(signals, np.ones(len(signals))).energies(atoms)
-        return log_likelihoods(energies, coefficients, atoms)
+        operator, barrier = self._likelihood(signals.shape[1])
+        counts = window_counts(len(signals), self.window_size)
+        rows = coefficients[np.cumsum(counts) - counts]
+        barriers = np.repeat(barrier.values(operator.forward(rows, atoms)), counts)
+        energies = Smoothness(signals).energies(atoms)
+        fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
+        constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
+        return -(fit + barriers + constant) / 2
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs:
         """The graph of every sample of ``X``, or of the training signals where it is omitted."""
@@ -216,12 +232,14 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """The terms of the objective on prepared signals."""
         counts = window_counts(len(signals), self.window_size)
         operator, barrier = self._likelihood(signals.shape[1])
-        atom_terms = [NonNegative(), L1(self.alpha_w), *(self.atom_priors or ())]
-        if self.alpha_orth > 0:
-            atom_terms.append(Orthogonality(self.alpha_orth))
-        coefficient_terms = [UnitBox(), L1(self.alpha_c), *(self.coefficient_priors or ())]
-        if self.alpha_diff > 0:
-            coefficient_terms.append(TotalVariation(self.alpha_diff))
+        atom_terms = [
+            NonNegative(), *_penalties((L1, self.alpha_w), (Orthogonality, self.alpha_orth)),
+            *(self.atom_priors or ()),
+        ]  # fmt: skip
+        coefficient_terms = [
+            UnitBox(), *_penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
+            *(self.coefficient_priors or ()),
+        ]  # fmt: skip
         fit = smoothness(signals, counts)
         return Problem(fit, operator, barrier, atom_terms, coefficient_terms, counts)
 
@@ -242,49 +260,19 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             atoms = start_atoms(problem, coefficients, edges)
         else:
             atoms = self._preparation.restrict(atoms)
-        self._check_held(problem, coefficients, atoms)
+        check_held(problem, self.fix, coefficients, atoms)
         return coefficients, atoms
-
-    def _check_held(self, problem: Problem, coefficients: NDArray, atoms: NDArray) -> None:
-        """Refuse to hold what leaves the other variable no finite objective."""
-        if self.fix == "coefficients" and not coefficients.any(axis=1).all():
-            row = int(np.flatnonzero(~coefficients.any(axis=1))[0])
-            raise ValueError(
-                f"coefficients held by fix='coefficients' are all zero in row {row} of the "
-                "samples (or windows), whose graph then has no edges; use some atom in every row"
-            )
-        if self.fix == "atoms":
-            full = problem.operator.forward(np.ones_like(coefficients[:1]), atoms)
-            if not np.isfinite(problem.barrier.values(full)).all():
-                raise ValueError(
-                    "atoms held by fix='atoms' do not connect all nodes that vary, even all "
-                    "together: no coefficients explain these signals; leave out the nodes without "
-                    "edges, or give them some"
-                )
 
     def _given(self, samples: int, dtype: Any) -> tuple[NDArray | None, NDArray | None]:
         """The arrays of the constructor, checked."""
         for name in ("atoms", "coefficients"):
             if self.fix == name and getattr(self, name) is None:
                 raise ValueError(f"fix={name!r} needs the array to hold: pass {name}=")
-        shapes = {
-            "atoms": (self.n_atoms, graphs.n_edges(self.n_features_in_)),
-            "coefficients": (samples, self.n_atoms),
-        }
-        arrays: list[NDArray | None] = []
-        for name, shape in shapes.items():
-            given = getattr(self, name)
-            if given is None:
-                arrays.append(None)
-                continue
-            array = np.array(given, dtype=dtype)
-            high = np.inf if name == "atoms" else 1
-            if array.shape != shape:
-                raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-            if not (np.isfinite(array).all() and (array >= 0).all() and (array <= high).all()):
-                raise ValueError(f"{name} must be finite and lie in [0, {high:g}]")
-            arrays.append(array)
-        return arrays[0], arrays[1]
+        edges = graphs.n_edges(self.n_features_in_)
+        return (
+            check_given("atoms", self.atoms, (self.n_atoms, edges), np.inf, dtype),
+            check_given("coefficients", self.coefficients, (samples, self.n_atoms), 1, dtype),
+        )
 
     def _solve(self, problem: Problem, coefficients: NDArray, atoms: NDArray) -> Solution:
         if self.fix == "atoms":  # one coding step is the whole fit
@@ -309,7 +297,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return solution
 
     def _code(self, problem: Problem, atoms: NDArray) -> NDArray:
-        """Optimal coefficients for given atoms, by Newton where samples stand alone."""
+        """Optimal coefficients for given atoms; at once where samples stand alone."""
         if codes_samples_alone(problem):
             return code(problem, atoms)
         rows = len(problem.counts)
@@ -325,8 +313,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         signals = self._preparation.apply(self._read(X, reset=False))
         atoms = self._preparation.restrict(self.atoms_).astype(signals.dtype)
         problem = self._problem(signals)
-        coefficients = self._code(problem, atoms)
-        return signals, atoms, np.repeat(coefficients, problem.counts, axis=0)
+        return signals, atoms, np.repeat(self._code(problem, atoms), problem.counts, axis=0)
 
     def _describe(self, solution: Solution, counts: NDArray) -> None:
         """Set the fitted attributes, and say what a user should know."""
@@ -345,3 +332,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 DeadAtomWarning,
                 stacklevel=3,
             )
+
+
+def _penalties(*pairs: tuple[Any, float]) -> list[Any]:
+    """The terms whose strength is not zero."""
+    return [term(strength) for term, strength in pairs if strength > 0]

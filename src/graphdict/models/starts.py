@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from graphdict.problem import Problem
 from graphdict.seeding import spread_labels
 from graphdict.terms import L1
 
-__all__ = ["STARTS", "start_atoms", "start_coefficients"]
+__all__ = ["STARTS", "check_given", "check_held", "start_atoms", "start_coefficients"]
 
 LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still change
 
@@ -36,6 +38,38 @@ def start_atoms(problem: Problem, coefficients: NDArray, edges: int) -> NDArray:
     typical = distances.mean() or 1.0
     distances = np.maximum(distances, 1e-3 * typical)
     return (1 / (distances * float(nodes - 1) * count)).astype(coefficients.dtype)
+
+
+def check_given(
+    name: str, given: Any, shape: tuple[int, int], high: float, dtype: Any
+) -> NDArray | None:
+    """A starting array of a user, or None; its shape and range are what they should be."""
+    if given is None:
+        return None
+    array = np.array(given, dtype=dtype)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    if not (np.isfinite(array).all() and (array >= 0).all() and (array <= high).all()):
+        raise ValueError(f"{name} must be finite and lie in [0, {high:g}]")
+    return array
+
+
+def check_held(problem: Problem, fix: str | None, coefficients: NDArray, atoms: NDArray) -> None:
+    """Refuse to hold what leaves the other variable no finite objective."""
+    if fix == "coefficients" and not coefficients.any(axis=1).all():
+        row = int(np.flatnonzero(~coefficients.any(axis=1))[0])
+        raise ValueError(
+            f"coefficients held by fix='coefficients' are all zero in row {row} of the samples (or "
+            "windows), whose graph then has no edges; use some atom in every row"
+        )
+    if fix == "atoms":
+        full = problem.operator.forward(np.ones_like(coefficients[:1]), atoms)
+        if not np.isfinite(problem.barrier.values(full)).all():
+            raise ValueError(
+                "atoms held by fix='atoms' do not connect all nodes that vary, even all together: "
+                "no coefficients explain these signals; leave out the nodes without edges, or give "
+                "them some"
+            )
 
 
 def _uniform(features: NDArray, n_atoms: int, rng: np.random.RandomState) -> NDArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["L1", "Interval", "NonNegative", "UnitBox"]
+__all__ = ["L1", "Interval", "NonNegative", "Sum", "UnitBox"]
 
 
 @dataclass(frozen=True)
@@ -58,3 +58,23 @@ class L1:
     def prox(self, x: NDArray, step: float) -> NDArray:
         shrunk = np.copysign(np.maximum(np.abs(x) - self.alpha * step, 0), x)
         return shrunk + 0  # no negative zeros
+
+    def on_nonnegatives(self) -> Sum:
+        """The smooth term that this one is where nothing is negative."""
+        return Sum(self.alpha)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """``alpha sum(x)``."""
+
+    alpha: float
+
+    def value(self, x: NDArray) -> float:
+        return self.alpha * float(x.sum(dtype=np.float64))
+
+    def gradient(self, x: NDArray) -> NDArray:
+        return np.full_like(x, self.alpha)
+
+    def lipschitz(self, x: NDArray) -> float:
+        return 0.0
