@@ -48,7 +48,7 @@ def scores_against(summary: Sequence[Mapping[str, Any]], key: str, label: str) -
             ax.errorbar(
                 [x[key] + shift for x in lines],
                 [x[metric] for x in lines],
-                yerr=[x[f"{metric}_std"] for x in lines],
+                yerr=_deviations(lines, metric),
                 color=COLOURS[number % len(COLOURS)], marker=MARKERS[number % len(MARKERS)],
                 markersize=4, linewidth=1.2, elinewidth=0.8, capsize=1.5, label=model,
             )  # fmt: skip
@@ -56,7 +56,7 @@ def scores_against(summary: Sequence[Mapping[str, Any]], key: str, label: str) -
         ax.set_title(TITLES[metric], fontsize=9)
         ax.set_xticks(values)
         ax.set_xlabel(label, fontsize=8)
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, 1 if metric != "mcc" else None)
         ax.tick_params(labelsize=8)
         ax.grid(axis="y", color="0.9", linewidth=0.6)
         ax.spines[["top", "right"]].set_visible(False)
@@ -76,7 +76,7 @@ def bars_beside(
         for line in (x for x in summary if x["data"] == name):
             place = models.index(line["model"])
             ax.barh(
-                place, line["mcc"], xerr=line["mcc_std"], height=0.7, color=COLOURS[5],
+                place, line["mcc"], xerr=_deviations([line], "mcc"), height=0.7, color=COLOURS[5],
                 error_kw={"elinewidth": 0.9, "capsize": 2},
             )  # fmt: skip
             told = published.get(line["model"], {}).get(name)
@@ -93,7 +93,7 @@ def bars_beside(
     axes[0].set_yticks(range(len(models)), models)
     axes[0].invert_yaxis()
     handles = [
-        Patch(color=COLOURS[5], label="this run, mean and standard deviation"),
+        Patch(color=COLOURS[5], label="graphdict, mean and standard deviation over seeds"),
         Line2D([], [], color=COLOURS[1], marker="D", linestyle="none", label="the paper"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8, frameon=False)
@@ -109,3 +109,10 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         figure.savefig(path, dpi=200, metadata={"CreationDate": None} if suffix == ".pdf" else {})
         written.append(path)
     return written
+
+
+def _deviations(lines: Sequence[Mapping[str, Any]], metric: str) -> list[float] | None:
+    """Error bars, or none where a single seed has no deviation to show."""
+    if all(line["seeds"] < 2 for line in lines):
+        return None
+    return [line[f"{metric}_std"] for line in lines]

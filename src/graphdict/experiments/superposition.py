@@ -17,7 +17,8 @@ from graphdict.experiments.tables import Choice, summarise, write_markdown
 
 __all__ = ["MODELS", "draw", "grid", "report"]
 
-SEEDS = {"quick": (0,), "full": (0, 1, 2, 3, 4)}
+# The ranges below were chosen by looking at seeds 0 and 1, so the full experiment leaves these out.
+SEEDS = {"quick": (0,), "full": (2, 3, 4, 5, 6)}
 SUPERPOSITIONS = {"quick": (1, 3, 5), "full": (1, 2, 3, 4, 5)}
 
 # Every model has the same number of settings: 16 in the full experiment, 3 in the quick one.

@@ -18,7 +18,8 @@ from graphdict.experiments.tables import Choice, beside, summarise, write_csv, w
 
 __all__ = ["MODELS", "draw", "grid", "report"]
 
-SEEDS = {"quick": (0,), "full": (0, 1, 2, 3, 4)}
+# The ranges below were chosen by looking at seeds 0 and 1, so the full experiment leaves these out.
+SEEDS = {"quick": (0,), "full": (2, 3, 4, 5, 6)}
 PROCESSES = {"emeg": make_emeg, "sbg": make_sbg}
 DATA = {
     f"{process}-{graphs}x{signals}": {
