@@ -1,0 +1,90 @@
+"""Step sizes of BiPDS: from operator norms at the current point, balanced and calmed as it goes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.problem import Problem
+
+__all__ = ["Steps", "split_step"]
+
+SAFETY = 0.99
+PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
+MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
+
+
+class Steps:
+    """``tau_w, tau_c, sigma``: given by the user, or kept within Condat's condition."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        fixed: str | None,
+        given: tuple[float | None, float | None, float | None],
+        sigma: float,
+        root_weights: NDArray,
+        coefficients: NDArray,
+        atoms: NDArray,
+    ):
+        self.problem = problem
+        self.fixed = fixed
+        self.given = given
+        self.sigma = given[2] or sigma
+        self.root_weights = root_weights
+        self.floors = tuple(MIN_NORM * norm for norm in self._norms(coefficients, atoms))
+        self.room = 1.0  # how much sigma may still be rebalanced
+        self.caution = 1.0  # shrinks the primal steps after trouble
+        self.checks_at_this_pace = 0
+
+    def _norms(self, coefficients: NDArray, atoms: NDArray) -> tuple[float, float]:
+        operator = self.problem.operator
+        return (
+            operator.norm_atoms(self.root_weights * coefficients),
+            operator.norm_coefficients(atoms),
+        )
+
+    def at(self, coefficients: NDArray, atoms: NDArray) -> tuple[float, float, float]:
+        """``tau_w, tau_c, sigma`` by Condat's condition at the current point."""
+        norms = self._norms(coefficients, atoms)
+        norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.floors))
+        shares = 2 if self.fixed is None else 1
+        bound_atoms = shares * self.sigma * norm_atoms**2
+        bound_atoms += self.problem.atoms.lipschitz(atoms) / 2
+        bound_coefficients = shares * self.sigma * norm_coefficients**2
+        bound_coefficients += self.problem.coefficients.lipschitz(coefficients) / 2
+        # The other half of 1 / tau is for the duals of the split-off terms, where there are any.
+        bound_atoms *= 2 if self.problem.atoms.split else 1
+        bound_coefficients *= 2 if self.problem.coefficients.split else 1
+        return (
+            self.given[0] or self.caution * SAFETY / bound_atoms,
+            self.given[1] or self.caution * SAFETY / bound_coefficients,
+            self.sigma,
+        )
+
+    def balance(self, residuals: dict[str, float], objective: float) -> None:
+        """Move ``sigma`` towards equal primal and dual residuals, ever more gently."""
+        if self.given[2] is not None:
+            return
+        primal = max(residuals.get("atoms", 0.0), residuals.get("coefficients", 0.0))
+        factor = 1 + self.room
+        if residuals["dual"] > 2 * primal or not np.isfinite(objective):
+            self.sigma *= factor
+        elif primal > 2 * residuals["dual"]:
+            self.sigma /= factor
+        self.room *= 0.97
+
+    def calm(self, residual: list[float]) -> None:
+        """Halve the primal steps where residuals have not fallen for long: the iterates circle."""
+        self.checks_at_this_pace += 1
+        if self.checks_at_this_pace < 2 * PATIENCE:
+            return
+        recent, earlier = min(residual[-PATIENCE:]), min(residual[:-PATIENCE])
+        if recent > 0.9 * earlier:
+            self.caution *= 0.5
+            self.checks_at_this_pace = 0
+
+
+def split_step(tau: float, count: int) -> float:
+    """Dual step of each of ``count`` split-off terms: together they fill half of ``1 / tau``."""
+    return 0.5 / (tau * count)
