@@ -74,7 +74,8 @@ def test_windows_are_log_models_of_their_own(static):
 def test_one_window_is_the_log_model(static):
     signals = static.train.signals[:200]
     expected = LogModel().fit(signals).atoms_[0]
-    for model in (WindowLogModel(200), TGFA(200), GraphDictHier(0, alpha_w=0.0)):
+    root = GraphDictHier(0, alpha_w=0.0, likelihood="log-degree", avg_degree=5)
+    for model in (WindowLogModel(200), TGFA(200), root):
         found = model.fit(signals).instantaneous_graphs().weights[0]
         np.testing.assert_allclose(found, expected, atol=1e-3 * expected.max())
 
@@ -224,24 +225,28 @@ def test_hier_atoms_form_a_tree():
     assert len(np.unique(weights.round(12), axis=0)) <= 8
 
 
-def test_hier_is_at_a_minimum():
+@pytest.mark.parametrize("likelihood", ["log-det", "log-degree"])
+@pytest.mark.parametrize("ridge", [{}, {"beta": 0.3}, {"avg_degree": 4}])
+def test_hier_is_at_a_minimum(likelihood, ridge):
     data = make_emeg(5, 12, 8, 0.5, random_state=0)
-    settings = {"n_windows": 5, "alpha_w": 0.03, "tol": 1e-8, "max_iter": 5000}
-    model = GraphDictHier(**settings).fit(data.signals)
+    settings = {"n_windows": 5, "alpha_w": 0.03, "tol": 1e-8, "max_iter": 10_000}
+    model = GraphDictHier(likelihood=likelihood, **settings, **ridge).fit(data.signals)
     signals = _prepared(model, data.signals)
     distances = graphs.squared_differences(signals)
-
-    def objective(atoms):
-        weights = model.coefficients_ @ atoms
-        fit = log_degree_objective(weights, distances, model.beta_).mean()
-        return fit + 0.03 * atoms.sum()
-
-    best = objective(model.atoms_)
-    assert model.objective_ == pytest.approx(best, abs=1e-6)
-    degree = graphs.degrees(model.coefficients_ @ model.atoms_)
-    rows, cols = graphs.edge_index(8)
-    slope = distances + model.beta_ * (model.coefficients_ @ model.atoms_)
-    slope -= 1 / degree[:, rows] + 1 / degree[:, cols]
+    weights = model.coefficients_ @ model.atoms_
+    laplacians = graphs.laplacian(weights)
+    if likelihood == "log-det":
+        barrier = -np.linalg.slogdet(laplacians + 1 / 8)[1]
+        pull = graphs.laplacian_adjoint(np.linalg.pinv(laplacians))
+    else:
+        degree = graphs.degrees(weights)
+        barrier = -np.log(degree).sum(axis=1)
+        rows, cols = graphs.edge_index(8)
+        pull = 1 / degree[:, rows] + 1 / degree[:, cols]
+    linear = (weights * distances).sum(axis=1) + model.beta_ / 2 * np.square(weights).sum(axis=1)
+    value = (linear + barrier).mean() + 0.03 * model.atoms_.sum()
+    assert model.objective_ == pytest.approx(value, abs=1e-6)
+    slope = distances + model.beta_ * weights - pull
     gradient = model.coefficients_.T @ slope / len(signals) + 0.03
     assert gradient.min() > -1e-4
     assert np.abs(gradient * model.atoms_).max() < 1e-4

@@ -8,12 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.exceptions import ConvergenceWarning
-from graphdict.logdegree import choose_ridge, coupled_graphs, log_degree_objective
+from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
+from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
 from graphdict.logdegree.windows import even_counts, heard_nodes, window_distances
 from graphdict.models.base import GraphDictionary
 from graphdict.operators import Bilinear, Degrees
@@ -36,13 +37,13 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     instantaneous graph is the sum of the atoms from the root to its window. Only atoms are learned,
     by solving the convex problem
 
-        min over W >= 0   1/T sum_t [ x_t' L_t x_t - sum_n log d_tn + beta/2 |w_t|^2 ]
-                            + alpha_w sum(W),         w_t = sum_k delta_tk w_k
+        min over W >= 0   1/T sum_t [ x_t' L_t x_t + h(L_t) + beta/2 |w_t|^2 ] + alpha_w sum(W)
 
-    with the alternating direction method; windows are solved exactly by Newton's method, and the
-    tree's proximal operator is exact. An edge that several windows share is cheaper in their common
-    ancestor, so ``alpha_w`` decides how far up edges move. A node whose signal is exactly zero
-    throughout a window has no edges there.
+    where ``w_t = sum_k delta_tk w_k``, and ``h(L) = -log det_+ L``, the Gaussian likelihood, or
+    ``h(L) = -sum_n log d_n``. The alternating direction method ends where its residuals vanish; the
+    proximal operator of the tree is exact. An edge that several windows share is cheaper in their
+    common ancestor, so ``alpha_w`` decides how far up edges move. A node whose signal is exactly
+    zero throughout a window has no edges there.
 
     Parameters
     ----------
@@ -53,11 +54,13 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         sample.
     alpha_w : float, default=0.05
         Penalty on the edge weights of the atoms.
-    avg_degree : float, default=5
+    likelihood : {"log-det", "log-degree"}, default="log-det"
+        What keeps graphs from vanishing.
+    beta : float, default=0.0
+        Ridge. Log-degree graphs are very sparse without one.
+    avg_degree : float, optional
         Wanted number of edges at a node, from which ``beta`` is set by the distances averaged over
-        all samples.
-    beta : float, optional
-        Ridge, instead of an average degree; zero leaves it out.
+        all samples, as in the log-degree model of Kalofolias and Perraudin.
     max_iter : int, default=500
         Largest number of iterations.
     tol : float, default=1e-4
@@ -85,8 +88,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         "depth": [Interval(Integral, 0, None, closed="left")],
         "n_windows": [Interval(Integral, 1, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
-        "avg_degree": [Interval(Real, 1, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="left"), None],
+        "likelihood": [StrOptions({"log-det", "log-degree"})],
+        "beta": [Interval(Real, 0, None, closed="left")],
+        "avg_degree": [Interval(Real, 1, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "rescale": ["boolean"],
@@ -100,8 +104,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         *,
         n_windows: int | None = None,
         alpha_w: float = 0.05,
-        avg_degree: float = 5,
-        beta: float | None = None,
+        likelihood: str = "log-det",
+        beta: float = 0.0,
+        avg_degree: float | None = None,
         max_iter: int = 500,
         tol: float = 1e-4,
         rescale: bool = True,
@@ -109,8 +114,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         self.depth = depth
         self.n_windows = n_windows
         self.alpha_w = alpha_w
-        self.avg_degree = avg_degree
+        self.likelihood = likelihood
         self.beta = beta
+        self.avg_degree = avg_degree
         self.max_iter = max_iter
         self.tol = tol
         self.rescale = rescale
@@ -130,10 +136,13 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         shares = counts / counts.sum()
         heard = heard_nodes(samples[:, preparation.active], counts)
         costs = window_distances(signals, counts).astype(np.float64)
-        average = (shares @ costs)[None]
-        self.beta_ = float(choose_ridge(average, self.beta, self.avg_degree)[0])
+        self.beta_ = float(self.beta)
+        if self.avg_degree is not None:
+            average = (shares @ costs)[None]
+            self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
 
-        found = coupled_graphs(
+        solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
+        found = solve(
             costs,
             self.beta_,
             lambda values, step: tree.prox(values, step * self.alpha_w, shares),
@@ -143,8 +152,11 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        ridges = np.full(tree.windows, self.beta_)
-        fit = shares @ log_degree_objective(found.tied, costs, ridges)
+        if self.likelihood == "log-det":
+            fit = shares @ likelihood_objective(found.tied, costs, self.beta_, heard)
+        else:
+            ridges = np.full(tree.windows, self.beta_)
+            fit = shares @ log_degree_objective(found.tied, costs, ridges)
         self.objective_ = float(fit) + self.alpha_w * tree.total(found.tied)
         self.history_ = found.history.as_dict()
         self.n_iter_ = len(found.history.objective)
