@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from fake_experiment import FAKE, make_grid
 
@@ -168,6 +170,15 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
         Store.open(tmp_path, make_grid())
     first.close()
     Store.open(tmp_path, make_grid()).close()
+
+
+def test_folder_that_disappears_is_a_clear_error(tmp_path):
+    def build(model, setting, seed):
+        shutil.rmtree(tmp_path / "out")
+        return make_grid().build(model, setting, seed)
+
+    with pytest.raises(click.ClickException, match="cannot write results to"):
+        run_experiment(FAKE, make_grid(build=build), tmp_path / "out")
 
 
 def test_damaged_cell_is_computed_again(tmp_path):

@@ -96,6 +96,8 @@ def run_experiment(
         return STOPPED
     except WorkerDiedError as error:
         raise click.ClickException(str(error)) from None
+    except OSError as error:  # a full disk, or a folder that was removed meanwhile
+        raise click.ClickException(f"cannot write results to {output}: {error}") from None
     finally:
         store.close()
     found = store.read(grid.cells())
