@@ -39,9 +39,11 @@ def test_demo_learns_draws_and_saves(run, tmp_path):
 
 def test_demo_in_json_recovers_the_dictionary(run, tmp_path):
     result = run("demo", "--json", "--output", tmp_path)
-    found = json.loads(result.stdout)
-    assert min(found["atom_similarity"]) > 0.7
-    assert found["test"]["mcc"] > 0.6
+    log, marginal = json.loads(result.stdout)["recoveries"]
+    assert min(log["atom_similarity"]) > 0.7
+    assert log["test"]["mcc"] > 0.6
+    assert min(marginal["atom_similarity"]) > 0.95
+    assert marginal["test"]["mcc"] > 0.85
     assert run("demo", "--json", "--output", tmp_path, "--seed", -1).exit_code == 2
 
 
