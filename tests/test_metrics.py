@@ -103,6 +103,7 @@ def test_single_graphs_are_accepted():
         (np.ones((3, 6)), np.ones((2, 6)), "as many graphs"),
         (np.ones((3, 6)), np.ones((3, 10)), "as many edges"),
         (np.ones((3, 6)), np.full((3, 6), np.nan), "NaN"),
+        (np.ones((0, 6)), np.ones((0, 6)), "no graphs"),
     ],
 )
 def test_mismatches_are_named(true, predicted, message):

@@ -196,6 +196,8 @@ def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
         raise ValueError(
             f"true and predicted must hold as many graphs, got {len(true)} and {len(predicted)}"
         )
+    if not len(true):
+        raise ValueError("true and predicted hold no graphs; at least one is needed")
     edges = _weights(predicted[:1]).shape[1]
     size = max(1, BLOCK_BYTES // (8 * edges))
     for start in range(0, len(true), size):
@@ -213,7 +215,9 @@ def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
 def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDArray, ...]:
     """Counts tp, fp, fn, tn, each (T, S), for ascending thresholds, from one histogram a row."""
     present = true > 0
-    passed = np.searchsorted(thresholds, predicted.ravel(), side="left").reshape(predicted.shape)
+    passed = np.zeros(predicted.shape, dtype=np.intp)
+    above = predicted > thresholds[0]  # few, where graphs are sparse
+    passed[above] = np.searchsorted(thresholds, predicted[above], side="left")
     bins = len(thresholds) + 1
     cells = np.arange(len(true))[:, None] * (2 * bins) + present * bins + passed
     histogram = np.bincount(cells.ravel(), minlength=2 * bins * len(true))
