@@ -46,7 +46,7 @@ def run_demo(folder: Path, seed: int = 0, verbose: int = 1) -> Demo:
         n_atoms=3, n_nodes=14, superposition=2, n_train=2000, n_test=400,
         samples_per_graph=WINDOW, random_state=seed,
     )  # fmt: skip
-    shared = {"window_size": WINDOW, "random_state": seed, "verbose": verbose}
+    shared: dict[str, Any] = {"window_size": WINDOW, "random_state": seed, "verbose": verbose}
     models = [
         GraphDictLog(3, alpha_w=0.02, n_init=5, **shared),
         GraphDictMarginal(3, max_active=2, **shared),
@@ -89,6 +89,6 @@ def _draw(data: Superposition, model: Any, path: Path) -> None:
     order = match_atoms(data.atoms, model.atoms_).learned
     figure = plot_recovery(
         data.atoms, model.atoms_[order], data.train.coefficients[shown],
-        model.coefficients_[shown, order], scores=edge_scores(data.atoms, model.atoms_[order]).mcc,
+        model.coefficients_[shown, order], scores=edge_scores(data.atoms, model.atoms_[order]).mcc.tolist(),
     )  # fmt: skip
     figure.savefig(path, dpi=150)

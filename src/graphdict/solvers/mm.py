@@ -13,6 +13,9 @@ where ``O = alpha_orth sum_{k' != k} w_k'`` comes from bounding each product of 
 squares. No step size exists and nothing leaves its domain. While one block is updated its ``C``
 (or ``e``) is constant, so several inner updates share one pass over the data.
 
+Factors raised to the power 1.5 take longer steps in the same direction. They are tried first and
+kept where they lower ``F``; the power one always does.
+
 Weights approach zero without reaching it; :func:`_prune` ends with exact zeros, where setting an
 edge to zero lowers ``F``.
 """
@@ -86,12 +89,15 @@ def mm(
         run = _Run(problem, fixed, blocks, coefficients)
         try:
             for iteration in range(1, max_iter + 1):
-                residuals: dict[str, float] = {}
-                updated = run.update_atoms(coefficients, atoms, residuals)
-                recoded, lower = run.update_coefficients(coefficients, updated, residuals)
+                updated, recoded, lower, residuals = run.update(coefficients, atoms, stretch=True)
+                if not lower <= objective:
+                    updated, recoded, lower, residuals = run.update(
+                        coefficients, atoms, stretch=False
+                    )
                 if not lower <= objective + 1e-6 * abs(objective):
                     converged = True  # rounding has taken over: the last point is the lowest
                     break
+                run.commit()
                 history.add(lower, residuals, iteration)
                 gain = objective - lower
                 atoms, coefficients, objective = updated, recoded, lower
@@ -128,12 +134,26 @@ class _Run:
         self.distances: Any = sum(
             blocks.map(lambda rows: self._distances(rows, coefficients[rows]))
         )
+        self.next_distances = self.distances
 
     def _distances(self, rows: slice, coefficients: NDArray) -> NDArray:
         return self.problem.fit.weighted_distances(self.weights[rows] * coefficients, rows)
 
-    def update_atoms(
-        self, coefficients: NDArray, atoms: NDArray, residuals: dict[str, float]
+    def update(
+        self, coefficients: NDArray, atoms: NDArray, stretch: bool
+    ) -> tuple[NDArray, NDArray, float, dict[str, float]]:
+        """New atoms and coefficients, the objective they reach, residuals where they began."""
+        residuals: dict[str, float] = {}
+        updated = self._update_atoms(coefficients, atoms, stretch, residuals)
+        recoded, lower = self._update_coefficients(coefficients, updated, stretch, residuals)
+        return updated, recoded, lower, residuals
+
+    def commit(self) -> None:
+        """Take the last update as the point to go on from."""
+        self.distances = self.next_distances
+
+    def _update_atoms(
+        self, coefficients: NDArray, atoms: NDArray, stretch: bool, residuals: dict[str, float]
     ) -> NDArray:
         """``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
         if self.fixed == "atoms":
@@ -157,11 +177,11 @@ class _Run:
                     *_stationarity(atoms, pull + others - push, pull, np.inf)
                 )
             root = np.sqrt(np.square(pull) + 4 * others * push) if self.overlap else pull
-            updated = updated * (2 * push / (pull + root))
+            updated = updated * _stretched(2 * push / (pull + root), stretch)
         return updated
 
-    def update_coefficients(
-        self, coefficients: NDArray, atoms: NDArray, residuals: dict[str, float]
+    def _update_coefficients(
+        self, coefficients: NDArray, atoms: NDArray, stretch: bool, residuals: dict[str, float]
     ) -> tuple[NDArray, float]:
         """``INNER`` updates of the coefficients, and the objective that they reach.
 
@@ -187,8 +207,11 @@ class _Run:
                     push = operator.adjoint_coefficients(slope, atoms)
                     if inner == 0:
                         squares = _stationarity(recoded, pull - push, pull, 1.0)
-                    pushed = recoded * push
-                    recoded = np.divide(pushed, pull, out=np.ones_like(pushed), where=pushed < pull)
+                    # Where the push is the stronger by far, the quotient could overflow.
+                    ratio = np.divide(
+                        push, pull, out=np.full_like(push, 1e6), where=push < 1e6 * pull
+                    )
+                    recoded = np.minimum(1, recoded * _stretched(ratio, stretch))
             result[rows] = recoded
             image = operator.forward(recoded, atoms)
             value = problem.samples_value(rows, recoded, energies, image)
@@ -199,8 +222,13 @@ class _Run:
         if self.fixed != "coefficients":
             residuals["coefficients"] = _relative(sum(parts[1]), sum(parts[2]))
         if self.fixed is None:
-            self.distances = sum(parts[3])
+            self.next_distances = sum(parts[3])
         return result, sum(parts[0]) + problem.priors_value(result, atoms)
+
+
+def _stretched(factor: NDArray, stretch: bool) -> NDArray:
+    """``factor``, or its power 1.5, which is cheaper than other powers."""
+    return factor * np.sqrt(factor) if stretch else factor
 
 
 def _strength(terms: Sequence[Any], kind: Any) -> float:
