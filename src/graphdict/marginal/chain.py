@@ -1,4 +1,4 @@
-"""Posterior of hidden patterns: for samples alone, or for a Markov chain of them.
+"""Posterior of hidden patterns: for samples alone, for a Markov chain, or known.
 
 The chain stays with probability ``rho`` and otherwise draws its next pattern from ``pi``,
 
@@ -16,7 +16,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Posterior", "chain_posterior", "independent_posterior", "most_probable_path"]
+__all__ = [
+    "Posterior",
+    "chain_posterior",
+    "independent_posterior",
+    "known_posterior",
+    "most_probable_path",
+]
 
 
 class Posterior(NamedTuple):
@@ -38,6 +44,14 @@ def independent_posterior(log_likelihoods: NDArray, probabilities: NDArray) -> P
     joint /= total
     evidence = (np.log(total) + largest)[:, 0]
     return Posterior(joint, evidence, joint.sum(axis=0), 0.0)
+
+
+def known_posterior(log_likelihoods: NDArray, known: NDArray) -> Posterior:
+    """Posterior (T, C) where the pattern of each row is given by its index (T,)."""
+    posterior = np.zeros_like(log_likelihoods)
+    row = np.arange(len(known))
+    posterior[row, known] = 1
+    return Posterior(posterior, log_likelihoods[row, known], posterior.sum(axis=0), 0.0)
 
 
 def chain_posterior(log_likelihoods: NDArray, probabilities: NDArray, stay: float) -> Posterior:

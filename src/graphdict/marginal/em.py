@@ -10,10 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import kernels
-from graphdict.marginal.chain import Posterior, chain_posterior, independent_posterior
+from graphdict.marginal.chain import (
+    Posterior,
+    chain_posterior,
+    independent_posterior,
+    known_posterior,
+)
 from graphdict.marginal.likelihood import PatternGraphs
 from graphdict.marginal.patterns import fit_probabilities
 from graphdict.marginal.penalty import FadingPenalty
+from graphdict.marginal.timeline import positions
 from graphdict.solvers.base import History, Progress
 
 __all__ = [
@@ -59,7 +65,8 @@ class Dictionary:
     graphs: PatternGraphs
     atoms: NDArray
     probabilities: NDArray
-    stay: float | None = None  # None where samples are independent
+    stay: float | None = None  # None where there is no chain
+    drifts: bool = False  # patterns are positions in time, known beforehand
 
     def with_atoms(self, atoms: NDArray) -> Dictionary:
         """The same with other atoms, whose support may have changed."""
@@ -105,6 +112,8 @@ def infer(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Posterior:
     values = log_likelihoods(data, dictionary)
     if temper != 1:
         values *= temper
+    if dictionary.drifts:
+        return known_posterior(values, positions(*values.shape))
     if dictionary.stay is None:
         return independent_posterior(values, dictionary.probabilities)
     return chain_posterior(values, dictionary.probabilities, dictionary.stay)
@@ -114,7 +123,7 @@ def expect(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Expectati
     """The E-step, in blocks of windows where these are independent."""
     patterns = dictionary.graphs.patterns
     size = len(data.counts)
-    if dictionary.stay is None:
+    if dictionary.stay is None and not dictionary.drifts:
         size = max(1, BLOCK_BYTES // (8 * len(patterns)))
     ends = np.concatenate(([0], np.cumsum(data.counts)))
     parts = []
@@ -164,6 +173,8 @@ def maximise(
         resistances = dictionary.graphs.resistances(atoms, share)
         stepped = atoms * resistances / (moments + penalty.slope(atoms))
         atoms = np.where(atoms > 0, np.maximum(stepped, SMALLEST), 0)
+    if dictionary.drifts:
+        return replace(dictionary, atoms=atoms)
     probabilities = fit_probabilities(
         dictionary.graphs.patterns, expected.draws, dictionary.probabilities, free
     )

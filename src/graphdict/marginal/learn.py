@@ -14,12 +14,14 @@ from graphdict.marginal.em import Data, Dictionary, Fit, expectation_maximisatio
 from graphdict.marginal.likelihood import PatternGraphs
 from graphdict.marginal.patterns import uniform_probabilities
 from graphdict.marginal.penalty import FadingPenalty, information_toll
-from graphdict.marginal.support import cut_silent_nodes, prune
+from graphdict.marginal.support import cut, prune
+from graphdict.marginal.timeline import n_levels
 from graphdict.solvers.base import History
 
-__all__ = ["Settings", "learn", "random_start"]
+__all__ = ["Settings", "drifting_start", "learn", "random_start"]
 
 COLDEST, WARM_UP, TRIAL = 0.5, 15, 10
+LEAST_ALPHA = 1e-6  # keeps the weight between two silent nodes finite
 STAY = 0.9  # where the chance to stay begins
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
 
@@ -28,18 +30,17 @@ RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would ha
 class Settings:
     """How to learn; the names are those of the estimator."""
 
-    alpha_w: float = 0.02
+    alpha_w: float = 0.04
     sparsity: float = 1.0
-    free: bool = False
-    markov: bool = False
-    n_init: int = 4
+    prior: str = "independent"
+    n_init: int = 8
     max_iter: int = 200
     tol: float = 1e-5
     callback: Callable[..., Any] | None = None
 
 
 def random_start(
-    data: Data, patterns: NDArray, noise: float, rng: np.random.RandomState, markov: bool
+    data: Data, patterns: NDArray, noise: float, rng: np.random.RandomState, prior: str
 ) -> Dictionary:
     """Atoms of inverse mean squared differences over random soft memberships."""
     signals, count = data.signals, patterns.shape[1]
@@ -53,34 +54,48 @@ def random_start(
     active = probabilities @ patterns.sum(axis=1)
     atoms = 1 / (distances * (nodes - 1) * active)
     graphs = PatternGraphs.of(patterns, atoms, noise)
-    return Dictionary(graphs, atoms, probabilities, STAY if markov else None)
+    return Dictionary(graphs, atoms, probabilities, STAY if prior == "markov" else None)
+
+
+def drifting_start(data: Data, patterns: NDArray, noise: float) -> Dictionary:
+    """Every level of the hierarchy an equal part of the same dense graph."""
+    nodes = data.signals.shape[1]
+    count = patterns.shape[1]
+    variance = float(np.mean(np.square(data.signals), dtype=np.float64))
+    weight = 1 / (2 * nodes * variance * n_levels(count))
+    atoms = np.full((count, nodes * (nodes - 1) // 2), weight)
+    probabilities = np.full(len(patterns), 1 / len(patterns))
+    graphs = PatternGraphs.of(patterns, atoms, noise)
+    return Dictionary(graphs, atoms, probabilities, drifts=True)
 
 
 def learn(
     data: Data, patterns: NDArray, noise: float, settings: Settings, rng: np.random.RandomState
 ) -> Fit:
     """The dictionary of least penalised negative marginal likelihood that the search finds."""
-    # Noise of that variance adds to every squared difference, which keeps each weight finite.
-    shrink = FadingPenalty(settings.alpha_w + 2 * noise)
-    common: dict[str, Any] = {"free": settings.free, "tol": settings.tol}
-    tempers = np.linspace(COLDEST, 1, WARM_UP, endpoint=False).tolist()
-    best: Fit | None = None
-    for _ in range(settings.n_init):
-        start = random_start(data, patterns, noise, rng, settings.markov)
-        fit = expectation_maximisation(
-            data, start, shrink, tempers=tempers, max_iter=WARM_UP + TRIAL, **common
-        )
-        if best is None or fit.objective < best.objective:
-            best = fit
-    assert best is not None
-    common |= {"max_iter": settings.max_iter, "callback": settings.callback}
-    best = expectation_maximisation(data, best.dictionary, shrink, **common)
+    drifts = settings.prior == "hierarchy"
+    if drifts:
+        share = 1 / n_levels(patterns.shape[1])
+    else:
+        share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
+    shrink = FadingPenalty((settings.alpha_w + LEAST_ALPHA) * share)
+    common: dict[str, Any] = {
+        "free": settings.prior == "free",
+        "tol": settings.tol,
+        "max_iter": settings.max_iter,
+        "callback": settings.callback,
+    }
+    if drifts:
+        dictionary = drifting_start(data, patterns, noise)
+    else:
+        dictionary = _search(data, patterns, noise, shrink, settings, rng).dictionary
+    best = expectation_maximisation(data, dictionary, shrink, **common)
     if best.interrupted:
         return best
     penalty = _toll(data, best, shrink, settings.sparsity)
     # Cutting and pruning only lower the objective of this last stage, whose history is kept.
     common["history"] = History()
-    dictionary = cut_silent_nodes(data, best)
+    dictionary = cut(data, best)
     if penalty is not shrink:
         best = expectation_maximisation(data, dictionary, penalty, **common)
         dictionary = prune(best.dictionary, penalty.width)
@@ -89,12 +104,52 @@ def learn(
     return expectation_maximisation(data, dictionary, penalty, **common)
 
 
+def _search(
+    data: Data,
+    patterns: NDArray,
+    noise: float,
+    penalty: FadingPenalty,
+    settings: Settings,
+    rng: np.random.RandomState,
+) -> Fit:
+    """Annealed runs from random starts; the better half goes on until one is left."""
+    tempers = np.linspace(COLDEST, 1, WARM_UP, endpoint=False).tolist()
+    runs = [
+        expectation_maximisation(
+            data,
+            random_start(data, patterns, noise, rng, settings.prior),
+            penalty,
+            tempers=tempers,
+            max_iter=WARM_UP + TRIAL,
+            free=settings.prior == "free",
+            tol=settings.tol,
+        )
+        for _ in range(settings.n_init)
+    ]
+    while len(runs) > 1:
+        runs = sorted(runs, key=lambda run: run.objective)[: (len(runs) + 1) // 2]
+        runs = [
+            expectation_maximisation(
+                data,
+                run.dictionary,
+                penalty,
+                max_iter=TRIAL,
+                free=settings.prior == "free",
+                tol=settings.tol,
+            )
+            for run in runs
+        ]
+    return runs[0]
+
+
 def _toll(data: Data, fit: Fit, shrink: FadingPenalty, sparsity: float) -> FadingPenalty:
     """The fading penalty for what each atom was learned from."""
     if sparsity == 0:
         return shrink
     samples, nodes = data.signals.shape
     per_atom = float((data.counts @ fit.coefficients).mean())
-    toll = sparsity * information_toll(samples, per_atom, fit.dictionary.atoms.shape[1])
+    # Where activations are known nothing else needs the edges, and the stricter criterion pays.
+    candidates = fit.dictionary.atoms.shape[1] if fit.dictionary.drifts else 1
+    toll = sparsity * information_toll(samples, per_atom, candidates)
     variance = float(np.mean(np.square(data.signals), dtype=np.float64))
     return FadingPenalty(shrink.alpha, toll, RELATIVE_WIDTH / (nodes * variance))

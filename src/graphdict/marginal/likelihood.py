@@ -44,7 +44,7 @@ class PatternGraphs:
         found: dict[int, NDArray] = {}
         if not support.all(axis=1).all():
             for index, pattern in enumerate(patterns):
-                edges = support[pattern].any(axis=0)
+                edges = support[pattern > 0].any(axis=0)
                 if edges.all():
                     continue
                 count, labels = connected_components(graphs.adjacency(edges), directed=False)
@@ -56,8 +56,9 @@ class PatternGraphs:
         """Log-determinant of each pattern's precision (C,) on signals that sum to zero."""
         values = np.empty(len(self.patterns))
         for rows, matrices in self._precisions(atoms):
-            factors = np.linalg.cholesky(matrices)
-            values[rows] = 2 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+            values[rows] = _log_determinants(matrices)
+        for index, basis in self.components.items():
+            values[index] -= (basis.shape[1] - 1) * np.log(self.noise)
         return values
 
     def resistances(self, atoms: NDArray, weights: NDArray) -> NDArray:
@@ -96,7 +97,11 @@ class PatternGraphs:
         }
 
     def _precisions(self, atoms: NDArray) -> Iterator[tuple[slice, NDArray]]:
-        """Blocks of precision matrices, with 1 in place of the zero of the constants."""
+        """Blocks of ``L_c`` with eigenvalue 1 in place of its zeros.
+
+        The eigenvalues ``1 / noise`` are put in by hand where they matter: in the matrix they would
+        drown those of weak edges.
+        """
         laplacians = graphs.laplacian(atoms.astype(np.float64)).reshape(len(atoms), -1)
         size = max(1, BLOCK_BYTES // (8 * self.nodes**2))
         for start in range(0, len(self.patterns), size):
@@ -106,5 +111,16 @@ class PatternGraphs:
             matrices += 1 / self.nodes
             for index, basis in self.components.items():
                 if rows.start <= index < rows.stop:
-                    matrices[index - rows.start] += (basis @ basis.T - 1 / self.nodes) / self.noise
+                    matrices[index - rows.start] += basis @ basis.T - 1 / self.nodes
             yield rows, matrices
+
+
+def _log_determinants(matrices: NDArray) -> NDArray:
+    """Of positive definite matrices, by Cholesky unless weights differ beyond its reach."""
+    try:
+        factors = np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        values = np.linalg.eigvalsh(matrices)
+        smallest = np.finfo(float).eps * values[:, -1:]
+        return np.log(np.maximum(values, smallest)).sum(axis=1)
+    return 2 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)

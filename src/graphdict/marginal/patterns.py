@@ -37,8 +37,10 @@ def count_patterns(n_atoms: int, max_active: int) -> int:
 
 def default_max_active(n_atoms: int) -> int:
     """All atoms where that leaves a comfortable number of patterns, else as many as do."""
-    sizes = range(1, n_atoms + 1)
-    return max((s for s in sizes if count_patterns(n_atoms, s) <= COMFORTABLE), default=1)
+    size = 1
+    while size < n_atoms and count_patterns(n_atoms, size + 1) <= COMFORTABLE:
+        size += 1
+    return size
 
 
 def enumerate_patterns(n_atoms: int, max_active: int) -> NDArray[np.bool_]:

@@ -40,10 +40,11 @@ class FadingPenalty:
         return self.alpha
 
 
-def information_toll(samples: int, per_atom: float, edges: int) -> float:
-    """The toll at which an edge costs what the extended Bayesian information criterion asks.
+def information_toll(samples: int, per_atom: float, candidates: int = 1) -> float:
+    """The toll at which an edge costs what the Bayesian information criterion asks.
 
-    That is ``(log n + 2 log E) / 2`` of log-likelihood for an atom that ``n`` of the T samples
-    use, here in units of ``2 / T``.
+    That is ``log(n) / 2`` of log-likelihood for an atom that ``n`` of the T samples use, here in
+    units of ``2 / T``; the extended criterion adds ``log(candidates)`` for a choice among so many.
     """
-    return float((np.log(max(per_atom, 2.0)) + 2 * np.log(edges)) / (samples * DECADES))
+    cost = np.log(max(per_atom, 2.0)) + 2 * np.log(candidates)
+    return float(cost / (samples * DECADES))

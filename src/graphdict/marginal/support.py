@@ -1,56 +1,91 @@
-"""Which edges an atom can have: none at nodes that are silent with it, none that faded away."""
+"""Which edges an atom can have: none that silence rules out, none that faded away."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from graphdict import graphs
 from graphdict.marginal.em import Data, Dictionary, Fit
 
-__all__ = ["cut_silent_nodes", "prune", "silent_share"]
+__all__ = ["cut", "prune"]
 
 MOSTLY = 0.9
 
 
-def silent_share(data: Data, coefficients: NDArray, noise: float) -> NDArray:
-    """For each atom and node, the share (K, N) of the atom's samples with a silent node."""
-    silent = np.square(data.signals, dtype=np.float64) <= noise
-    weights = data.by_sample(coefficients)
-    mass = weights.sum(axis=0)[:, None]
-    return (weights.T @ silent) / np.where(mass > 0, mass, 1)
-
-
-def cut_silent_nodes(data: Data, fit: Fit) -> Dictionary:
-    """Take from each atom the edges of nodes that are silent in most of its samples.
+def cut(data: Data, fit: Fit) -> Dictionary:
+    """Take from each atom the edges that signals of no variance rule out.
 
     Two silent nodes have no difference and would attract an edge of unbounded weight; a silent node
-    carries no evidence of any. Cut off, it is expected to be silent, and samples in which it is not
-    leave the atom's patterns.
+    carries no evidence of any. Likewise nodes of different components, where groups of nodes sum to
+    zero in all samples of an atom. Once cut off, silence and zero sums are expected, and samples
+    that lack them leave the patterns of the atom.
     """
     dictionary = fit.dictionary
-    silent = silent_share(data, fit.coefficients, dictionary.graphs.noise) >= MOSTLY
-    if not silent.any():
-        return dictionary
+    coefficients = data.by_sample(fit.coefficients)
+    noise = dictionary.graphs.noise
     rows, cols = graphs.edge_index(dictionary.graphs.nodes)
-    gone = silent[:, rows] | silent[:, cols]
+    silent = _silent(data.signals, coefficients, noise)
+    labels = _components(data.signals, coefficients, noise)
+    gone = silent[:, rows] | silent[:, cols] | (labels[:, rows] != labels[:, cols])
+    if not (gone & (dictionary.atoms > 0)).any():
+        return dictionary
     return dictionary.with_atoms(np.where(gone, 0, dictionary.atoms))
+
+
+def _silent(signals: NDArray, coefficients: NDArray, noise: float) -> NDArray[np.bool_]:
+    """Nodes (K, N) that are silent in most samples of each atom."""
+    quiet = np.square(signals, dtype=np.float64) <= noise
+    mass = coefficients.sum(axis=0)[:, None]
+    return (coefficients.T @ quiet >= MOSTLY * mass) & (mass >= 1)
+
+
+def _components(signals: NDArray, coefficients: NDArray, noise: float) -> NDArray:
+    """A label (K, N) for the group of each node such that groups sum to zero whenever atom k is on.
+
+    Indicators of such groups span the null space of the atom's second moments, whose projector then
+    has an entry ``1 / size`` for each pair of one group and zeros elsewhere. Anything else (too few
+    samples, a null space of another kind) is taken for one group.
+    """
+    nodes = signals.shape[1]
+    labels = np.zeros((coefficients.shape[1], nodes), dtype=np.intp)
+    signals = signals.astype(np.float64)
+    for atom, weights in enumerate(coefficients.T):
+        if weights.sum() < nodes:
+            continue
+        moments = (signals.T * weights) @ signals / weights.sum()
+        values, vectors = np.linalg.eigh(moments)
+        basis = vectors[:, values <= noise]
+        projector = basis @ basis.T
+        count, groups = connected_components(projector > 0.5 / nodes, directed=False)
+        ideal = (groups[:, None] == groups) / np.bincount(groups)[groups]
+        if count == basis.shape[1] and np.allclose(projector, ideal, atol=1e-3 / nodes):
+            labels[atom] = groups
+    return labels
 
 
 def prune(dictionary: Dictionary, width: float) -> Dictionary:
     """Make exact zeros of the weights that the fading penalty drove below its width.
 
-    The strongest tree that spans an atom stays, so that no graph falls apart by pruning.
+    No graph falls apart by it: where that of a pattern would, the strongest tree that spans it
+    stays, each edge in the atom that has most of it.
     """
-    atoms = dictionary.atoms
-    kept = (atoms > width) | np.array([_strongest_tree(weights) for weights in atoms])
+    atoms, patterns = dictionary.atoms, dictionary.graphs.patterns
+    kept = atoms > width
+    pruned = dictionary.with_atoms(np.where(kept, atoms, 0))
+    before = dictionary.graphs.components
+    for index, basis in pruned.graphs.components.items():
+        if index in before and before[index].shape[1] == basis.shape[1]:
+            continue
+        parts = patterns[index][:, None] * atoms
+        edges = np.flatnonzero(_strongest_tree(parts.sum(axis=0)))
+        kept[parts[:, edges].argmax(axis=0), edges] = True
     return dictionary.with_atoms(np.where(kept, atoms, 0))
 
 
 def _strongest_tree(weights: NDArray) -> NDArray[np.bool_]:
     """Edges (E,) of the spanning forest of largest weights."""
-    with np.errstate(divide="ignore"):
-        lengths = np.where(weights > 0, 1 / weights, 0)
+    lengths = np.divide(1, weights, out=np.zeros_like(weights), where=weights > 0)
     tree = minimum_spanning_tree(graphs.adjacency(lengths)).toarray()
     return graphs.adjacency_to_weights(tree + tree.T) > 0

@@ -18,6 +18,7 @@ from graphdict.marginal.em import Data, Dictionary, Fit, expect, infer, log_like
 from graphdict.marginal.learn import Settings, learn
 from graphdict.marginal.likelihood import NOISE, PatternGraphs
 from graphdict.marginal.patterns import default_max_active, enumerate_patterns
+from graphdict.marginal.timeline import hierarchy
 from graphdict.models.base import GraphDictionary
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
@@ -46,19 +47,23 @@ class GraphDictMarginal(GraphDictionary):
     max_active : int, optional
         Largest number of atoms active at once. All of them by default, or as many as leave at most
         5,000 sets. 1 makes it a mixture of graphs.
-    alpha_w : float, default=0.02
-        A gentle pull on every weight, which steadies the estimate.
+    alpha_w : float, default=0.04
+        A gentle pull on every weight, which steadies the estimate: as if noise of that variance
+        had been added to every squared difference.
     sparsity : float, default=1.0
         Toll on every edge, which fades for strong ones and leaves exact zeros. 1 charges what the
-        extended Bayesian information criterion does, and 0 keeps every edge.
-    prior : {"independent", "free", "markov"}, default="independent"
+        Bayesian information criterion does, and 0 keeps every edge.
+    prior : {"independent", "free", "markov", "hierarchy"}, default="independent"
         Probabilities of the sets: by the number of active atoms and the odds of each atom; one for
         every set; or as the first, for samples in time that keep their set with a chance that is
-        learned.
+        learned. "hierarchy" is for graphs that change slowly and do not return: activations are
+        given, by a binary tree of stretches of time (all of it, halves, quarters, ...) whose
+        number of stretches is ``n_atoms`` = 7, 15, 31, ...; see
+        :mod:`graphdict.marginal.timeline`. New signals are taken to span the same time.
     window_size : int, default=1
         Number of consecutive samples that share their activations.
-    n_init : int, default=4
-        Number of short annealed runs from random starts; the best one is finished.
+    n_init : int, default=8
+        Number of short annealed runs from random starts; the better half goes on until one is left.
     max_iter : int, default=200
         Largest number of iterations of each stage: finishing, and sparsifying.
     tol : float, default=1e-5
@@ -78,8 +83,8 @@ class GraphDictMarginal(GraphDictionary):
         Edge weights of the atoms, in the order of ``np.triu_indices(N, 1)``.
     coefficients_ : array (T, K)
         Posterior probability that each atom is active in each training sample.
-    patterns_ : boolean array (C, K)
-        The sets of atoms that may be active.
+    patterns_ : array (C, K)
+        The sets of atoms that may be active; activations at each position in time for "hierarchy".
     pattern_probabilities_ : array (C,)
         Their probabilities ``pi``.
     stay_probability_ : float
@@ -104,7 +109,7 @@ class GraphDictMarginal(GraphDictionary):
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "sparsity": [Interval(Real, 0, None, closed="left")],
-        "prior": [StrOptions({"independent", "free", "markov"})],
+        "prior": [StrOptions({"independent", "free", "markov", "hierarchy"})],
         "window_size": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -120,11 +125,11 @@ class GraphDictMarginal(GraphDictionary):
         n_atoms: int = 5,
         *,
         max_active: int | None = None,
-        alpha_w: float = 0.02,
+        alpha_w: float = 0.04,
         sparsity: float = 1.0,
         prior: str = "independent",
         window_size: int = 1,
-        n_init: int = 4,
+        n_init: int = 8,
         max_iter: int = 200,
         tol: float = 1e-5,
         rescale: bool = True,
@@ -152,7 +157,7 @@ class GraphDictMarginal(GraphDictionary):
         """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored."""
         self._validate_params()
         X = self._read(X, reset=True)
-        patterns = enumerate_patterns(self.n_atoms, self._largest_set())
+        patterns = self._patterns()
         names = np.array(self.node_names, dtype=object)
         preparation = Preparation.learn(X, names, self.rescale)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
@@ -160,8 +165,8 @@ class GraphDictMarginal(GraphDictionary):
         self.noise_ = NOISE * (float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0)
         with with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback:
             settings = Settings(
-                self.alpha_w, self.sparsity, self.prior == "free", self.prior == "markov",
-                self.n_init, self.max_iter, self.tol, callback,
+                self.alpha_w, self.sparsity, self.prior, self.n_init,
+                self.max_iter, self.tol, callback,
             )  # fmt: skip
             rng = check_random_state(self.random_state)
             fit = learn(data, patterns, self.noise_, settings, rng)
@@ -196,26 +201,30 @@ class GraphDictMarginal(GraphDictionary):
         return data.by_sample(path)
 
     def instantaneous_graphs(
-        self, X: ArrayLike | None = None, *, min_probability: float = 0.4
+        self, X: ArrayLike | None = None, *, min_probability: float = 1 / 3
     ) -> InstantaneousGraphs:
         """The graph of every sample of ``X``, or of the training signals where it is omitted.
 
         Atoms count by the probability that they are active. Those below ``min_probability`` stay
         out, since an edge that is hardly there should not be in the graph at all; the likeliest
-        atom always stays. 0 gives the posterior mean of the graph.
+        atom always stays. 0 gives the posterior mean of the graph. Activations that are given by
+        time ("hierarchy") all count.
         """
         check_is_fitted(self)
         coefficients = self.coefficients_ if X is None else self.transform(X)
-        kept = coefficients >= min_probability
-        kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True
-        return InstantaneousGraphs(np.where(kept, coefficients, 0), self.atoms_, self.node_names)
+        if self.prior != "hierarchy":
+            kept = coefficients >= min_probability
+            kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True
+            coefficients = np.where(kept, coefficients, 0)
+        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
 
     # How it is done -------------------------------------------------------------------------
 
-    def _largest_set(self) -> int:
-        if self.max_active is None:
-            return default_max_active(self.n_atoms)
-        return min(self.max_active, self.n_atoms)
+    def _patterns(self) -> NDArray:
+        if self.prior == "hierarchy":
+            return hierarchy(self.n_atoms)
+        largest = self.max_active or default_max_active(self.n_atoms)
+        return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms))
 
     def _data(self, signals: NDArray) -> Data:
         return Data(signals, window_counts(len(signals), self.window_size))
@@ -227,7 +236,8 @@ class GraphDictMarginal(GraphDictionary):
         atoms = self._preparation.restrict(self.atoms_).astype(np.float64)
         graphs = PatternGraphs.of(self.patterns_, atoms, self.noise_)
         stay = self.stay_probability_ if self.prior == "markov" else None
-        return data, Dictionary(graphs, atoms, self.pattern_probabilities_, stay)
+        drifts = self.prior == "hierarchy"
+        return data, Dictionary(graphs, atoms, self.pattern_probabilities_, stay, drifts)
 
     def _infer(self, X: ArrayLike) -> tuple[Data, Posterior]:
         data, dictionary = self._code_with(X)
