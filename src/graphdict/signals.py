@@ -8,7 +8,9 @@ not), and all signals are divided by one number, so that volts and microvolts gi
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from graphdict import graphs
 from graphdict.exceptions import SilentNodeWarning
 
-__all__ = ["Preparation"]
+__all__ = ["Preparation", "check_finite"]
 
 BLOCK_BYTES = 1 << 24
 
@@ -74,6 +76,20 @@ class Preparation:
         return graphs.adjacency_to_weights(
             graphs.adjacency(weights)[..., index[:, None], index[None, :]]
         )
+
+
+def check_finite(signals: NDArray, names: Sequence[Any]) -> None:
+    """Refuse missing and infinite values, saying where the first one is."""
+    for rows in _blocks(signals):
+        wrong = ~np.isfinite(signals[rows])
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            value = signals[rows][row, column]
+            kind = "a missing value (NaN)" if np.isnan(value) else "infinity"
+            raise ValueError(
+                f"X holds {kind} in row {rows.start + row}, column {names[column]!r}; fill in or "
+                "leave out such rows: all values must be finite"
+            )
 
 
 def _centred(signals: NDArray) -> NDArray:

@@ -27,7 +27,7 @@ from graphdict.operators import Bilinear
 from graphdict.problem import Problem
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
-from graphdict.signals import Preparation
+from graphdict.signals import Preparation, check_finite
 from graphdict.solvers import Solution, bipds, code, mm
 from graphdict.solvers.coding import codes_samples_alone
 from graphdict.solvers.mm import mm_lacks
@@ -216,7 +216,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         samples: NDArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32],
             ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
+            ensure_all_finite=False,
         )  # fmt: skip
+        check_finite(samples, self.node_names)
         if reset and self.window_size > len(samples):
             raise ValueError(
                 f"window_size={self.window_size} is larger than the {len(samples)} samples of X; "

@@ -30,6 +30,7 @@ TIE_BREAK = 1e-6  # curvature, relative to a sample's costs, that picks the smal
 CENTRING = 0.1  # how much of the complementarity the next step aims to leave
 REACH = 0.99  # of the way to the nearest bound that a step may go
 AT_BOUND = 1e-6
+DAMPING = 1e-13  # atoms that nothing tells apart would make the system singular
 
 
 def codes_samples_alone(problem: Problem) -> bool:
@@ -127,6 +128,7 @@ def _solve(matrices: NDArray, right: NDArray) -> NDArray:
     """Solutions of positive definite systems, scaled to a unit diagonal for accuracy."""
     unit = np.sqrt(np.einsum("tkk->tk", matrices))
     scaled = matrices / (unit[:, :, None] * unit[:, None, :])
+    scaled += DAMPING * np.eye(matrices.shape[-1])
     return np.linalg.solve(scaled, (right / unit)[..., None])[..., 0] / unit
 
 
