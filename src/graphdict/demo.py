@@ -87,8 +87,9 @@ def _draw(data: Superposition, model: Any, path: Path) -> None:
 
     shown = slice(0, 25 * WINDOW)
     order = match_atoms(data.atoms, model.atoms_).learned
+    learned = model.atoms_[order]
     figure = plot_recovery(
-        data.atoms, model.atoms_[order], data.train.coefficients[shown],
-        model.coefficients_[shown, order], scores=edge_scores(data.atoms, model.atoms_[order]).mcc.tolist(),
+        data.atoms, learned, data.train.coefficients[shown], model.coefficients_[shown, order],
+        scores=edge_scores(data.atoms, learned).mcc.tolist(),
     )  # fmt: skip
     figure.savefig(path, dpi=150)
