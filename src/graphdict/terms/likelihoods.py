@@ -138,13 +138,17 @@ class LogDet:
 
     def slope(self, laplacians: NDArray) -> NDArray:
         """Minus the gradient: the pseudo-inverse ``L^+`` of a connected graph's Laplacian."""
-        basis = centred_basis(laplacians.shape[-1]).astype(laplacians.dtype)
-        return basis @ np.linalg.inv(basis.T @ laplacians @ basis) @ basis.T
+        nodes = laplacians.shape[-1]
+        # A Laplacian plus s/N in every entry has the eigenvalue s along the constants.
+        extra = np.trace(laplacians, axis1=-2, axis2=-1)[:, None, None] / nodes
+        return np.linalg.inv(laplacians + extra / nodes) - 1 / (extra * nodes)
 
     def curvature(self, laplacians: NDArray, images: NDArray) -> NDArray:
         """Hessians (T, K, K): ``tr(L^+ L_k L^+ L_l)``."""
         products = self.slope(laplacians)[:, None] @ images[None]
-        return np.einsum("tkij,tlji->tkl", products, products)
+        shape = (*products.shape[:2], -1)
+        turned = np.swapaxes(products, -1, -2).reshape(shape)
+        return products.reshape(shape) @ np.swapaxes(turned, -1, -2)
 
     def prox(self, laplacians: NDArray, step: float) -> NDArray:
         """Eigenvalues as in :class:`LogBarrier`; what lies along the constants is untouched."""
