@@ -1,6 +1,6 @@
 """Posteriors of patterns against brute force over all patterns and all paths."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def all_paths(values, probabilities, stay):
     scores = []
     for path in paths:
         score = np.log(probabilities[path[0]]) + sum(values[t, c] for t, c in enumerate(path))
-        score += sum(np.log(matrix[a, b]) for a, b in zip(path[:-1], path[1:]))
+        score += sum(np.log(matrix[a, b]) for a, b in pairwise(path))
         scores.append(score)
     return np.array(paths), np.array(scores)
 
@@ -66,7 +66,7 @@ def test_expected_stays_and_draws_against_all_paths():
     weights = np.exp(scores) / np.exp(scores).sum()
     same = stay / (stay + (1 - stay) * probabilities)  # of repeating: the share that stayed
     stays = sum(
-        weight * sum(same[a] for a, b in zip(path[:-1], path[1:]) if a == b)
+        weight * sum(same[a] for a, b in pairwise(path) if a == b)
         for path, weight in zip(paths, weights)
     )
     assert chain_posterior(values, probabilities, stay).stays == pytest.approx(stays)

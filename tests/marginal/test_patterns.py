@@ -29,7 +29,7 @@ def test_default_keeps_the_number_of_patterns_comfortable():
 
 
 def test_too_many_patterns_are_refused_with_a_way_out():
-    with pytest.raises(ValueError, match="max_active=8 of n_atoms=30.*lower max_active to 3"):
+    with pytest.raises(ValueError, match=r"max_active=8 of n_atoms=30.*lower max_active to 3"):
         enumerate_patterns(30, 8)
 
 
@@ -78,5 +78,5 @@ def test_hierarchy_covers_time_once_at_every_level():
 
 
 def test_hierarchy_wants_a_full_tree():
-    with pytest.raises(ValueError, match="n_atoms=5 .*use 3 or 7"):
+    with pytest.raises(ValueError, match=r"n_atoms=5 .*use 3 or 7"):
         hierarchy(5)

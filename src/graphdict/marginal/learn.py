@@ -21,7 +21,7 @@ from graphdict.solvers.base import History
 __all__ = ["Settings", "drifting_start", "learn", "random_start"]
 
 COLDEST, WARM_UP, TRIAL = 0.5, 15, 10
-LEAST_ALPHA = 1e-6  # keeps the weight between two silent nodes finite
+LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
 STAY = 0.9  # where the chance to stay begins
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
 
@@ -148,8 +148,11 @@ def _toll(data: Data, fit: Fit, shrink: FadingPenalty, sparsity: float) -> Fadin
         return shrink
     samples, nodes = data.signals.shape
     per_atom = float((data.counts @ fit.coefficients).mean())
-    # Where activations are known nothing else needs the edges, and the stricter criterion pays.
-    candidates = fit.dictionary.atoms.shape[1] if fit.dictionary.drifts else 1
+    # Where one atom is active at a time, or which ones are is known, samples tell atoms apart and
+    # the stricter criterion pays; where atoms overlap it takes true edges along with false ones.
+    dictionary = fit.dictionary
+    apart = dictionary.drifts or dictionary.graphs.patterns.sum(axis=1).max() <= 1
+    candidates = dictionary.atoms.shape[1] if apart else 1
     toll = sparsity * information_toll(samples, per_atom, candidates)
     variance = float(np.mean(np.square(data.signals), dtype=np.float64))
     return FadingPenalty(shrink.alpha, toll, RELATIVE_WIDTH / (nodes * variance))
