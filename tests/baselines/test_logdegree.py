@@ -16,7 +16,8 @@ from graphdict.logdegree import (
     optimality,
 )
 from graphdict.logdegree.tree import window_tree
-from graphdict.logdegree.windows import even_counts, heard_nodes, window_distances
+from graphdict.logdegree.windows import even_counts, heard_nodes
+from graphdict.terms.likelihoods import window_distances
 
 
 def _costs(count=4, nodes=12, samples=40, seed=0):

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.baselines.base import COUNT, LogDegreeBaseline, StateGraphs
 from graphdict.logdegree import learn_graphs, log_degree_objective
-from graphdict.logdegree.windows import heard_nodes, window_distances
+from graphdict.logdegree.windows import heard_nodes
 from graphdict.terms.coefficients import window_counts
+from graphdict.terms.likelihoods import window_distances
 
 __all__ = ["WindowLogModel"]
 

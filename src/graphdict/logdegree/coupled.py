@@ -21,7 +21,7 @@ from graphdict.logdegree.graphs_from_costs import (
 )
 from graphdict.solvers import History
 
-__all__ = ["CoupledGraphs", "coupled_graphs"]
+__all__ = ["CoupledGraphs", "balance", "coupled_graphs"]
 
 RELAXATION = 1.6
 BALANCE_EVERY = 10
@@ -107,10 +107,15 @@ def coupled_graphs(
             converged = True
             break
         accuracy = min(accuracy, max(1e-2 * history.residual[-1], 1e-3 * tol))
-        if iteration % BALANCE_EVERY == 0 and iteration <= BALANCE_UNTIL:
-            ratio = residuals["primal"] / max(residuals["dual"], 1e-12)
-            factor = float(np.clip(np.sqrt(ratio), 0.2, 5))
-            if not 0.5 < factor < 2:
-                rho *= factor
-                scaled = scaled / factor
+        factor = balance(iteration, residuals)
+        rho, scaled = rho * factor, scaled / factor
     return CoupledGraphs(weights, tied, history, converged)
+
+
+def balance(iteration: int, residuals: dict[str, float]) -> float:
+    """What to multiply the penalty by, for residuals of about the same size; often one."""
+    if iteration % BALANCE_EVERY or iteration > BALANCE_UNTIL:
+        return 1.0
+    ratio = residuals["primal"] / max(residuals["dual"], 1e-12)
+    factor = float(np.clip(np.sqrt(ratio), 0.2, 5))
+    return 1.0 if 0.5 < factor < 2 else factor

@@ -17,16 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import graphs
-from graphdict.logdegree.coupled import CoupledGraphs
+from graphdict.logdegree.coupled import RELAXATION, START_DEGREE, CoupledGraphs, balance
 from graphdict.logdegree.graphs_from_costs import average_degree_ridge, learn_graphs
 from graphdict.solvers import History
+from graphdict.terms import LogBarrier
 
 __all__ = ["coupled_likelihood", "likelihood_objective"]
 
-RELAXATION = 1.6
-BALANCE_EVERY = 10
-BALANCE_UNTIL = 200
-START_DEGREE = 5
 LAPLACIAN_SHARE = 0.15  # penalty on Laplacians, relative to that on weights
 
 
@@ -76,13 +73,9 @@ def coupled_likelihood(
         if history.residual[-1] <= tol:
             converged = True
             break
-        if iteration % BALANCE_EVERY == 0 and iteration <= BALANCE_UNTIL:
-            ratio = residuals["primal"] / max(residuals["dual"], 1e-12)
-            factor = float(np.clip(np.sqrt(ratio), 0.2, 5))
-            if not 0.5 < factor < 2:
-                rho *= factor
-                scaled = scaled / factor
-                scaled_laplacians = scaled_laplacians / factor
+        factor = balance(iteration, residuals)
+        rho, scaled = rho * factor, scaled / factor
+        scaled_laplacians = scaled_laplacians / factor
     return CoupledGraphs(np.maximum(weights, 0), tied, history, converged)
 
 
@@ -130,7 +123,7 @@ class _Windows:
         bound = 1 + np.abs(inner).sum(axis=2).max(axis=1)
         rest = np.eye(matrices.shape[1]) - self.projector
         values, vectors = np.linalg.eigh(inner + bound[:, None, None] * rest)
-        found = (values + np.sqrt(np.square(values) + 4 * step)) / 2
+        found = LogBarrier().prox(values, step)
         kept = np.arange(matrices.shape[1]) < (matrices.shape[1] - self.outside)[:, None]
         return (vectors * np.where(kept, found, 0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
 

@@ -52,7 +52,7 @@ class WindowTree:
         return least
 
     def total(self, weights: NDArray) -> float:
-        """``g`` summed over edges, by telescoping: leaves minus inner nodes' minima."""
+        """``g`` summed over edges."""
         return float(self.split(weights).sum(dtype=np.float64))
 
     def prox(self, values: NDArray, alpha: float, shares: NDArray) -> NDArray:

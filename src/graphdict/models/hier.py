@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from graphdict.exceptions import ConvergenceWarning
 from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
-from graphdict.logdegree.windows import even_counts, heard_nodes, window_distances
+from graphdict.logdegree.windows import even_counts, heard_nodes
 from graphdict.models.base import GraphDictionary
 from graphdict.operators import Bilinear, Degrees
 from graphdict.signals import Preparation
 from graphdict.terms import LogBarrier
+from graphdict.terms.likelihoods import window_distances
 
 __all__ = ["GraphDictHier"]
 

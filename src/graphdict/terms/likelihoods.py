@@ -22,11 +22,13 @@ __all__ = [
     "Smoothness",
     "centred_basis",
     "smoothness",
+    "window_distances",
 ]
 
 
 ALL = slice(None)
 CACHED_BYTES = 1 << 25
+BLOCK_BYTES = 1 << 24
 
 
 class Smoothness:
@@ -72,15 +74,21 @@ def smoothness(signals: NDArray, counts: NDArray) -> Smoothness | CachedSmoothne
         if len(signals) * edges * signals.itemsize > CACHED_BYTES:
             return Smoothness(signals)
         return CachedSmoothness(graphs.squared_differences(signals))
-    distances = np.empty((len(counts), graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
+    return CachedSmoothness(window_distances(signals, counts))
+
+
+def window_distances(signals: NDArray, counts: NDArray) -> NDArray:
+    """Mean over each of B windows of ``(x_i - x_j)^2``, (T, N) -> (B, E)."""
+    edges = graphs.n_edges(signals.shape[1])
+    distances = np.empty((len(counts), edges), dtype=signals.dtype)
     ends = np.cumsum(counts)
-    block = max(1, (1 << 24) // (int(counts.max()) * distances.shape[1] * signals.itemsize))
-    for first in range(0, len(counts), block):
-        windows = slice(first, first + block)
-        rows = slice(ends[first] - counts[first], ends[windows][-1])
+    size = max(1, BLOCK_BYTES // (int(counts.max()) * edges * signals.itemsize))
+    for start in range(0, len(counts), size):
+        windows = slice(start, start + size)
+        rows = slice(ends[start] - counts[start], ends[windows][-1])
         squared = graphs.squared_differences(signals[rows])
         distances[windows] = window_means(squared, counts[windows])
-    return CachedSmoothness(distances)
+    return distances
 
 
 class LogBarrier:
