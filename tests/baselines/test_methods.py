@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from graphdict import graphs, load_model
 from graphdict.baselines import (
@@ -290,6 +291,26 @@ def test_hier_scores_and_codes_by_place_in_time():
     assert model.score(data.signals) > model.score(data.signals[::-1])
     with pytest.raises(ValueError, match="4 windows"):
         model.instantaneous_graphs(data.signals[:3])
+
+
+def test_hier_scores_by_its_own_likelihood():
+    data = make_emeg(8, 20, 8, 0.6, random_state=0)
+    nodes = data.signals.shape[1]
+    exact = GraphDictHier(2).fit(data.signals)
+    signals = _prepared(exact, data.signals)
+    covariances = np.linalg.pinv(exact.instantaneous_graphs().laplacians, rcond=1e-10)
+    basis = np.linalg.svd(np.ones((1, nodes)))[2][1:]
+    expected = [
+        multivariate_normal(cov=basis @ covariance @ basis.T).logpdf(basis @ x)
+        for x, covariance in zip(signals, covariances)
+    ]
+    assert exact.score(data.signals) == pytest.approx(np.mean(expected))
+
+    degree = GraphDictHier(2, likelihood="log-degree", avg_degree=4).fit(data.signals)
+    found = degree.instantaneous_graphs()
+    energies = (found.weights * graphs.squared_differences(signals)).sum(axis=1)
+    logs = np.log(found.degrees).sum(axis=1) - (nodes - 1) * np.log(2 * np.pi)
+    assert degree.score(data.signals) == pytest.approx(np.mean(logs - energies) / 2)
 
 
 def test_hier_is_saved_and_loaded(tmp_path):

@@ -184,7 +184,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Log-likelihood of each sample; their mean is :meth:`score`."""
         signals, atoms, coefficients = self._encode(X)
         operator, barrier = self._likelihood(signals.shape[1])
-        counts = window_counts(len(signals), self.window_size)
+        counts = self._counts(len(signals))
         rows = coefficients[np.cumsum(counts) - counts]
         barriers = np.repeat(barrier.values(operator.forward(rows, atoms)), counts)
         energies = Smoothness(signals).energies(atoms)
@@ -230,9 +230,13 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _preparation(self) -> Preparation:
         return Preparation(self.active_nodes_, self.scale_)
 
+    def _counts(self, samples: int) -> NDArray:
+        """Lengths of the windows in which consecutive samples share their coefficients."""
+        return window_counts(samples, self.window_size)
+
     def _problem(self, signals: NDArray) -> Problem:
         """The terms of the objective on prepared signals."""
-        counts = window_counts(len(signals), self.window_size)
+        counts = self._counts(len(signals))
         operator, barrier = self._likelihood(signals.shape[1])
         atom_terms = [
             NonNegative(), *_penalties((L1, self.alpha_w), (Orthogonality, self.alpha_orth)),

@@ -17,9 +17,9 @@ from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree
 from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
 from graphdict.logdegree.windows import even_counts, heard_nodes
 from graphdict.models.base import GraphDictionary
-from graphdict.operators import Bilinear, Degrees
+from graphdict.operators import Bilinear, Degrees, Laplacians
 from graphdict.signals import Preparation
-from graphdict.terms import LogBarrier
+from graphdict.terms import LogBarrier, LogDet
 from graphdict.terms.likelihoods import window_distances
 
 __all__ = ["GraphDictHier"]
@@ -132,7 +132,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         preparation = Preparation.learn(samples, names, self.rescale)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
         signals = preparation.apply(samples)
-        tree = window_tree(self._count(len(samples)))
+        tree = window_tree(self._windows(len(samples)))
         counts = even_counts(len(samples), tree.windows)
         shares = counts / counts.sum()
         heard = heard_nodes(samples[:, preparation.active], counts)
@@ -176,8 +176,12 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         return self
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Mean log-likelihood per sample of a series, whose windows are cut like the training's."""
-        return float(GraphDictionary.score_samples.__get__(self)(X).mean())
+        """Mean log-likelihood per sample of a series, whose windows are cut like the training's.
+
+        Measured by the model's own ``likelihood``. It is minus infinity where a window's graph has
+        a node without edges, or, for "log-det", falls apart.
+        """
+        return float(GraphDictionary.score_samples(self, X).mean())
 
     @available_if(_never)
     def transform(self, X: ArrayLike) -> NDArray:
@@ -195,6 +199,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         raise NotImplementedError
 
     def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
+        if self.likelihood == "log-det":
+            return Bilinear(Laplacians(nodes)), LogDet()
         return Bilinear(Degrees(nodes)), LogBarrier()
 
     def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
@@ -203,16 +209,21 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         check_is_fitted(self)
         signals = self._preparation.apply(self._read(X, reset=False))
         atoms = self._preparation.restrict(self.atoms_).astype(signals.dtype)
-        tree = window_tree((len(self.atoms_) + 1) // 2)
-        if len(signals) < tree.windows:
-            raise ValueError(
-                f"X has {len(signals)} samples, fewer than the {tree.windows} windows of the tree"
-            )
-        counts = even_counts(len(signals), tree.windows)
-        return signals, atoms, np.repeat(tree.membership, counts, axis=0).astype(signals.dtype)
+        counts = self._counts(len(signals))
+        membership = window_tree(len(counts)).membership.astype(signals.dtype)
+        return signals, atoms, np.repeat(membership, counts, axis=0)
 
-    def _count(self, samples: int) -> int:
-        """Number of windows."""
+    def _counts(self, samples: int) -> NDArray:
+        windows = (len(self.atoms_) + 1) // 2
+        if samples < windows:
+            raise ValueError(
+                f"X has {samples} samples, fewer than the {windows} windows of the tree; give at "
+                f"least {windows}"
+            )
+        return even_counts(samples, windows)
+
+    def _windows(self, samples: int) -> int:
+        """Number of windows of a series to learn from."""
         if self.n_windows is None:
             return min(2 ** min(self.depth, 62), samples)
         if self.n_windows > samples:
