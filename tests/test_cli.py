@@ -43,7 +43,8 @@ def test_demo_in_json_recovers_the_dictionary(run, tmp_path):
     assert min(log["atom_similarity"]) > 0.7
     assert log["test"]["mcc"] > 0.6
     assert min(marginal["atom_similarity"]) > 0.95
-    assert marginal["test"]["mcc"] > 0.85
+    assert marginal["test"]["mcc"] > log["test"]["mcc"] + 0.05
+    assert marginal["coefficient_error"] < 0.05
     assert run("demo", "--json", "--output", tmp_path, "--seed", -1).exit_code == 2
 
 
