@@ -153,6 +153,14 @@ def test_odd_signals_give_numbers(model, solver, edit, alpha_w):
 
 
 @each_model
+@pytest.mark.parametrize("seed", range(3))
+def test_twins_without_a_penalty_in_single_precision(model, seed):
+    signals = np.random.default_rng(seed).standard_normal((60, 6)).astype(np.float32)
+    twins(signals)
+    check_finite(model(2, alpha_w=0.0, max_iter=60, random_state=0), signals)
+
+
+@each_model
 @pytest.mark.parametrize("solver", ["auto", "bipds"])
 @pytest.mark.parametrize("unit", [1e-300, 1e-150, 1e150, 1e300])
 def test_any_unit_will_do(model, solver, unit):

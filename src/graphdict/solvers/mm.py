@@ -39,7 +39,9 @@ __all__ = ["mm", "mm_lacks"]
 INNER = 4  # updates of a block for each pass over the data
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
 STANDSTILL = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
-LEAST_PULL = 1e-10  # of the mean: without it, nodes that never differ would attract infinite weight
+# Of the mean: without it, nodes that never differ would attract infinite weight. It is larger in
+# single precision, since the weights of the other edges must survive beside that weight.
+LEAST_PULL = 1e-10
 
 
 def mm_lacks(problem: Problem) -> str | None:
@@ -166,11 +168,14 @@ class _Run:
             return operator.adjoint_atoms(self.weights[rows] * mixed, slope)
 
         pull = self.distances + self.sparsity
-        tiny = np.finfo(atoms.dtype).tiny
-        pull = np.maximum(pull, LEAST_PULL * float(pull.mean()) + tiny)
+        precision = np.finfo(atoms.dtype)
+        tiny = precision.tiny
+        least = max(LEAST_PULL, 100 * float(precision.eps))
+        pull = np.maximum(pull, least * float(pull.mean()) + tiny)
         updated = atoms
         for inner in range(INNER):
-            push = sum(self.blocks.map(push_of))
+            # Never negative but for rounding, where resistances of strong edges cancel.
+            push = np.maximum(sum(self.blocks.map(push_of)), tiny)
             others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
             if inner == 0:
                 residuals["atoms"] = _relative(
