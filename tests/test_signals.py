@@ -29,6 +29,13 @@ def test_without_rescaling_only_the_mean_goes():
     assert_allclose(found.apply(X), X - X.mean(axis=1, keepdims=True))
 
 
+def test_rounding_is_not_blown_up_where_all_nodes_agree():
+    alike = np.repeat(X[:, :1], 5, axis=1)
+    found = Preparation.learn(alike, NAMES, True)
+    assert found.scale == 1
+    assert np.abs(found.apply(alike)).max() < 1e-14
+
+
 def test_input_is_not_changed_and_precision_kept():
     single = X.astype(np.float32)
     before = single.copy()

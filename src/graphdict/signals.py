@@ -47,8 +47,10 @@ class Preparation:
                 SilentNodeWarning,
                 stacklevel=4,
             )
-        scale = _root_mean_square(signals, active) if rescale else 1.0
-        return cls(active, scale or 1.0)
+        # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
+        if not rescale or _all_nodes_agree(signals, active):
+            return cls(active, 1.0)
+        return cls(active, _root_mean_square(signals, active))
 
     def apply(self, signals: NDArray) -> NDArray:
         """Prepared signals (T, active nodes), in the precision of the input."""
@@ -95,6 +97,12 @@ def check_finite(signals: NDArray, names: Sequence[Any]) -> None:
 def _centred(signals: NDArray) -> NDArray:
     """Signals minus their mean over nodes."""
     return signals - signals.mean(axis=1, keepdims=True)
+
+
+def _all_nodes_agree(signals: NDArray, active: NDArray) -> bool:
+    """Whether no sample differs from node to node."""
+    blocks = (signals[rows, active] for rows in _blocks(signals))
+    return all(bool((block == block[:, :1]).all()) for block in blocks)
 
 
 def _root_mean_square(signals: NDArray, active: NDArray) -> float:
