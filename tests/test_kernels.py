@@ -27,8 +27,6 @@ def test_kernels_equal_products_with_the_matrix_of_squared_differences(
     np.testing.assert_allclose(distances, coefficients.T @ explicit, rtol=tolerance)
     np.testing.assert_allclose(energies, explicit @ weights.T, rtol=tolerance)
     assert distances.dtype == energies.dtype == dtype
-    for both, one in zip(kernels.sweep(signals, coefficients, weights), (distances, energies)):
-        np.testing.assert_array_equal(both, one)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

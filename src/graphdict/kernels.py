@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 
-__all__ = ["energies", "sweep", "weighted_distances"]
+__all__ = ["energies", "weighted_distances"]
 
 BLOCK_BYTES = 1 << 20
 
@@ -46,11 +46,6 @@ def energies(signals: NDArray, atoms: NDArray) -> NDArray:
         filtered = (block @ stacked).reshape(len(block), count, nodes)
         np.einsum("tkn,tn->tk", filtered, block, out=energy[rows])
     return energy
-
-
-def sweep(signals: NDArray, coefficients: NDArray, atoms: NDArray) -> tuple[NDArray, NDArray]:
-    """``C' Z`` (K, E) and ``Z W'`` (T, K)."""
-    return weighted_distances(signals, coefficients), energies(signals, atoms)
 
 
 def _blocks(signals: NDArray, count: int) -> list[slice]:
