@@ -100,9 +100,10 @@ def test_single_graphs_are_accepted():
 @pytest.mark.parametrize(
     ("true", "predicted", "message"),
     [
-        (np.ones((3, 6)), np.ones((2, 6)), "as many graphs"),
-        (np.ones((3, 6)), np.ones((3, 10)), "as many edges"),
-        (np.ones((3, 6)), np.full((3, 6), np.nan), "NaN"),
+        (np.ones((3, 6)), np.ones((2, 6)), "same number of graphs"),
+        (np.ones((3, 6)), np.ones((3, 10)), "same number of edges"),
+        (np.ones((3, 6)), np.full((3, 6), np.nan), "predicted contains NaN"),
+        (np.full((3, 6), np.nan), np.ones((3, 6)), "true contains NaN"),
         (np.ones((0, 6)), np.ones((0, 6)), "no graphs"),
     ],
 )
@@ -155,7 +156,7 @@ def test_coefficient_error():
 
 def test_mismatched_coefficients_and_atoms_are_named():
     matching = metrics.match_atoms(np.eye(2, 6), np.eye(2, 6))
-    with pytest.raises(ValueError, match="as many rows"):
+    with pytest.raises(ValueError, match="same number of rows"):
         metrics.coefficient_error(np.ones((3, 2)), np.ones((4, 2)), matching)
-    with pytest.raises(ValueError, match="as many edges"):
+    with pytest.raises(ValueError, match="same number of edges"):
         metrics.match_atoms(np.ones((2, 6)), np.ones((2, 10)))

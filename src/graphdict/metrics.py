@@ -142,8 +142,8 @@ def match_atoms(true: ArrayLike, learned: ArrayLike) -> AtomMatching:
     true, learned = (np.atleast_2d(np.asarray(a, dtype=np.float64)) for a in (true, learned))
     if true.shape[1] != learned.shape[1]:
         raise ValueError(
-            f"true and learned atoms must have as many edges, got {true.shape[1]} and "
-            f"{learned.shape[1]}"
+            "true and learned atoms must have the same number of edges, got "
+            f"{true.shape[1]} and {learned.shape[1]}"
         )
     similarity = _directions(true) @ _directions(learned).T
     rows, cols = linear_sum_assignment(similarity, maximize=True)
@@ -169,8 +169,8 @@ def coefficient_error(
     true, learned = (np.asarray(a, dtype=np.float64) for a in (true, learned))
     if len(true) != len(learned):
         raise ValueError(
-            f"true and learned coefficients must have as many rows, got {len(true)} and "
-            f"{len(learned)}"
+            f"true and learned coefficients must have the same number of rows, got {len(true)} "
+            f"and {len(learned)}"
         )
     paired = np.zeros_like(true)
     paired[:, matching.true] = learned[:, matching.learned]
@@ -194,7 +194,8 @@ def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
     )
     if len(true) != len(predicted):
         raise ValueError(
-            f"true and predicted must hold as many graphs, got {len(true)} and {len(predicted)}"
+            f"true and predicted must hold the same number of graphs, got {len(true)} and "
+            f"{len(predicted)}"
         )
     if not len(true):
         raise ValueError("true and predicted hold no graphs; at least one is needed")
@@ -204,11 +205,12 @@ def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
         block = tuple(_weights(graphs[start : start + size]) for graphs in (true, predicted))
         if block[0].shape[1] != block[1].shape[1]:
             raise ValueError(
-                f"true and predicted graphs must have as many edges, got {block[0].shape[1]} and "
-                f"{block[1].shape[1]}"
+                "true and predicted graphs must have the same number of edges, got "
+                f"{block[0].shape[1]} and {block[1].shape[1]}"
             )
-        if np.isnan(block[1]).any():
-            raise ValueError("predicted contains NaN")
+        for name, weights in zip(("true", "predicted"), block):
+            if np.isnan(weights).any():
+                raise ValueError(f"{name} contains NaN; edge weights must be numbers")
         yield block  # type: ignore[misc]
 
 

@@ -90,8 +90,8 @@ class InstantaneousGraphs:
         """One symmetric SciPy sparse adjacency for each sample, edges above ``threshold``."""
         rows, cols = graphs.edge_index(self.n_nodes)
         matrices = []
-        for sample in range(len(self)):
-            weights = self.coefficients[sample] @ self.atoms
+        for sample in self:
+            weights = sample.weights[0]
             kept = weights > threshold
             i, j, w = rows[kept], cols[kept], weights[kept]
             shape = (self.n_nodes, self.n_nodes)
