@@ -46,7 +46,7 @@ def test_more_atoms_than_samples_and_flat_signals(kind):
 @pytest.mark.parametrize("alpha_w", [0.0, 1e6])
 def test_atoms_start_positive_with_the_energy_of_an_optimal_graph(make_problem, alpha_w):
     case = make_problem(samples=50, nodes=6, alpha_w=alpha_w)
-    atoms = start_atoms(case.problem, case.coefficients, 15)
+    atoms = start_atoms(case.problem, case.coefficients)
     assert atoms.shape == (3, 15)
     assert np.all(atoms > 0)
     # Multiplying all atoms by a number is a one-dimensional convex problem; ours is near its end.
@@ -59,6 +59,6 @@ def test_atoms_start_where_differences_are_small(make_problem):
         signals[:, 1] = signals[:, 0] + 0.01 * signals[:, 1]
 
     case = make_problem(samples=50, edit=edit)
-    atoms = start_atoms(case.problem, case.coefficients, 10)
+    atoms = start_atoms(case.problem, case.coefficients)
     assert_array_equal(atoms.argmax(axis=1), 0)
     assert_allclose(atoms.std(axis=0)[0], 0, atol=atoms.max())

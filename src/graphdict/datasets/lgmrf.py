@@ -40,7 +40,10 @@ def sample_lgmrf(weights: ArrayLike, n_signals: int = 1, random_state: Any = Non
     if weights.ndim != 2:
         raise ValueError(f"weights must have shape (E,) or (T, E), got {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("weights must be finite and not negative")
+        raise ValueError(
+            f"weights must be finite and not negative, got values from {weights.min():g} to "
+            f"{weights.max():g}"
+        )
     count = check_count("n_signals", n_signals, 1)
     distinct, which = np.unique(weights, axis=0, return_inverse=True)
     rng = np.random.default_rng(random_state)

@@ -97,7 +97,10 @@ def learn_graphs(
     elif (ridges == 0).all() and centre is None:
         weights, moved, steps = _proximal_points(newton, costs, alpha, active, dual, tol, max_iter)
     else:
-        raise ValueError("ridge must be positive for every graph, or zero for all, without centre")
+        raise ValueError(
+            f"ridge must be positive for every graph, or zero for all and without centre, got "
+            f"values from {ridges.min():g} to {ridges.max():g}"
+        )
     gap = np.where(active, graphs.degrees(weights) * dual / alpha - 1, 0)
     residual = np.maximum(np.abs(gap).max(axis=1), moved)
     return LearnedGraphs(weights.astype(given.dtype), dual, residual, steps)

@@ -253,17 +253,17 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self, problem: Problem, signals: NDArray, rng: np.random.RandomState
     ) -> tuple[NDArray, NDArray]:
         """Starting coefficients and atoms, given or drawn."""
-        rows, edges = len(problem.counts), graphs.n_edges(signals.shape[1])
         atoms, coefficients = self._given(len(signals), signals.dtype)
         if coefficients is not None:
             coefficients = window_means(coefficients, problem.counts)
         elif atoms is not None:
-            coefficients = np.full((rows, len(atoms)), 0.5, dtype=signals.dtype)
+            shape = (len(problem.counts), len(atoms))
+            coefficients = np.full(shape, 0.5, dtype=signals.dtype)
         else:
             features = signals if self.window_size == 1 else problem.fit.distances
             coefficients = start_coefficients(self.init, features, self.n_atoms, rng)
         if atoms is None:
-            atoms = start_atoms(problem, coefficients, edges)
+            atoms = start_atoms(problem, coefficients)
         else:
             atoms = self._preparation.restrict(atoms)
         check_held(problem, self.fix, coefficients, atoms)
@@ -292,15 +292,17 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )  # fmt: skip
         stopped_early = solution.interrupted or solution.n_iter < self.max_iter
         if not solution.converged and not stopped_early:
-            residual = solution.history.residual[-1] if solution.history.residual else np.inf
-            warnings.warn(
-                f"{type(self).__name__} stopped at max_iter={self.max_iter} before tol={self.tol}: "
-                f"largest relative residual {residual:.2g}. "
-                "Raise max_iter, or tol if the result serves you.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            self._warn_unconverged(self.max_iter, _last_residual(solution))
         return solution
+
+    def _warn_unconverged(self, steps: int, residual: float) -> None:
+        warnings.warn(
+            f"{type(self).__name__} stopped at max_iter={steps} before tol={self.tol}: "
+            f"largest relative residual {residual:.2g}. "
+            "Raise max_iter, or tol if the result serves you.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
     def _code(self, problem: Problem, atoms: NDArray) -> NDArray:
         """Optimal coefficients for given atoms; at once where samples stand alone."""
@@ -308,10 +310,12 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             return code(problem, atoms)
         rows = len(problem.counts)
         start = np.full((rows, len(atoms)), 0.5, dtype=atoms.dtype)
-        tight = min(self.tol, 1e-5)
-        return bipds(
-            problem, start, atoms, fixed="atoms", max_iter=max(5000, self.max_iter), tol=tight
-        ).coefficients
+        steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
+        solution = bipds(problem, start, atoms, fixed="atoms", max_iter=steps, tol=tight)
+        residual = _last_residual(solution)
+        if residual > self.tol and not solution.interrupted:
+            self._warn_unconverged(steps, residual)
+        return solution.coefficients
 
     def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
         """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
@@ -338,6 +342,10 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 DeadAtomWarning,
                 stacklevel=3,
             )
+
+
+def _last_residual(solution: Solution) -> float:
+    return solution.history.residual[-1] if solution.history.residual else np.inf
 
 
 def _penalties(*pairs: tuple[Any, float]) -> list[Any]:

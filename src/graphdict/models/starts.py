@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict import graphs
 from graphdict.problem import Problem
 from graphdict.seeding import spread_labels
 from graphdict.terms import L1
@@ -23,21 +24,21 @@ def start_coefficients(
     return STARTS[kind](features, n_atoms, rng).astype(features.dtype)
 
 
-def start_atoms(problem: Problem, coefficients: NDArray, edges: int) -> NDArray:
+def start_atoms(problem: Problem, coefficients: NDArray) -> NDArray:
     """Edges in inverse proportion to the mean squared difference where an atom is active.
 
     The sparsity penalty counts as a difference. Scaled so that a sample that mixes the atoms
     equally has the energy of an optimal graph.
     """
     count = coefficients.shape[1]
-    nodes = (1 + np.sqrt(1 + 8 * edges)) / 2
     weighted = coefficients * problem.weights.astype(coefficients.dtype)[:, None]
     mass = weighted.sum(axis=0)[:, None]
     sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, L1))
     distances = (problem.fit.weighted_distances(weighted) + sparsity) / np.maximum(mass, 1e-12)
+    nodes = graphs.n_nodes(distances.shape[1])
     typical = distances.mean() or 1.0
     distances = np.maximum(distances, 1e-3 * typical)
-    return (1 / (distances * float(nodes - 1) * count)).astype(coefficients.dtype)
+    return (1 / (distances * (nodes - 1) * count)).astype(coefficients.dtype)
 
 
 def check_given(
@@ -50,7 +51,10 @@ def check_given(
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if not (np.isfinite(array).all() and (array >= 0).all() and (array <= high).all()):
-        raise ValueError(f"{name} must be finite and lie in [0, {high:g}]")
+        raise ValueError(
+            f"{name} must be finite and lie in [0, {high:g}], got values from {array.min():g} to "
+            f"{array.max():g}"
+        )
     return array
 
 
