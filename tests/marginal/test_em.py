@@ -104,7 +104,12 @@ def test_objective_never_rises(seed, prior, toll):
     start = Dictionary(start.graphs, start.atoms, start.probabilities, stay)
     penalty = FadingPenalty(0.01, toll, 0.01)
     fit = expectation_maximisation(
-        data, start, penalty, free=prior == "free", max_iter=60, tol=-np.inf
+        data,
+        start,
+        penalty,
+        law="free" if prior == "free" else "independent",
+        max_iter=60,
+        tol=-np.inf,
     )
     objective = np.array(fit.history.objective)
     assert len(objective) == 60
@@ -134,7 +139,7 @@ def test_atoms_reach_the_optimum_of_the_convex_m_step():
         determinants = np.linalg.slogdet(matrices)[1]
         return (moments * atoms).sum() + alpha * atoms.sum() - share @ determinants
 
-    learned = maximise(data, start, expected, FadingPenalty(alpha), False, inner=3000).atoms
+    learned = maximise(data, start, expected, FadingPenalty(alpha), inner=3000).atoms
     best = minimize(
         objective, start.atoms.ravel(), bounds=[(1e-12, None)] * 12, options={"maxiter": 5000}
     )

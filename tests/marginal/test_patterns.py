@@ -44,7 +44,7 @@ def test_free_probabilities_are_relative_counts():
     patterns = enumerate_patterns(3, 2)
     counts = np.arange(1.0, 7)
     start = uniform_probabilities(patterns)
-    np.testing.assert_allclose(fit_probabilities(patterns, counts, start, True), counts / 21)
+    np.testing.assert_allclose(fit_probabilities(patterns, counts, start, "free"), counts / 21)
 
 
 def test_log_linear_probabilities_maximise_the_expected_log_prior():
@@ -53,7 +53,7 @@ def test_log_linear_probabilities_maximise_the_expected_log_prior():
     probabilities = uniform_probabilities(patterns)
     values = []
     for _ in range(60):
-        probabilities = fit_probabilities(patterns, counts, probabilities, False)
+        probabilities = fit_probabilities(patterns, counts, probabilities, "independent")
         values.append(counts @ np.log(probabilities))
     assert (np.diff(values) >= -1e-9).all()
     sizes = np.eye(4)[patterns.sum(axis=1)]

@@ -155,7 +155,7 @@ def maximise(
     dictionary: Dictionary,
     expected: Expectation,
     penalty: FadingPenalty,
-    free: bool,
+    law: str = "independent",
     inner: int = INNER,
 ) -> Dictionary:
     """The M-step: probabilities, chance to stay, and ``inner`` multiplicative steps on the atoms.
@@ -176,7 +176,7 @@ def maximise(
     if dictionary.drifts:
         return replace(dictionary, atoms=atoms)
     probabilities = fit_probabilities(
-        dictionary.graphs.patterns, expected.draws, dictionary.probabilities, free
+        dictionary.graphs.patterns, expected.draws, dictionary.probabilities, law
     )
     stay = dictionary.stay
     if stay is not None and len(data.counts) > 1:
@@ -189,7 +189,7 @@ def expectation_maximisation(
     dictionary: Dictionary,
     penalty: FadingPenalty,
     *,
-    free: bool = False,
+    law: str = "independent",
     tempers: Sequence[float] = (),
     max_iter: int = 100,
     tol: float = 1e-5,
@@ -219,7 +219,9 @@ def expectation_maximisation(
                 interrupted = bool(callback(progress))
             if converged or interrupted:
                 break
-        dictionary = maximise(data, dictionary, expected, penalty, free)
+        # While annealing all atoms stay alike to the prior: one that lags would be lost for good.
+        current = law if temper == 1 else "sizes"
+        dictionary = maximise(data, dictionary, expected, penalty, current)
     else:
         expected = expect(data, dictionary)
         objective = _objective(data, dictionary, expected, penalty)

@@ -20,7 +20,7 @@ from graphdict.solvers.base import History
 
 __all__ = ["Settings", "drifting_start", "learn", "random_start"]
 
-COLDEST, WARM_UP, TRIAL = 0.5, 15, 10
+COLDEST, WARM_UP, TRIAL = 0.1, 40, 10
 LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
 STAY = 0.9  # where the chance to stay begins
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
@@ -37,6 +37,11 @@ class Settings:
     max_iter: int = 200
     tol: float = 1e-5
     callback: Callable[..., Any] | None = None
+
+    @property
+    def law(self) -> str:
+        """How pattern probabilities are fitted; see :func:`fit_probabilities`."""
+        return "free" if self.prior == "free" else "independent"
 
 
 def random_start(
@@ -80,7 +85,7 @@ def learn(
         share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
     shrink = FadingPenalty((settings.alpha_w + LEAST_ALPHA) * share)
     common: dict[str, Any] = {
-        "free": settings.prior == "free",
+        "law": settings.law,
         "tol": settings.tol,
         "max_iter": settings.max_iter,
         "callback": settings.callback,
@@ -121,7 +126,7 @@ def _search(
             penalty,
             tempers=tempers,
             max_iter=WARM_UP + TRIAL,
-            free=settings.prior == "free",
+            law=settings.law,
             tol=settings.tol,
         )
         for _ in range(settings.n_init)
@@ -134,7 +139,7 @@ def _search(
                 run.dictionary,
                 penalty,
                 max_iter=TRIAL,
-                free=settings.prior == "free",
+                law=settings.law,
                 tol=settings.tol,
             )
             for run in runs

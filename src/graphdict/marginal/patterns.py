@@ -67,15 +67,16 @@ def uniform_probabilities(patterns: NDArray) -> NDArray:
     return 1 / (counts[inverse] * len(counts))
 
 
-def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, free: bool) -> NDArray:
+def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, law: str) -> NDArray:
     """Probabilities (C,) that raise the expected log-prior of expected pattern ``counts`` (C,).
 
-    Free probabilities are the relative counts. The log-linear law has no closed form; each step
-    of iterative proportional fitting matches one of its marginals (a size, an atom) exactly and
-    never lowers ``sum_c counts_c log pi_c``.
+    With ``law="free"`` they are the relative counts. The log-linear law, "independent", has no
+    closed form; each step of iterative proportional fitting matches one of its marginals (a size,
+    an atom) exactly and never lowers ``sum_c counts_c log pi_c``. "sizes" leaves the odds of the
+    atoms as they are.
     """
     share = counts / counts.sum()
-    if free:
+    if law == "free":
         return _floored(share)
     probabilities = current.copy()
     sizes = patterns.sum(axis=1)
@@ -83,7 +84,7 @@ def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, free
         expected = np.bincount(sizes, weights=share)
         present = np.bincount(sizes, weights=probabilities)
         probabilities *= (expected / np.where(present > 0, present, 1))[sizes]
-        for atom in patterns.T:
+        for atom in patterns.T if law == "independent" else ():
             target, mass = share[atom].sum(), probabilities[atom].sum()
             # An atom that is in every pattern, or in none, has no odds to fit.
             if 0 < mass < 1 and 0 < target < 1:
