@@ -89,7 +89,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the mixture of the signals ``X`` (T, N) and read its graphs; ``y`` is ignored."""
         self._validate_params()
-        _, signals = self._learn(X)
+        _, signals = self._learn(X, self.rescale)
         if len(signals) < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is larger than the {len(signals)} samples of X"

@@ -70,7 +70,7 @@ class LogModel(LogDegreeBaseline):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the graph of the signals ``X`` (T, N); ``y`` is ignored."""
         self._validate_params()
-        _, signals = self._learn(X)
+        _, signals = self._learn(X, self.rescale)
         moments = (signals.T @ signals) / np.asarray(len(signals), dtype=signals.dtype)
         costs = graphs.laplacian_adjoint(moments)[None] + np.asarray(self.alpha_w, signals.dtype)
         ridge = self._ridge(costs)

@@ -24,7 +24,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict import graphs, kernels
-from graphdict.baselines.base import COUNT, GraphBaseline, LogDegreeBaseline
+from graphdict.baselines.base import COUNT, LogDegreeBaseline
+from graphdict.estimator import SignalEstimator
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
 from graphdict.likelihood import log_likelihoods
 from graphdict.logdegree import learn_graphs
@@ -67,7 +68,7 @@ class Clusters:
         return energies
 
 
-class MixtureBaseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphBaseline):
+class MixtureBaseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator):
     """What a user can ask of clusters of samples with a graph each."""
 
     coefficients_: NDArray
@@ -158,7 +159,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the clusters of the signals ``X`` (T, N) and their graphs; ``y`` is ignored."""
         self._validate_params()
-        _, signals = self._learn(X)
+        _, signals = self._learn(X, self.rescale)
         rng = check_random_state(self.random_state)
         best: tuple[float, Clusters] | None = None
         for start in range(self.n_init):

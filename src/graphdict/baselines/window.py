@@ -28,7 +28,7 @@ class WindowBaseline(LogDegreeBaseline):
 
     def _windows(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
         """Edge costs (B, E) of the windows and the nodes (B, N) that are not silent in them."""
-        samples, signals = self._learn(X)
+        samples, signals = self._learn(X, self.rescale)
         if self.window_size > len(samples):
             raise ValueError(
                 f"window_size={self.window_size} is larger than the {len(samples)} samples of X; "
@@ -37,7 +37,8 @@ class WindowBaseline(LogDegreeBaseline):
         counts = window_counts(len(samples), self.window_size)
         self.states_ = np.repeat(np.arange(len(counts)), counts)
         costs = window_distances(signals, counts)
-        return costs + np.asarray(self.alpha_w, dtype=costs.dtype), heard_nodes(samples, counts)
+        heard = heard_nodes(samples, counts)[:, self.active_nodes_]
+        return costs + np.asarray(self.alpha_w, dtype=costs.dtype), heard
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:
         """The graph of each sample's window.

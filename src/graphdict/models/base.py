@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from graphdict import graphs, persistence
+from graphdict.estimator import SignalEstimator
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
 from graphdict.models.starts import (
     STARTS,
@@ -27,7 +28,6 @@ from graphdict.operators import Bilinear
 from graphdict.problem import Problem
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
-from graphdict.signals import Preparation, check_finite
 from graphdict.solvers import Solution, bipds, code, mm
 from graphdict.solvers.coding import codes_samples_alone
 from graphdict.solvers.mm import mm_lacks
@@ -45,7 +45,7 @@ from graphdict.terms.coefficients import window_counts, window_means
 __all__ = ["GraphDictionary"]
 
 
-class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator):
     """Base of the graph dictionaries. A model is a choice of operator and barrier."""
 
     _parameter_constraints: dict = {
@@ -142,11 +142,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self
         """
         self._validate_params()
-        samples = self._read(X, reset=True)
-        rescale = self.rescale and self.fix != "atoms"
-        preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
-        self.active_nodes_, self.scale_ = preparation.active, preparation.scale
-        signals = preparation.apply(samples)
+        _, signals = self._learn(X, self.rescale and self.fix != "atoms")
         self._learn_likelihood(signals)
         problem = self._problem(signals)
 
@@ -203,32 +199,16 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self)
         persistence.save(self, path)
 
-    @property
-    def node_names(self) -> list[str]:
-        """Names of the nodes: the columns of the training DataFrame, else ``x0, x1, ...``."""
-        check_is_fitted(self, "n_features_in_")
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
-
     # How it is done -------------------------------------------------------------------------
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
-        samples: NDArray = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32],
-            ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
-            ensure_all_finite=False,
-        )  # fmt: skip
-        check_finite(samples, self.node_names)
+        samples = super()._read(X, reset=reset)
         if reset and self.window_size > len(samples):
             raise ValueError(
                 f"window_size={self.window_size} is larger than the {len(samples)} samples of X; "
                 f"use at most {len(samples)}"
             )
         return samples
-
-    @property
-    def _preparation(self) -> Preparation:
-        return Preparation(self.active_nodes_, self.scale_)
 
     def _counts(self, samples: int) -> NDArray:
         """Lengths of the windows in which consecutive samples share their coefficients."""
@@ -319,9 +299,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
         """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
-        check_is_fitted(self)
-        signals = self._preparation.apply(self._read(X, reset=False))
-        atoms = self._preparation.restrict(self.atoms_).astype(signals.dtype)
+        signals = self._prepare(X)
+        atoms = self._active_atoms.astype(signals.dtype)
         problem = self._problem(signals)
         return signals, atoms, np.repeat(self._code(problem, atoms), problem.counts, axis=0)
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from graphdict.exceptions import ConvergenceWarning
 from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
@@ -18,7 +17,6 @@ from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objec
 from graphdict.logdegree.windows import even_counts, heard_nodes
 from graphdict.models.base import GraphDictionary
 from graphdict.operators import Bilinear, Degrees, Laplacians
-from graphdict.signals import Preparation
 from graphdict.terms import LogBarrier, LogDet
 from graphdict.terms.likelihoods import window_distances
 
@@ -127,15 +125,11 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         from graphdict.logdegree.tree import window_tree  # numba is loaded only when it is used
 
         self._validate_params()
-        samples = self._read(X, reset=True)
-        names = np.array(self.node_names, dtype=object)
-        preparation = Preparation.learn(samples, names, self.rescale)
-        self.active_nodes_, self.scale_ = preparation.active, preparation.scale
-        signals = preparation.apply(samples)
+        samples, signals = self._learn(X, self.rescale)
         tree = window_tree(self._windows(len(samples)))
         counts = even_counts(len(samples), tree.windows)
         shares = counts / counts.sum()
-        heard = heard_nodes(samples[:, preparation.active], counts)
+        heard = heard_nodes(samples, counts)[:, self.active_nodes_]
         costs = window_distances(signals, counts).astype(np.float64)
         self.beta_ = float(self.beta)
         if self.avg_degree is not None:
@@ -161,7 +155,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         self.objective_ = float(fit) + self.alpha_w * tree.total(found.tied)
         self.history_ = found.history.as_dict()
         self.n_iter_ = len(found.history.objective)
-        self.atoms_ = preparation.embed(tree.split(found.tied).astype(signals.dtype))
+        self.atoms_ = self._preparation.embed(tree.split(found.tied).astype(signals.dtype))
         self.parents_ = tree.parent
         self.coefficients_ = np.repeat(tree.membership, counts, axis=0).astype(signals.dtype)
         self._n_features_out = len(self.atoms_)
@@ -206,9 +200,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
         from graphdict.logdegree.tree import window_tree
 
-        check_is_fitted(self)
-        signals = self._preparation.apply(self._read(X, reset=False))
-        atoms = self._preparation.restrict(self.atoms_).astype(signals.dtype)
+        signals = self._prepare(X)
+        atoms = self._active_atoms.astype(signals.dtype)
         counts = self._counts(len(signals))
         membership = window_tree(len(counts)).membership.astype(signals.dtype)
         return signals, atoms, np.repeat(membership, counts, axis=0)

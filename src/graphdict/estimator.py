@@ -1,0 +1,59 @@
+"""What every estimator does with signals: read them, prepare them, name their nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphdict.signals import Preparation, check_finite
+
+__all__ = ["SignalEstimator"]
+
+
+class SignalEstimator(BaseEstimator):
+    """Base of the dictionaries and of the baselines, whose signals are prepared alike."""
+
+    rescale: bool
+    atoms_: NDArray
+
+    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+        samples: NDArray = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32],
+            ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
+            ensure_all_finite=False,
+        )  # fmt: skip
+        check_finite(samples, self.node_names)
+        return samples
+
+    def _learn(self, X: ArrayLike, rescale: bool) -> tuple[NDArray, NDArray]:
+        """Training samples as given (T, N) and as prepared, on the active nodes.
+
+        Sets ``active_nodes_`` and ``scale_``.
+        """
+        samples = self._read(X, reset=True)
+        preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
+        self.active_nodes_, self.scale_ = preparation.active, preparation.scale
+        return samples, preparation.apply(samples)
+
+    def _prepare(self, X: ArrayLike) -> NDArray:
+        """New signals, prepared like the training signals."""
+        check_is_fitted(self)
+        return self._preparation.apply(self._read(X, reset=False))
+
+    @property
+    def _preparation(self) -> Preparation:
+        return Preparation(self.active_nodes_, self.scale_)
+
+    @property
+    def _active_atoms(self) -> NDArray:
+        """The atoms on the active nodes."""
+        return self._preparation.restrict(self.atoms_)
+
+    @property
+    def node_names(self) -> list[str]:
+        """Names of the nodes: the columns of the training DataFrame, else ``x0, x1, ...``."""
+        check_is_fitted(self, "n_features_in_")
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
