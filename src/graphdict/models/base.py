@@ -172,7 +172,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
         Coefficients are inferred first; then each signal, divided by ``scale_``, is measured by
         ``-(x' L x + h(L) + (N - 1) log 2 pi) / 2`` on its instantaneous graph, with the model's own
-        ``h``: the exact log-density for ``GraphDictExact``, an upper bound of it for the others.
+        ``h``: the exact log-density for ``GraphDictExact``, an upper bound of it for
+        ``GraphDictSpectral``, and a stand-in that is no density for ``GraphDictLog``.
         """
         return float(self.score_samples(X).mean())
 

@@ -22,7 +22,7 @@ class GraphDictSpectral(GraphDictionary):
 
     The objective of :class:`GraphDictLog` with ``-sum_m log (u_m' L_t u_m)`` in place of the
     log-degrees, for the eigenvectors ``u_m`` of the signals' covariance, or given ``modes``. Where
-    the modes do diagonalise ``L_t`` this is its exact log-determinant; elsewhere it is a lower
+    N - 1 modes do diagonalise ``L_t`` this is its exact log-determinant; elsewhere it is a lower
     bound of ``-log det_+ L_t`` (Hadamard's inequality). The mode of constant signals is left out.
     """
 

@@ -62,7 +62,7 @@ def bipds(
     dual : array, optional
         Dual variable of an earlier :class:`Solution`, for a warm start.
     fixed : {"atoms", "coefficients"}, optional
-        A variable to hold at its start. The problem is then convex.
+        A variable to hold at its start. The problem is then convex, if its terms are.
     max_iter, tol
         Stop after ``max_iter`` iterations, or once the relative residuals of the optimality
         conditions in ``W``, ``Delta`` and ``Y`` are all below ``tol``.
