@@ -118,6 +118,13 @@ def test_markov_chain_learns_to_stay():
     assert changes == np.abs(np.diff(draw.states)).astype(bool).sum()
 
 
+def test_an_idle_atom_takes_half_of_another():
+    draw = make_sbg(512, 1, random_state=1003)
+    model = fit(draw.signals, "markov", n_atoms=6, max_active=1, n_init=4)
+    found = np.bincount(model.predict(draw.signals), minlength=6)
+    assert_array_equal(np.sort(found), np.sort(np.bincount(draw.states)))
+
+
 def test_windows_share_their_activations(easy):
     X = easy.train.signals[:103]
     model = fit(X, window_size=10)

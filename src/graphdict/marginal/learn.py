@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,10 @@ from graphdict.solvers.base import History
 __all__ = ["Settings", "drifting_start", "learn", "random_start"]
 
 COLDEST, WARM_UP, TRIAL = 0.1, 40, 10
+CUTS = 4  # what is cut sharpens the posterior, which shows what else to cut
 LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
+IDLE = 0.1  # share of the mean usage below which an atom is put to other use
+PARENTS, TILT = 6, 0.5  # atoms to try to split, and how unlike their halves start
 STAY = 0.9  # where the chance to stay begins
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
 
@@ -93,19 +96,23 @@ def learn(
     if drifts:
         dictionary = drifting_start(data, patterns, noise)
     else:
-        dictionary = _search(data, patterns, noise, shrink, settings, rng).dictionary
+        found = _search(data, patterns, noise, shrink, settings, rng)
+        dictionary = _revive(data, found, shrink, settings, rng).dictionary
     best = expectation_maximisation(data, dictionary, shrink, **common)
-    if best.interrupted:
+    for _ in range(CUTS):
+        dictionary = cut(data, best)
+        if dictionary is best.dictionary or best.interrupted:
+            break
+        best = expectation_maximisation(data, dictionary, shrink, **common)
+    if settings.sparsity == 0 or best.interrupted:
         return best
     penalty = _toll(data, best, shrink, settings.sparsity)
-    # Cutting and pruning only lower the objective of this last stage, whose history is kept.
+    # Pruning only lowers the objective of this last stage, whose history is kept.
     common["history"] = History()
-    dictionary = cut(data, best)
-    if penalty is not shrink:
-        best = expectation_maximisation(data, dictionary, penalty, **common)
-        dictionary = prune(best.dictionary, penalty.width)
+    best = expectation_maximisation(data, best.dictionary, penalty, **common)
     if best.interrupted:
         return best
+    dictionary = prune(best.dictionary, penalty.width)
     return expectation_maximisation(data, dictionary, penalty, **common)
 
 
@@ -147,10 +154,47 @@ def _search(
     return runs[0]
 
 
+def _revive(
+    data: Data, best: Fit, penalty: FadingPenalty, settings: Settings, rng: np.random.RandomState
+) -> Fit:
+    """Put idle atoms to use: each takes half of another, where that lowers the objective."""
+    tempers = np.linspace(0.5, 1, TRIAL, endpoint=False).tolist()
+    for _ in range(len(best.dictionary.atoms)):
+        usage = data.counts @ best.coefficients
+        idle = int(usage.argmin())
+        if usage[idle] >= IDLE * usage.mean():
+            break
+        parents = usage.argsort()[::-1][:PARENTS]
+        trials = []
+        for parent in parents[usage[parents] > usage[idle]]:
+            atoms = best.dictionary.atoms.copy()
+            tilt = np.exp(TILT * rng.standard_normal(atoms.shape[1]))
+            atoms[idle], atoms[parent] = atoms[parent] * tilt, atoms[parent] / tilt
+            split = replace(
+                best.dictionary,
+                atoms=atoms,
+                probabilities=uniform_probabilities(best.dictionary.graphs.patterns),
+            )
+            trials.append(
+                expectation_maximisation(
+                    data,
+                    split,
+                    penalty,
+                    tempers=tempers,
+                    max_iter=3 * TRIAL,
+                    law=settings.law,
+                    tol=settings.tol,
+                )
+            )
+        better = min(trials, key=lambda trial: trial.objective, default=best)
+        if better.objective >= best.objective:
+            break
+        best = better
+    return best
+
+
 def _toll(data: Data, fit: Fit, shrink: FadingPenalty, sparsity: float) -> FadingPenalty:
     """The fading penalty for what each atom was learned from."""
-    if sparsity == 0:
-        return shrink
     samples, nodes = data.signals.shape
     per_atom = float((data.counts @ fit.coefficients).mean())
     # Where one atom is active at a time, or which ones are is known, samples tell atoms apart and
