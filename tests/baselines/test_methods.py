@@ -293,6 +293,26 @@ def test_hier_scores_and_codes_by_place_in_time():
         model.instantaneous_graphs(data.signals[:3])
 
 
+@pytest.mark.parametrize("likelihood", ["log-det", "log-degree"])
+def test_hier_gives_silent_nodes_no_edges(likelihood):
+    signals = make_emeg(16, 10, 12, 0.5, random_state=0).signals.copy()
+    signals[:40, 3] = signals[80:120, 5] = 0
+    model = GraphDictHier(2, alpha_w=0.5, likelihood=likelihood).fit(signals)
+    degrees = model.instantaneous_graphs().degrees[::40]
+    assert not degrees[0, 3]
+    assert not degrees[2, 5]
+    assert np.count_nonzero(degrees) == degrees.size - 2
+    assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize("likelihood", ["log-det", "log-degree"])
+def test_hier_without_any_edge_is_infinitely_bad(likelihood):
+    signals = make_emeg(16, 10, 12, 0.5, random_state=0).signals
+    model = GraphDictHier(2, alpha_w=100, max_iter=2, likelihood=likelihood).fit(signals)
+    assert not model.atoms_.any()
+    assert model.objective_ == np.inf
+
+
 def test_hier_scores_by_its_own_likelihood():
     data = make_emeg(8, 20, 8, 0.6, random_state=0)
     nodes = data.signals.shape[1]

@@ -28,7 +28,7 @@ from graphdict.baselines.base import COUNT, LogDegreeBaseline
 from graphdict.estimator import SignalEstimator
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
 from graphdict.likelihood import log_likelihoods
-from graphdict.logdegree import learn_graphs
+from graphdict.logdegree import learn_graphs, log_degree_objective
 from graphdict.results import InstantaneousGraphs
 from graphdict.seeding import spread_labels
 from graphdict.solvers import History
@@ -52,10 +52,8 @@ class Clusters:
     def costs(self, signals: NDArray, alpha_w: float) -> NDArray[np.float64]:
         """``c_tk`` (T, K)."""
         weights = self.weights.astype(np.float64)
-        degree = graphs.degrees(weights)
-        barrier = np.log(np.where(degree > 0, degree, 1)).sum(axis=1)
-        own = alpha_w * weights.sum(axis=1) + self.ridge * np.square(weights).sum(axis=1) / 2
-        return self.energies(signals) + own - barrier
+        own = log_degree_objective(weights, np.full_like(weights, alpha_w), self.ridge)
+        return self.energies(signals) + own
 
     def energies(self, signals: NDArray) -> NDArray[np.float64]:
         """``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""

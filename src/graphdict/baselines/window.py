@@ -117,7 +117,7 @@ class WindowLogModel(WindowBaseline):
         ridge = self._ridge(costs, active)
         found = learn_graphs(costs, ridge, active=active)
         self.atoms_ = self._preparation.embed(found.weights)
-        self.objective_ = float(log_degree_objective(found.weights, costs, ridge).sum())
+        self.objective_ = float(log_degree_objective(found.weights, costs, ridge, active).sum())
         self.residual_ = float(found.residual.max())
         self.n_iter_ = max(found.n_iter, 1)
         return self

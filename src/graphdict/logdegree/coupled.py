@@ -101,7 +101,7 @@ def coupled_graphs(
             "primal": float(np.linalg.norm(weights - tied)) / size,
             "dual": float(np.linalg.norm(tied - before)) / push,
         }
-        objective = shares @ log_degree_objective(weights, costs, np.full(count, ridge))
+        objective = shares @ log_degree_objective(weights, costs, ridge, active)
         history.add(float(objective) + penalty(weights), residuals)
         if history.residual[-1] <= tol and found.residual.max() <= 1e-2 * tol:
             converged = True

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from graphdict import graphs
 from graphdict.logdegree.coupled import RELAXATION, START_DEGREE, CoupledGraphs, balance
 from graphdict.logdegree.graphs_from_costs import average_degree_ridge, learn_graphs
+from graphdict.logdegree.windows import edges_between, with_company
 from graphdict.solvers import History
 from graphdict.terms import LogBarrier
+from graphdict.terms.likelihoods import log_determinants
 
 __all__ = ["coupled_likelihood", "likelihood_objective"]
 
@@ -40,7 +42,7 @@ def coupled_likelihood(
 ) -> CoupledGraphs:
     """Solve the problem of the module; arguments as for :func:`coupled_graphs`."""
     costs = costs.astype(np.float64)
-    active = active & (active.sum(axis=1, keepdims=True) > 1)
+    active = with_company(active)
     system = _Windows(active)
     average = (shares @ costs / shares.sum())[None]
     rho = float(average_degree_ridge(average, START_DEGREE)[0])
@@ -90,17 +92,16 @@ def likelihood_objective(
     squares = np.einsum("be,be->b", weights, weights)
     # Along the constants of the active nodes, and on silent nodes, eigenvalues are set to one.
     rest = np.eye(active.shape[1]) - _projectors(active)
-    sign, logdet = np.linalg.slogdet(graphs.laplacian(weights) * _pairs(active) + rest)
-    return linear + ridge * squares / 2 - np.where(sign > 0, logdet, -np.inf)
+    inner = graphs.laplacian(weights * edges_between(active))
+    return linear + ridge * squares / 2 - log_determinants(inner + rest)
 
 
 class _Windows:
     """The linear system and the proximal operator, each for all windows at once."""
 
     def __init__(self, active: NDArray):
-        rows, cols = graphs.edge_index(active.shape[1])
         self.active = active
-        self.edges = active[:, rows] & active[:, cols]
+        self.edges = edges_between(active)
         self.count = active.sum(axis=1)
         self.projector = _projectors(active)
         self.outside = active.shape[1] - np.maximum(self.count - 1, 0)  # dimensions left alone
@@ -128,14 +129,11 @@ class _Windows:
         return (vectors * np.where(kept, found, 0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
 
 
-def _pairs(active: NDArray) -> NDArray:
-    return active[:, :, None] & active[:, None, :]
-
-
 def _projectors(active: NDArray) -> NDArray:
     """Onto the signals (B, N, N) that vanish on silent nodes and have zero mean on the others."""
     count = np.maximum(active.sum(axis=1), 1)[:, None, None]
-    return active[:, :, None] * np.eye(active.shape[1]) - _pairs(active) / count
+    pairs = active[:, :, None] & active[:, None, :]
+    return active[:, :, None] * np.eye(active.shape[1]) - pairs / count
 
 
 def _norm(*arrays: NDArray) -> float:

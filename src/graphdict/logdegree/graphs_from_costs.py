@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphdict import graphs
+from graphdict.logdegree.windows import edges_between, with_company
+from graphdict.terms import LogBarrier
 
 __all__ = [
     "LearnedGraphs",
@@ -87,7 +89,7 @@ def learn_graphs(
     ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (count,)).copy()
     if active is None:
         active = np.ones((count, nodes), dtype=bool)
-    active = active & (active.sum(axis=1, keepdims=True) > 1)
+    active = with_company(active)
     dual = _start(costs, active) if dual is None else np.array(dual, dtype=np.float64)
     if (ridges > 0).all():
         weights = np.empty_like(costs)
@@ -106,13 +108,19 @@ def learn_graphs(
     return LearnedGraphs(weights.astype(given.dtype), dual, residual, steps)
 
 
-def log_degree_objective(weights: NDArray, costs: NDArray, ridge: NDArray) -> NDArray:
-    """``<w, c> + ridge/2 |w|^2 - sum_n log d_n`` of each row (B,), over nodes that have an edge."""
-    degree = graphs.degrees(weights).astype(np.float64)
-    barrier = np.log(np.where(degree > 0, degree, 1)).sum(axis=1)
+def log_degree_objective(
+    weights: NDArray, costs: NDArray, ridge: ArrayLike, active: NDArray | None = None
+) -> NDArray:
+    """``<w, c> + ridge/2 |w|^2 - sum_n log d_n`` of each row (B,), over the active nodes.
+
+    Infinite where one of them has no edge.
+    """
+    degree = graphs.degrees(weights)
+    if active is not None:
+        degree = np.where(with_company(active), degree, 1)
     linear = np.einsum("be,be->b", weights, costs, dtype=np.float64)
     squares = np.einsum("be,be->b", weights, weights, dtype=np.float64)
-    return linear + np.asarray(ridge) * squares / 2 - barrier
+    return linear + np.asarray(ridge) * squares / 2 + LogBarrier().values(degree)
 
 
 def optimality(
@@ -141,8 +149,7 @@ def choose_ridge(
     if beta is None:
         return average_degree_ridge(costs, float(avg_degree), active=active)
     if beta == 0:
-        rows, cols = graphs.edge_index(graphs.n_nodes(costs.shape[1]))
-        present = True if active is None else active[:, rows] & active[:, cols]
+        present = True if active is None else edges_between(active)
         if np.any((costs <= 0) & present):
             raise ValueError(
                 "beta=0 has no solution where two nodes have the same signal; "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["even_counts", "heard_nodes"]
+from graphdict import graphs
+
+__all__ = ["edges_between", "even_counts", "heard_nodes", "with_company"]
 
 
 def heard_nodes(samples: NDArray, counts: NDArray) -> NDArray[np.bool_]:
@@ -15,6 +17,17 @@ def heard_nodes(samples: NDArray, counts: NDArray) -> NDArray[np.bool_]:
     """
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     return np.logical_or.reduceat(samples != 0, starts, axis=0)
+
+
+def with_company(active: NDArray) -> NDArray[np.bool_]:
+    """The active nodes (B, N) without those that are alone: they have nobody to be joined to."""
+    return active & (active.sum(axis=1, keepdims=True) > 1)
+
+
+def edges_between(active: NDArray) -> NDArray[np.bool_]:
+    """The edges (B, E) whose two nodes are active (B, N)."""
+    rows, cols = graphs.edge_index(active.shape[1])
+    return active[:, rows] & active[:, cols]
 
 
 def even_counts(samples: int, windows: int) -> NDArray[np.intp]:

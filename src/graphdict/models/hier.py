@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from graphdict.exceptions import ConvergenceWarning
 from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
-from graphdict.logdegree.windows import even_counts, heard_nodes
+from graphdict.logdegree.windows import edges_between, even_counts, heard_nodes
 from graphdict.models.base import GraphDictionary
 from graphdict.operators import Bilinear, Degrees, Laplacians
 from graphdict.terms import LogBarrier, LogDet
@@ -147,15 +147,14 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        if self.likelihood == "log-det":
-            fit = shares @ likelihood_objective(found.tied, costs, self.beta_, heard)
-        else:
-            ridges = np.full(tree.windows, self.beta_)
-            fit = shares @ log_degree_objective(found.tied, costs, ridges)
-        self.objective_ = float(fit) + self.alpha_w * tree.total(found.tied)
+        # What is tied obeys the tree exactly, and silence only up to the tolerance.
+        weights = found.tied * edges_between(heard)
+        measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
+        fit = float(shares @ measure(weights, costs, self.beta_, heard))
+        self.objective_ = fit + self.alpha_w * tree.total(weights)
         self.history_ = found.history.as_dict()
         self.n_iter_ = len(found.history.objective)
-        self.atoms_ = self._preparation.embed(tree.split(found.tied).astype(signals.dtype))
+        self.atoms_ = self._preparation.embed(tree.split(weights).astype(signals.dtype))
         self.parents_ = tree.parent
         self.coefficients_ = np.repeat(tree.membership, counts, axis=0).astype(signals.dtype)
         self._n_features_out = len(self.atoms_)

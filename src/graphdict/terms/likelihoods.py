@@ -21,6 +21,7 @@ __all__ = [
     "LogDet",
     "Smoothness",
     "centred_basis",
+    "log_determinants",
     "smoothness",
     "window_distances",
 ]
@@ -130,16 +131,7 @@ class LogDet:
     def values(self, laplacians: NDArray) -> NDArray:
         """The barrier of each sample (T,); ``inf`` where a graph is not connected."""
         basis = centred_basis(laplacians.shape[-1])
-        inner = basis.T @ laplacians.astype(np.float64) @ basis
-        try:
-            pivots = np.diagonal(np.linalg.cholesky(inner), axis1=-2, axis2=-1)
-            values = np.square(pivots)
-        except np.linalg.LinAlgError:  # some graph is not connected: find out which
-            values = np.linalg.eigvalsh(inner)
-        rounding = inner.shape[-1] * np.finfo(np.float64).eps
-        connected = values.min(axis=-1) > rounding * values.max(axis=-1)
-        logs = np.log(np.where(connected[:, None], values, 1.0)).sum(axis=-1)
-        return np.where(connected, -logs, np.inf)
+        return -log_determinants(basis.T @ laplacians.astype(np.float64) @ basis)
 
     def value(self, laplacians: NDArray) -> float:
         return float(self.values(laplacians).sum())
@@ -166,6 +158,19 @@ class LogDet:
         changed = _positive_root(values, step) - values
         lifted = basis @ vectors
         return laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(lifted, -1, -2)
+
+
+def log_determinants(matrices: NDArray) -> NDArray:
+    """Of positive semidefinite matrices (T, n, n); ``-inf`` where one is singular to rounding."""
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(matrices), axis1=-2, axis2=-1)
+        values = np.square(pivots)
+    except np.linalg.LinAlgError:  # some matrix is singular: find out which
+        values = np.linalg.eigvalsh(matrices)
+    rounding = matrices.shape[-1] * np.finfo(np.float64).eps
+    regular = values.min(axis=-1) > rounding * values.max(axis=-1)
+    logs = np.log(np.where(regular[:, None], values, 1.0)).sum(axis=-1)
+    return np.where(regular, logs, -np.inf)
 
 
 def _positive_root(x: NDArray, step: float) -> NDArray:
