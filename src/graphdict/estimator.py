@@ -1,12 +1,15 @@
-"""What every estimator does with signals: read them, prepare them, name their nodes."""
+"""What all estimators share: they read, prepare and name signals, and say when they fell short."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from graphdict.exceptions import ConvergenceWarning
 from graphdict.signals import Preparation, check_finite
 
 __all__ = ["SignalEstimator"]
@@ -16,6 +19,7 @@ class SignalEstimator(BaseEstimator):
     """Base of the dictionaries and of the baselines, whose signals are prepared alike."""
 
     rescale: bool
+    tol: float
     atoms_: NDArray
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
@@ -50,6 +54,15 @@ class SignalEstimator(BaseEstimator):
     def _active_atoms(self) -> NDArray:
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
+
+    def _warn_unconverged(self, steps: int, reached: str, stacklevel: int = 3) -> None:
+        """Say that ``steps`` iterations did not do, and what they reached; called from ``fit``."""
+        warnings.warn(
+            f"{type(self).__name__} stopped at max_iter={steps} before tol={self.tol}: {reached}. "
+            "Raise max_iter, or tol if the result serves you.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
 
     @property
     def node_names(self) -> list[str]:

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphdict import graphs, kernels
 from graphdict.baselines.base import COUNT, LogDegreeBaseline
 from graphdict.estimator import SignalEstimator
-from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
+from graphdict.exceptions import DeadAtomWarning
 from graphdict.likelihood import log_likelihoods
 from graphdict.logdegree import learn_graphs, log_degree_objective
 from graphdict.results import InstantaneousGraphs
@@ -254,14 +254,9 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         return clusters
 
     def _warn(self, converged: bool) -> None:
-        name = type(self).__name__
         if not converged:
-            warnings.warn(
-                f"{name} stopped at max_iter={self.max_iter} before tol={self.tol}. Raise "
-                "max_iter, or tol if the result serves you.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            gain = self.history_["residual"][-1]
+            self._warn_unconverged(self.max_iter, f"last gain {gain:.2g}", stacklevel=4)
         empty = np.flatnonzero(~(self.coefficients_ > 1e-8).any(axis=0))
         if empty.size:
             warnings.warn(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, Self
 
@@ -13,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.window import WindowBaseline
-from graphdict.exceptions import ConvergenceWarning
 from graphdict.logdegree import coupled_graphs
 from graphdict.terms import TotalVariation
 
@@ -123,13 +121,8 @@ class TGFA(WindowBaseline):
         history = found.history
         self.n_iter_ = len(history.objective)
         if not found.converged:
-            warnings.warn(
-                f"TGFA stopped at max_iter={self.max_iter} before tol={self.tol}: largest relative "
-                f"residual {history.residual[-1]:.2g}. Raise max_iter, or tol if the result serves "
-                "you.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            residual = history.residual[-1]
+            self._warn_unconverged(self.max_iter, f"largest relative residual {residual:.2g}")
         self.atoms_ = self._preparation.embed(found.weights.astype(costs.dtype))
         self.objective_ = history.objective[-1]
         self.history_ = history.as_dict()

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict import graphs, persistence
 from graphdict.estimator import SignalEstimator
-from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
+from graphdict.exceptions import DeadAtomWarning
 from graphdict.models.starts import (
     STARTS,
     check_given,
@@ -273,17 +273,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             )  # fmt: skip
         stopped_early = solution.interrupted or solution.n_iter < self.max_iter
         if not solution.converged and not stopped_early:
-            self._warn_unconverged(self.max_iter, _last_residual(solution))
+            self._warn_unconverged(self.max_iter, _reached(solution), stacklevel=4)
         return solution
-
-    def _warn_unconverged(self, steps: int, residual: float) -> None:
-        warnings.warn(
-            f"{type(self).__name__} stopped at max_iter={steps} before tol={self.tol}: "
-            f"largest relative residual {residual:.2g}. "
-            "Raise max_iter, or tol if the result serves you.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
 
     def _code(self, problem: Problem, atoms: NDArray) -> NDArray:
         """Optimal coefficients for given atoms; at once where samples stand alone."""
@@ -293,9 +284,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         start = np.full((rows, len(atoms)), 0.5, dtype=atoms.dtype)
         steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
         solution = bipds(problem, start, atoms, fixed="atoms", max_iter=steps, tol=tight)
-        residual = _last_residual(solution)
-        if residual > self.tol and not solution.interrupted:
-            self._warn_unconverged(steps, residual)
+        if _last_residual(solution) > self.tol and not solution.interrupted:
+            self._warn_unconverged(steps, _reached(solution), stacklevel=4)
         return solution.coefficients
 
     def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
@@ -326,6 +316,10 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
 def _last_residual(solution: Solution) -> float:
     return solution.history.residual[-1] if solution.history.residual else np.inf
+
+
+def _reached(solution: Solution) -> str:
+    return f"largest relative residual {_last_residual(solution):.2g}"
 
 
 def _penalties(*pairs: tuple[Any, float]) -> list[Any]:

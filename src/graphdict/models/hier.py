@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -11,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from graphdict.exceptions import ConvergenceWarning
 from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
 from graphdict.logdegree.windows import edges_between, even_counts, heard_nodes
@@ -159,13 +157,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         self.coefficients_ = np.repeat(tree.membership, counts, axis=0).astype(signals.dtype)
         self._n_features_out = len(self.atoms_)
         if not found.converged:
-            warnings.warn(
-                f"GraphDictHier stopped at max_iter={self.max_iter} before tol={self.tol}: largest "
-                f"relative residual {found.history.residual[-1]:.2g}. Raise max_iter, or tol if "
-                "the result serves you.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            residual = found.history.residual[-1]
+            self._warn_unconverged(self.max_iter, f"largest relative residual {residual:.2g}")
         return self
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
