@@ -24,6 +24,8 @@ from graphdict.terms.coefficients import window_means
 
 __all__ = ["Problem", "TermGroup"]
 
+IMAGE_BYTES = 1 << 25
+
 
 class TermGroup:
     """The terms of one variable, sorted by how a proximal solver can treat them.
@@ -123,10 +125,19 @@ class Problem:
 
     def objective(self, coefficients: NDArray, atoms: NDArray) -> float:
         """``F`` at a point."""
-        energies = self.fit.energies(atoms)
-        image = self.operator.forward(coefficients, atoms)
-        samples = self.samples_value(slice(None), coefficients, energies, image)
+        fit = np.einsum("tk,tk->t", coefficients, self.fit.energies(atoms), dtype=np.float64)
+        samples = float(self.weights @ (fit + self.barriers(coefficients, atoms)))
         return samples + self.priors_value(coefficients, atoms)
+
+    def barriers(self, coefficients: NDArray, atoms: NDArray) -> NDArray[np.float64]:
+        """``h(A(delta, W))`` of every row, a block at a time: the image may be large."""
+        row_bytes = self.operator.forward(coefficients[:1], atoms).nbytes
+        size = max(1, IMAGE_BYTES // row_bytes)
+        parts = [
+            self.barrier.values(self.operator.forward(coefficients[start : start + size], atoms))
+            for start in range(0, len(coefficients), size)
+        ]
+        return np.concatenate(parts)
 
     def samples_value(
         self, rows: slice, coefficients: NDArray, energies: NDArray, image: NDArray

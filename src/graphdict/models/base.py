@@ -180,10 +180,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     def score_samples(self, X: ArrayLike) -> NDArray:
         """Log-likelihood of each sample; their mean is :meth:`score`."""
         signals, atoms, coefficients = self._encode(X)
-        operator, barrier = self._likelihood(signals.shape[1])
         counts = self._counts(len(signals))
         rows = coefficients[np.cumsum(counts) - counts]
-        barriers = np.repeat(barrier.values(operator.forward(rows, atoms)), counts)
+        barriers = np.repeat(self._problem(signals).barriers(rows, atoms), counts)
         energies = Smoothness(signals).energies(atoms)
         fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
         constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
@@ -271,8 +270,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
                 problem, coefficients, atoms,
                 fixed=self.fix, max_iter=self.max_iter, tol=self.tol, callback=call,
             )  # fmt: skip
-        stopped_early = solution.interrupted or solution.n_iter < self.max_iter
-        if not solution.converged and not stopped_early:
+        if not (solution.converged or solution.interrupted or solution.stopped):
             self._warn_unconverged(self.max_iter, _reached(solution), stacklevel=4)
         return solution
 

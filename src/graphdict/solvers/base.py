@@ -78,7 +78,8 @@ class Solution:
     history: History
     n_iter: int
     converged: bool
-    interrupted: bool = False
+    interrupted: bool = False  # by Ctrl-C
+    stopped: bool = False  # by the callback
 
 
 def warn_interrupted(iteration: int) -> None:

@@ -84,7 +84,7 @@ def bipds(
     image_bytes = problem.operator.forward(coefficients[:1], atoms).nbytes
     slices = row_blocks(len(coefficients), image_bytes * len(atoms))
     history = History()
-    iteration, converged, interrupted = 0, False, False
+    iteration, converged, interrupted, stopped = 0, False, False, False
     with parallel_blocks(slices) as blocks:
         given = (tau_atoms, tau_coefficients, sigma)
         run = _Run(problem, fixed, blocks, given, coefficients, atoms, dual)
@@ -116,7 +116,8 @@ def bipds(
                     iteration, point.objective, history.residual[-1], point.atoms,
                     point.coefficients,
                 )  # fmt: skip
-                if converged or (callback is not None and callback(progress)):
+                stopped = callback is not None and bool(callback(progress))
+                if converged or stopped:
                     break
                 run.steps.balance(residuals, point.objective)
                 run.steps.calm(history.residual)
@@ -125,7 +126,7 @@ def bipds(
             warn_interrupted(iteration)
     return Solution(
         best.atoms, best.coefficients, best.dual, best.objective, history, iteration,
-        converged, interrupted,
+        converged, interrupted, stopped,
     )  # fmt: skip
 
 

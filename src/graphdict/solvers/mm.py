@@ -85,7 +85,7 @@ def mm(
     image_bytes = problem.operator.forward(coefficients[:1], atoms).nbytes
     slices = row_blocks(len(coefficients), image_bytes * len(atoms))
     history = History()
-    iteration, converged, interrupted = 0, False, False
+    iteration, converged, interrupted, stopped = 0, False, False, False
     objective = problem.objective(coefficients, atoms)
     with parallel_blocks(slices) as blocks:
         run = _Run(problem, fixed, blocks, coefficients)
@@ -97,7 +97,7 @@ def mm(
                         coefficients, atoms, stretch=False
                     )
                 if not lower <= objective + 1e-6 * abs(objective):
-                    converged = True  # rounding has taken over: the last point is the lowest
+                    converged = bool(np.isfinite(lower))  # rounding has taken over, or overflow
                     break
                 run.commit()
                 history.add(lower, residuals, iteration)
@@ -106,6 +106,7 @@ def mm(
                 if callback is not None and callback(
                     Progress(iteration, objective, history.residual[-1], atoms, coefficients)
                 ):
+                    stopped = True
                     break
                 settled = gain <= STANDSTILL * tol * max(abs(objective), 1.0)
                 if history.residual[-1] <= tol or settled:
@@ -117,7 +118,7 @@ def mm(
     if fixed != "atoms" and not interrupted:
         atoms, objective = _prune(problem, coefficients, atoms, objective)
     return Solution(
-        atoms, coefficients, None, objective, history, iteration, converged, interrupted
+        atoms, coefficients, None, objective, history, iteration, converged, interrupted, stopped
     )
 
 
