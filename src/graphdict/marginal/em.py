@@ -21,6 +21,7 @@ from graphdict.marginal.patterns import fit_probabilities
 from graphdict.marginal.penalty import FadingPenalty
 from graphdict.marginal.timeline import positions
 from graphdict.solvers.base import History, Progress
+from graphdict.threads import single_threaded_blas
 
 __all__ = [
     "Data",
@@ -107,6 +108,7 @@ def log_likelihoods(data: Data, dictionary: Dictionary) -> NDArray:
     return graphs.log_likelihoods(energies, blind, dictionary.atoms, data.counts)
 
 
+@single_threaded_blas
 def infer(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Posterior:
     """Posterior of the patterns of every window, likelihoods raised to the power ``temper``."""
     values = log_likelihoods(data, dictionary)

@@ -17,6 +17,7 @@ from graphdict.marginal.penalty import FadingPenalty, information_toll
 from graphdict.marginal.support import cut, prune
 from graphdict.marginal.timeline import n_levels
 from graphdict.solvers.base import History
+from graphdict.threads import single_threaded_blas
 
 __all__ = ["Settings", "drifting_start", "learn", "random_start"]
 
@@ -77,6 +78,7 @@ def drifting_start(data: Data, patterns: NDArray, noise: float) -> Dictionary:
     return Dictionary(graphs, atoms, probabilities, drifts=True)
 
 
+@single_threaded_blas
 def learn(
     data: Data, patterns: NDArray, noise: float, settings: Settings, rng: np.random.RandomState
 ) -> Fit:
@@ -99,17 +101,20 @@ def learn(
         found = _search(data, patterns, noise, shrink, settings, rng)
         dictionary = _revive(data, found, shrink, settings, rng).dictionary
     best = expectation_maximisation(data, dictionary, shrink, **common)
-    for _ in range(CUTS):
-        dictionary = cut(data, best)
+    dictionary = cut(data, best)
+    for _ in range(0 if drifts else CUTS):
         if dictionary is best.dictionary or best.interrupted:
             break
         best = expectation_maximisation(data, dictionary, shrink, **common)
-    if settings.sparsity == 0 or best.interrupted:
+        dictionary = cut(data, best)
+    if best.interrupted:
         return best
+    if settings.sparsity == 0:
+        return expectation_maximisation(data, dictionary, shrink, **common)
     penalty = _toll(data, best, shrink, settings.sparsity)
     # Pruning only lowers the objective of this last stage, whose history is kept.
     common["history"] = History()
-    best = expectation_maximisation(data, best.dictionary, penalty, **common)
+    best = expectation_maximisation(data, dictionary, penalty, **common)
     if best.interrupted:
         return best
     dictionary = prune(best.dictionary, penalty.width)
