@@ -22,7 +22,7 @@ from graphdict.operators import BilinearOperator
 from graphdict.terms import base
 from graphdict.terms.coefficients import window_means
 
-__all__ = ["Problem", "TermGroup"]
+__all__ = ["Problem", "TermGroup", "row_barriers"]
 
 IMAGE_BYTES = 1 << 25
 
@@ -126,18 +126,9 @@ class Problem:
     def objective(self, coefficients: NDArray, atoms: NDArray) -> float:
         """``F`` at a point."""
         fit = np.einsum("tk,tk->t", coefficients, self.fit.energies(atoms), dtype=np.float64)
-        samples = float(self.weights @ (fit + self.barriers(coefficients, atoms)))
+        barriers = row_barriers(self.operator, self.barrier, coefficients, atoms)
+        samples = float(self.weights @ (fit + barriers))
         return samples + self.priors_value(coefficients, atoms)
-
-    def barriers(self, coefficients: NDArray, atoms: NDArray) -> NDArray[np.float64]:
-        """``h(A(delta, W))`` of every row, a block at a time: the image may be large."""
-        row_bytes = self.operator.forward(coefficients[:1], atoms).nbytes
-        size = max(1, IMAGE_BYTES // row_bytes)
-        parts = [
-            self.barrier.values(self.operator.forward(coefficients[start : start + size], atoms))
-            for start in range(0, len(coefficients), size)
-        ]
-        return np.concatenate(parts)
 
     def samples_value(
         self, rows: slice, coefficients: NDArray, energies: NDArray, image: NDArray
@@ -150,6 +141,19 @@ class Problem:
         """What the priors add to ``F``."""
         per_sample = self.coefficients.value(coefficients) / float(self.counts.sum())
         return self.atoms.value(atoms) + per_sample
+
+
+def row_barriers(
+    operator: BilinearOperator, barrier: Any, coefficients: NDArray, atoms: NDArray
+) -> NDArray[np.float64]:
+    """``h(A(delta, W))`` of every row, a block at a time: the image may be large."""
+    row_bytes = operator.forward(coefficients[:1], atoms).nbytes
+    size = max(1, IMAGE_BYTES // row_bytes)
+    parts = [
+        barrier.values(operator.forward(coefficients[start : start + size], atoms))
+        for start in range(0, len(coefficients), size)
+    ]
+    return np.concatenate(parts)
 
 
 def _check(term: Any) -> None:

@@ -15,6 +15,7 @@ from graphdict import graphs
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.mixtures import MixtureBaseline
 from graphdict.terms.likelihoods import centred_basis
+from graphdict.threads import single_threaded_blas
 
 __all__ = ["GaussianMixtureGraphs"]
 
@@ -86,6 +87,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         self.rescale = rescale
         self.random_state = random_state
 
+    @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the mixture of the signals ``X`` (T, N) and read its graphs; ``y`` is ignored."""
         self._validate_params()

@@ -32,6 +32,7 @@ from graphdict.logdegree import learn_graphs, log_degree_objective
 from graphdict.results import InstantaneousGraphs
 from graphdict.seeding import spread_labels
 from graphdict.solvers import History
+from graphdict.threads import single_threaded_blas
 
 __all__ = ["Clusters", "LogDegreeMixture", "MixtureBaseline"]
 
@@ -154,6 +155,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         """Where a start begins: a share of every sample (T, K) for each cluster."""
         return np.eye(self.n_clusters)[spread_labels(signals, self.n_clusters, rng)]
 
+    @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the clusters of the signals ``X`` (T, N) and their graphs; ``y`` is ignored."""
         self._validate_params()

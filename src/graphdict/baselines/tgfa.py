@@ -14,6 +14,7 @@ from graphdict.baselines.base import COUNT
 from graphdict.baselines.window import WindowBaseline
 from graphdict.logdegree import coupled_graphs
 from graphdict.terms import TotalVariation
+from graphdict.threads import single_threaded_blas
 
 __all__ = ["TGFA"]
 
@@ -104,6 +105,7 @@ class TGFA(WindowBaseline):
         self.tol = tol
         self.rescale = rescale
 
+    @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the graphs of all windows of the signals ``X`` (T, N); ``y`` is ignored."""
         self._validate_params()

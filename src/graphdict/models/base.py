@@ -25,7 +25,7 @@ from graphdict.models.starts import (
     start_coefficients,
 )
 from graphdict.operators import Bilinear
-from graphdict.problem import Problem
+from graphdict.problem import Problem, row_barriers
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
 from graphdict.solvers import Solution, bipds, code, mm
@@ -182,7 +182,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         signals, atoms, coefficients = self._encode(X)
         counts = self._counts(len(signals))
         rows = coefficients[np.cumsum(counts) - counts]
-        barriers = np.repeat(self._problem(signals).barriers(rows, atoms), counts)
+        operator, barrier = self._likelihood(signals.shape[1])
+        barriers = np.repeat(row_barriers(operator, barrier, rows, atoms), counts)
         energies = Smoothness(signals).energies(atoms)
         fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
         constant = (signals.shape[1] - 1) * np.log(2 * np.pi)

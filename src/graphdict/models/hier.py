@@ -17,6 +17,7 @@ from graphdict.models.base import GraphDictionary
 from graphdict.operators import Bilinear, Degrees, Laplacians
 from graphdict.terms import LogBarrier, LogDet
 from graphdict.terms.likelihoods import window_distances
+from graphdict.threads import single_threaded_blas
 
 __all__ = ["GraphDictHier"]
 
@@ -118,6 +119,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         self.tol = tol
         self.rescale = rescale
 
+    @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the atoms of the tree from the series of signals ``X`` (T, N); ``y`` is ignored."""
         from graphdict.logdegree.tree import window_tree  # numba is loaded only when it is used

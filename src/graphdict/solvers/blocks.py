@@ -8,16 +8,13 @@ of threads. Blocks run on threads, with BLAS held to one thread meanwhile.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from threadpoolctl import ThreadpoolController
+from graphdict.threads import blas_threads, single_threaded_blas
 
 __all__ = ["Blocks", "parallel_blocks", "row_blocks"]
 
@@ -50,48 +47,9 @@ class Blocks:
 @contextmanager
 def parallel_blocks(slices: list[slice]) -> Iterator[Blocks]:
     """Blocks on as many threads as BLAS would use, which is told to use one meanwhile."""
-    threads = min(_blas_threads(), len(slices))
+    threads = min(blas_threads(), len(slices))
     if threads < 2:
         yield Blocks(slices, None)
         return
-    with _single_threaded_blas, ThreadPoolExecutor(threads) as pool:
+    with single_threaded_blas, ThreadPoolExecutor(threads) as pool:
         yield Blocks(slices, pool)
-
-
-@lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
-
-
-def _blas_threads() -> int:
-    """Threads that the settings of BLAS and the machine allow: respects OMP_NUM_THREADS & co."""
-    if _single_threaded_blas.depth:
-        return _single_threaded_blas.allowed
-    numbers = [info["num_threads"] for info in _controller().info()]
-    return max(1, min([*numbers, os.cpu_count() or 1]))
-
-
-class _SingleThreadedBlas:
-    """A limit that several fits in several threads may hold at once; the last one lifts it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.depth = 0
-        self.allowed = 1
-        self.limiter: Any = None
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if self.depth == 0:
-                self.allowed = _blas_threads()
-                self.limiter = _controller().limit(limits=1)
-            self.depth += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with self.lock:
-            self.depth -= 1
-            if self.depth == 0:
-                self.limiter.restore_original_limits()
-
-
-_single_threaded_blas = _SingleThreadedBlas()

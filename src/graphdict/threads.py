@@ -1,0 +1,57 @@
+"""How many threads BLAS uses, and a way to hold it to one.
+
+Work on many small matrices gains nothing from a threaded BLAS and loses much to its threads waiting
+for each other; work on blocks of samples brings threads of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import ContextDecorator
+from functools import lru_cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["blas_threads", "single_threaded_blas"]
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def blas_threads() -> int:
+    """Threads that the settings of BLAS and the machine allow: respects OMP_NUM_THREADS & co."""
+    if single_threaded_blas.depth:
+        return single_threaded_blas.allowed
+    numbers = [info["num_threads"] for info in _controller().info()]
+    return max(1, min([*numbers, os.cpu_count() or 1]))
+
+
+class _SingleThreadedBlas(ContextDecorator):
+    """A limit that several fits in several threads may hold at once; the last one lifts it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth = 0
+        self.allowed = 1
+        self.limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.depth == 0:
+                self.allowed = blas_threads()
+                self.limiter = _controller().limit(limits=1)
+            self.depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self.lock:
+            self.depth -= 1
+            if self.depth == 0:
+                self.limiter.restore_original_limits()
+
+
+single_threaded_blas = _SingleThreadedBlas()
+"""``with single_threaded_blas:`` around a passage, or ``@single_threaded_blas`` on a function."""
