@@ -168,3 +168,11 @@ def test_one_seed_decides_everything(make):
 def test_bad_settings_are_named(make, settings, name):
     with pytest.raises(ValueError, match=name):
         make(random_state=0, **settings)
+
+
+def test_the_older_random_state_is_taken_too():
+    one, two = (
+        make_superposition(n_train=5, n_test=0, random_state=np.random.RandomState(3))
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.train.signals, two.train.signals)

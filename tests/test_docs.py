@@ -41,6 +41,19 @@ def test_the_edge_constraint_of_the_page_on_priors_holds(prior_page):
     assert atoms[:, prior_page["allowed"]].any()
 
 
+@pytest.mark.filterwarnings("ignore::graphdict.exceptions.SilentNodeWarning")
+def test_priors_speak_of_all_nodes_even_where_one_is_silent(prior_page):
+    signals = prior_page["X"].copy()
+    signals[:, 3] = 1.0
+    allowed = prior_page["allowed"]
+    reference = np.ones((2, graphs.n_edges(8)))
+    priors = [prior_page["OnlyTheseEdges"](allowed), prior_page["NearReference"](reference, 0.1)]
+    model = GraphDictLog(2, atom_priors=priors, max_iter=100, random_state=0).fit(signals)
+    assert model.atoms_.shape == (2, graphs.n_edges(8))
+    assert not model.atoms_[:, ~allowed].any()
+    assert not graphs.degrees(model.atoms_)[:, 3].any()
+
+
 def test_the_smooth_pull_of_the_page_on_priors_pulls(prior_page):
     signals = prior_page["X"]
     reference = np.random.default_rng(1).random((2, graphs.n_edges(8)))

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict import graphs
-from graphdict.exceptions import SilentNodeWarning
+from graphdict.exceptions import LevelWarning, SilentNodeWarning
 from graphdict.signals import Preparation
 
 rng = np.random.default_rng(0)
@@ -80,3 +80,14 @@ def test_embedding_and_restriction():
     assert_array_equal(graphs.adjacency(whole)[:, 0, 2], weights[:, 0])
     everything = Preparation(np.ones(4, dtype=bool), 1.0)
     assert_array_equal(everything.embed(whole), whole)
+
+
+def test_columns_at_different_levels_are_pointed_out():
+    rng = np.random.default_rng(0)
+    signals = rng.standard_normal((50, 4))
+    levels = np.array([20.0, 1013.0, 1500.0, 7.0])
+    names = np.array(list("abcd"), dtype=object)
+    with pytest.warns(LevelWarning, match="StandardScaler"):
+        Preparation.learn(signals + levels, names, True)
+    Preparation.learn(signals + 1013.0, names, True)  # one level for all is nothing to speak of
+    Preparation.learn(1e300 * signals, names, True)

@@ -23,11 +23,15 @@ class SignalEstimator(BaseEstimator):
     atoms_: NDArray
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
-        samples: NDArray = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32],
-            ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
-            ensure_all_finite=False,
-        )  # fmt: skip
+        try:
+            samples: NDArray = validate_data(
+                self, X, reset=reset, dtype=[np.float64, np.float32],
+                ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
+                ensure_all_finite=False,
+            )  # fmt: skip
+        except (TypeError, ValueError) as error:
+            _name_column(X, error)
+            raise
         check_finite(samples, self.node_names)
         return samples
 
@@ -70,3 +74,18 @@ class SignalEstimator(BaseEstimator):
         check_is_fitted(self, "n_features_in_")
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+
+
+def _name_column(X: ArrayLike, error: Exception) -> None:
+    """Say which column of a DataFrame is not made of numbers, where that is what went wrong."""
+    for name, column in X.items() if hasattr(X, "items") and hasattr(X, "dtypes") else ():
+        values = np.asarray(column)
+        try:
+            numbers = values.dtype.kind not in "mM" and values.astype(np.float64) is not None
+        except (TypeError, ValueError):
+            numbers = False
+        if not numbers:
+            raise ValueError(
+                f"column {name!r} of X holds {values[0]!r}, which is not a number; leave the "
+                "column out (labels, time stamps) or turn it into numbers"
+            ) from error

@@ -7,6 +7,7 @@ __all__ = [
     "DeadAtomWarning",
     "GraphDictWarning",
     "InterruptedFitWarning",
+    "LevelWarning",
     "SilentNodeWarning",
 ]
 
@@ -25,3 +26,7 @@ class DeadAtomWarning(GraphDictWarning):
 
 class InterruptedFitWarning(GraphDictWarning):
     """A fit was interrupted and returns the best iterate so far."""
+
+
+class LevelWarning(GraphDictWarning):
+    """Nodes differ more in their levels than they vary: graphs will join nodes of like level."""

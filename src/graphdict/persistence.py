@@ -58,6 +58,8 @@ def save(model: Any, path: str | os.PathLike) -> None:
     manifest["fitted"]["_n_features_out"] = model._n_features_out
 
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot save {path}: the folder {path.parent} does not exist")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     try:

@@ -158,6 +158,8 @@ def row_barriers(
 
 def _check(term: Any) -> None:
     """Say by name what a term lacks before a solver starts."""
+    if isinstance(term, type):
+        raise TypeError(f"{term.__name__} is a class; pass a term made of it: {term.__name__}(...)")
     if not hasattr(term, "value"):
         raise TypeError(f"the term {base.name_of(term)} lacks value(x)")
     if base.smooth(term) or base.proximable(term):

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import graphs
-from graphdict.exceptions import SilentNodeWarning
+from graphdict.exceptions import LevelWarning, SilentNodeWarning
 
-__all__ = ["Preparation", "check_finite"]
+__all__ = ["OnAllNodes", "Preparation", "check_finite"]
 
 BLOCK_BYTES = 1 << 24
+LEVELS = 5  # how many times levels must exceed variation to be worth a warning
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Preparation:
                 SilentNodeWarning,
                 stacklevel=4,
             )
+        _check_levels(signals, active)
         # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
         if not rescale or _all_nodes_agree(signals, active):
             return cls(active, 1.0)
@@ -80,6 +82,32 @@ class Preparation:
         )
 
 
+class OnAllNodes:
+    """A prior on atoms over all nodes, for atoms over the active nodes."""
+
+    def __init__(self, term: Any, preparation: Preparation):
+        self.term = term
+        self.preparation = preparation
+        self.__name__ = type(term).__name__
+        # A solver looks at what a term can do: only what the wrapped one can is offered.
+        for marker in ("interval", "elementwise", "precedes_elementwise"):
+            if hasattr(term, marker):
+                setattr(self, marker, getattr(term, marker))
+        for method in ("prox", "prox_conjugate", "gradient"):
+            if hasattr(term, method):
+                setattr(self, method, self._lift(getattr(term, method)))
+        for method in ("value", "lipschitz"):
+            if hasattr(term, method):
+                setattr(self, method, self._read(getattr(term, method)))
+
+    def _lift(self, function: Any) -> Any:
+        embed, restrict = self.preparation.embed, self.preparation.restrict
+        return lambda atoms, *step: restrict(function(embed(atoms), *step))
+
+    def _read(self, function: Any) -> Any:
+        return lambda atoms: function(self.preparation.embed(atoms))
+
+
 def check_finite(signals: NDArray, names: Sequence[Any]) -> None:
     """Refuse missing and infinite values, saying where the first one is."""
     for rows in _blocks(signals):
@@ -105,10 +133,38 @@ def _all_nodes_agree(signals: NDArray, active: NDArray) -> bool:
     return all(bool((block == block[:, :1]).all()) for block in blocks)
 
 
+def _check_levels(signals: NDArray, active: NDArray) -> None:
+    """Warn where columns stand at different levels, as sensors of several units do."""
+    largest = _largest(signals, active)
+    first, second = np.zeros(int(active.sum())), np.zeros(int(active.sum()))
+    origin = signals[0, active] / largest
+    for rows in _blocks(signals):
+        centred = signals[rows, active] / largest - origin
+        first += centred.sum(axis=0, dtype=np.float64)
+        second += np.square(centred).sum(axis=0, dtype=np.float64)
+    means = first / len(signals)
+    within = np.sqrt(max(float(np.mean(second / len(signals) - np.square(means))), 0.0))
+    between = float(np.std(means + origin))
+    if between > LEVELS * within:
+        warnings.warn(
+            f"nodes differ {between / max(within, 1e-300):.0f} times more in their mean levels "
+            "than they vary around them, so graphs will join nodes of like level; subtract the "
+            "mean of each column first, and standardise columns of different units "
+            "(sklearn.preprocessing.StandardScaler)",
+            LevelWarning,
+            stacklevel=5,
+        )
+
+
+def _largest(signals: NDArray, active: NDArray) -> float:
+    """The largest absolute value of the active nodes."""
+    highs, lows = signals.max(axis=0)[active], signals.min(axis=0)[active]
+    return float(max(np.abs(highs).max(), np.abs(lows).max()))
+
+
 def _root_mean_square(signals: NDArray, active: NDArray) -> float:
     """Of the centred signals, without overflow or underflow, whatever the unit."""
-    highs, lows = signals.max(axis=0)[active], signals.min(axis=0)[active]
-    largest = float(max(np.abs(highs).max(), np.abs(lows).max()))
+    largest = _largest(signals, active)
     total = 0.0
     for rows in _blocks(signals):
         centred = _centred(signals[rows, active] / largest)

@@ -351,3 +351,14 @@ def test_switching_states_are_found_by_windows():
         for size in (80, 640)
     }
     assert scores[80] > 0.6 > scores[640]
+
+
+def test_pandas_output_is_for_transform_alone():
+    import sklearn
+
+    signals = np.random.default_rng(0).normal(size=(60, 4))
+    with sklearn.config_context(transform_output="pandas"):
+        model = GLMM(2, random_state=0).fit(signals)
+        assert isinstance(model.predict(signals), np.ndarray)
+        assert isinstance(model.predict_proba(signals), np.ndarray)
+        assert len(model.instantaneous_graphs(signals)) == 60

@@ -1,6 +1,7 @@
 """Bad input is refused by name; odd input gives finite numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
@@ -203,3 +204,24 @@ def check_finite(model, signals):
     seen = model.history_["objective"]
     assert model.objective_ <= np.min(seen, initial=np.inf) + 1e-5 * (1 + abs(model.objective_))
     return model
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (["on"] * 6, r"column 'extra' of X holds 'on'"),
+        (pd.date_range("2024-01-01", periods=6), r"column 'extra' of X holds .*2024-01-01"),
+    ],
+)
+def test_columns_that_are_not_numbers_are_named(column, told):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(6, 3)), columns=list("abc"))
+    with pytest.raises(ValueError, match=told):
+        GraphDictLog(2).fit(frame.assign(extra=column))
+
+
+def test_a_class_in_place_of_a_prior_is_pointed_out():
+    class Prior:
+        pass
+
+    with pytest.raises(TypeError, match=r"Prior is a class; pass a term made of it: Prior\(...\)"):
+        GraphDictLog(2, atom_priors=[Prior]).fit(np.random.default_rng(0).normal(size=(6, 3)))

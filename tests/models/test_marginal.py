@@ -10,7 +10,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from graphdict import GraphDictMarginal, graphs, load_model
 from graphdict.datasets import make_emeg, make_sbg, make_superposition
-from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, SilentNodeWarning
+from graphdict.exceptions import (
+    ConvergenceWarning,
+    DeadAtomWarning,
+    InterruptedFitWarning,
+    SilentNodeWarning,
+)
 from graphdict.metrics import best_threshold, edge_scores, match_atoms
 
 PRIORS = ("independent", "free", "markov", "hierarchy")
@@ -247,3 +252,20 @@ def test_held_out_likelihood_prefers_the_true_number_of_atoms(easy):
         for count in (1, 2, 3)
     }
     assert scores[1] < scores[2] < scores[3]
+
+
+def test_ctrl_c_keeps_what_is_there(easy):
+    def interrupt(progress):
+        if progress.iteration == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedFitWarning, match="iteration 2"):
+        model = fit(easy.train.signals, callback=interrupt)
+    assert np.isfinite(model.atoms_).all()
+    assert model.transform(easy.test.signals).shape == (200, 3)
+
+
+def test_pandas_output_is_for_transform_alone(easy):
+    model = fit(easy.train.signals).set_output(transform="pandas")
+    assert isinstance(model.transform(easy.test.signals), pd.DataFrame)
+    assert len(model.instantaneous_graphs(easy.test.signals)) == 200

@@ -117,7 +117,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probability of each component for each sample, (T', K)."""
-        return self.transform(X)
+        return np.asarray(self.transform(X))
 
     def score_samples(self, X: ArrayLike) -> NDArray:
         signals = self._prepare(X)

@@ -76,7 +76,7 @@ class GLMM(LogDegreeMixture):
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probability of each cluster for each sample, (T', K)."""
-        return self.transform(X)
+        return np.asarray(self.transform(X))
 
     def _assign(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
         with np.errstate(divide="ignore"):

@@ -74,7 +74,7 @@ class MixtureBaseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The most likely cluster of each sample (T',)."""
-        return self.transform(X).argmax(axis=1)
+        return np.asarray(self.transform(X)).argmax(axis=1)
 
     def transform(self, X: ArrayLike) -> NDArray:
         """How much of each cluster there is in each sample, (T', K)."""
@@ -94,7 +94,7 @@ class MixtureBaseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         It is the mixture of the clusters' graphs by the sample's coefficients.
         """
         check_is_fitted(self)
-        coefficients = self.coefficients_ if X is None else self.transform(X)
+        coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
 
     def _describe(self, weights: NDArray, coefficients: NDArray) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from graphdict import graphs
-from graphdict.datasets.random_graphs import check_count
+from graphdict.datasets.random_graphs import check_count, generator
 
 __all__ = ["sample_lgmrf", "sample_states"]
 
@@ -46,7 +46,7 @@ def sample_lgmrf(weights: ArrayLike, n_signals: int = 1, random_state: Any = Non
         )
     count = check_count("n_signals", n_signals, 1)
     distinct, which = np.unique(weights, axis=0, return_inverse=True)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     return sample_states(distinct, np.repeat(which.ravel(), count), rng)
 
 

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 
-__all__ = ["check_count", "check_probability", "check_range", "erdos_renyi", "random_weights"]
+__all__ = [
+    "check_count",
+    "check_probability",
+    "check_range",
+    "erdos_renyi",
+    "generator",
+    "random_weights",
+]
 
 
 def erdos_renyi(
@@ -43,7 +50,7 @@ def erdos_renyi(
     edges = graphs.n_edges(check_count("n_nodes", n_nodes, 2))
     probability = check_probability("edge_probability", edge_probability)
     low, high = check_range("weight_range", weight_range)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     present = rng.random((count, edges)) < probability
     return np.where(present, random_weights(rng, (low, high), present.shape), 0.0)
 
@@ -51,6 +58,13 @@ def erdos_renyi(
 def random_weights(rng: np.random.Generator, weight_range: tuple[float, float], shape: Any):
     """Weights uniform on the interval."""
     return rng.uniform(*weight_range, size=shape)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from a seed, a generator, or the older RandomState that estimators take too."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**32, dtype=np.uint32)
+    return np.random.default_rng(random_state)
 
 
 def check_count(name: str, value: Any, least: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.datasets.lgmrf import sample_states
-from graphdict.datasets.random_graphs import check_count, erdos_renyi
+from graphdict.datasets.random_graphs import check_count, erdos_renyi, generator
 
 __all__ = ["MixtureSignals", "Superposition", "make_superposition"]
 
@@ -100,7 +100,7 @@ def make_superposition(
     check_count("n_train", n_train, 1)
     check_count("n_test", n_test, 0)
     check_count("samples_per_graph", samples_per_graph, 1)
-    of_atoms, *of_parts = np.random.default_rng(random_state).spawn(3)
+    of_atoms, *of_parts = generator(random_state).spawn(3)
     atoms = erdos_renyi(
         n_atoms, n_nodes, edge_probability, weight_range=weight_range, random_state=of_atoms
     )

@@ -14,6 +14,7 @@ from graphdict.datasets.random_graphs import (
     check_probability,
     check_range,
     erdos_renyi,
+    generator,
     random_weights,
 )
 
@@ -87,7 +88,7 @@ def make_emeg(
     added = check_probability("p_add", p_add)
     removed = check_probability("p_remove", p_remove)
     interval = check_range("weight_range", weight_range)
-    of_graphs, of_signals = np.random.default_rng(random_state).spawn(2)
+    of_graphs, of_signals = generator(random_state).spawn(2)
     current = erdos_renyi(
         1, n_nodes, edge_probability, weight_range=interval, random_state=of_graphs
     )[0]
@@ -143,7 +144,7 @@ def make_sbg(
     check_count("signals_per_graph", signals_per_graph, 1)
     check_count("n_states", n_states, 1)
     stay = check_probability("p_stay", p_stay)
-    of_graphs, of_chain, of_signals = np.random.default_rng(random_state).spawn(3)
+    of_graphs, of_chain, of_signals = generator(random_state).spawn(3)
     atoms = erdos_renyi(
         n_states, n_nodes, edge_probability, weight_range=weight_range, random_state=of_graphs
     )

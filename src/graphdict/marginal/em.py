@@ -20,7 +20,7 @@ from graphdict.marginal.likelihood import PatternGraphs
 from graphdict.marginal.patterns import fit_probabilities
 from graphdict.marginal.penalty import FadingPenalty
 from graphdict.marginal.timeline import positions
-from graphdict.solvers.base import History, Progress
+from graphdict.solvers.base import History, Progress, warn_interrupted
 from graphdict.threads import single_threaded_blas
 
 __all__ = [
@@ -200,33 +200,41 @@ def expectation_maximisation(
 ) -> Fit:
     """Alternate E- and M-steps, the first ones tempered, until the objective settles.
 
-    The objective ``-2/T sum_t log p(x_t) + penalty`` never rises once ``temper`` is 1.
+    The objective ``-2/T sum_t log p(x_t) + penalty`` never rises once ``temper`` is 1. Ctrl-C ends
+    it with what the last E-step saw, and a warning.
     """
     history = History() if history is None else history
     previous, converged, interrupted = np.inf, False, False
-    for iteration in range(max_iter):
-        temper = tempers[iteration] if iteration < len(tempers) else 1.0
-        expected = expect(data, dictionary, temper)
-        objective = _objective(data, dictionary, expected, penalty)
-        if temper == 1:
-            change = (previous - objective) / max(1.0, abs(objective))
-            previous = objective
-            history.add(objective, {"objective": abs(change)})
-            converged = change < tol
-            if callback is not None:
-                progress = Progress(
-                    len(history.objective), objective, abs(change),
-                    dictionary.atoms, expected.coefficients,
-                )  # fmt: skip
-                interrupted = bool(callback(progress))
-            if converged or interrupted:
-                break
-        # While annealing all atoms stay alike to the prior: one that lags would be lost for good.
-        current = law if temper == 1 else "sizes"
-        dictionary = maximise(data, dictionary, expected, penalty, current)
-    else:
-        expected = expect(data, dictionary)
-        objective = _objective(data, dictionary, expected, penalty)
+    expected = None
+    try:
+        for iteration in range(max_iter):
+            temper = tempers[iteration] if iteration < len(tempers) else 1.0
+            expected = expect(data, dictionary, temper)
+            objective = _objective(data, dictionary, expected, penalty)
+            if temper == 1:
+                change = (previous - objective) / max(1.0, abs(objective))
+                previous = objective
+                history.add(objective, {"objective": abs(change)})
+                converged = change < tol
+                if callback is not None:
+                    progress = Progress(
+                        len(history.objective), objective, abs(change),
+                        dictionary.atoms, expected.coefficients,
+                    )  # fmt: skip
+                    interrupted = bool(callback(progress))
+                if converged or interrupted:
+                    break
+            # While annealing, atoms stay alike to the prior: one that lags would be lost for good.
+            current = law if temper == 1 else "sizes"
+            dictionary = maximise(data, dictionary, expected, penalty, current)
+        else:
+            expected = expect(data, dictionary)
+            objective = _objective(data, dictionary, expected, penalty)
+    except KeyboardInterrupt:
+        if expected is None:
+            raise
+        interrupted = True
+        warn_interrupted(len(history.objective))
     likelihood = float(expected.evidence.sum()) / len(data.signals)
     coefficients = expected.coefficients
     return Fit(dictionary, coefficients, objective, likelihood, history, converged, interrupted)

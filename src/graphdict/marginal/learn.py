@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,7 +99,11 @@ def learn(
         dictionary = drifting_start(data, patterns, noise)
     else:
         found = _search(data, patterns, noise, shrink, settings, rng)
-        dictionary = _revive(data, found, shrink, settings, rng).dictionary
+        if not found.interrupted:
+            found = _revive(data, found, shrink, settings, rng)
+        if found.interrupted:
+            return found
+        dictionary = found.dictionary
     best = expectation_maximisation(data, dictionary, shrink, **common)
     dictionary = cut(data, best)
     for _ in range(0 if drifts else CUTS):
@@ -131,7 +135,7 @@ def _search(
 ) -> Fit:
     """Annealed runs from random starts; the better half goes on until one is left."""
     tempers = np.linspace(COLDEST, 1, WARM_UP, endpoint=False).tolist()
-    runs = [
+    runs = _until_interrupted(
         expectation_maximisation(
             data,
             random_start(data, patterns, noise, rng, settings.prior),
@@ -142,10 +146,10 @@ def _search(
             tol=settings.tol,
         )
         for _ in range(settings.n_init)
-    ]
-    while len(runs) > 1:
+    )
+    while len(runs) > 1 and not runs[-1].interrupted:
         runs = sorted(runs, key=lambda run: run.objective)[: (len(runs) + 1) // 2]
-        runs = [
+        runs = _until_interrupted(
             expectation_maximisation(
                 data,
                 run.dictionary,
@@ -155,8 +159,19 @@ def _search(
                 tol=settings.tol,
             )
             for run in runs
-        ]
-    return runs[0]
+        )
+    best = min(runs, key=lambda run: run.objective)
+    return replace(best, interrupted=runs[-1].interrupted)
+
+
+def _until_interrupted(fits: Iterator[Fit]) -> list[Fit]:
+    """Run them one by one, but none after one that the user interrupted."""
+    found = []
+    for fit in fits:
+        found.append(fit)
+        if fit.interrupted:
+            break
+    return found
 
 
 def _revive(
@@ -191,6 +206,8 @@ def _revive(
                     tol=settings.tol,
                 )
             )
+            if trials[-1].interrupted:
+                return replace(best, interrupted=True)
         better = min(trials, key=lambda trial: trial.objective, default=best)
         if better.objective >= best.objective:
             break

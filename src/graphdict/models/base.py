@@ -28,6 +28,7 @@ from graphdict.operators import Bilinear
 from graphdict.problem import Problem, row_barriers
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
+from graphdict.signals import OnAllNodes
 from graphdict.solvers import Solution, bipds, code, mm
 from graphdict.solvers.coding import codes_samples_alone
 from graphdict.solvers.mm import mm_lacks
@@ -221,7 +222,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         operator, barrier = self._likelihood(signals.shape[1])
         atom_terms = [
             NonNegative(), *_penalties((L1, self.alpha_w), (Orthogonality, self.alpha_orth)),
-            *(self.atom_priors or ()),
+            *self._atom_priors(),
         ]  # fmt: skip
         coefficient_terms = [
             UnitBox(), *_penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
@@ -229,6 +230,13 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         ]  # fmt: skip
         fit = smoothness(signals, counts)
         return Problem(fit, operator, barrier, atom_terms, coefficient_terms, counts)
+
+    def _atom_priors(self) -> list[Any]:
+        """The priors of the user, who counts the edges of all nodes."""
+        priors = list(self.atom_priors or ())
+        if self.active_nodes_.all():
+            return priors
+        return [OnAllNodes(term, self._preparation) for term in priors]
 
     def _start(
         self, problem: Problem, signals: NDArray, rng: np.random.RandomState

@@ -63,7 +63,7 @@ class GraphDictMarginal(GraphDictionary):
         every set; or as the first, for samples in time that keep their set with a chance that is
         learned. "hierarchy" is for graphs that change slowly and do not return: activations are
         given, by a binary tree of stretches of time (all of it, halves, quarters, ...) whose
-        number of stretches is ``n_atoms`` = 7, 15, 31, ...; see
+        number of stretches is ``n_atoms`` = 3, 7, 15, 31, ...; see
         :mod:`graphdict.marginal.timeline`. New signals are taken to span the same time.
     window_size : int, default=1
         Number of consecutive samples that share their activations.
@@ -216,7 +216,7 @@ class GraphDictMarginal(GraphDictionary):
         time ("hierarchy") all count.
         """
         check_is_fitted(self)
-        coefficients = self.coefficients_ if X is None else self.transform(X)
+        coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
         if self.prior != "hierarchy":
             kept = coefficients >= min_probability
             kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True

@@ -42,7 +42,7 @@ def smooth(term: Any) -> bool:
 
 def name_of(term: Any) -> str:
     """The name by which messages call a term."""
-    return type(term).__name__
+    return getattr(term, "__name__", type(term).__name__)
 
 
 def prox(term: Any, x: NDArray, step: float) -> NDArray:
