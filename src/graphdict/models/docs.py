@@ -41,7 +41,8 @@ atoms, coefficients : arrays (K, E) and (T, K), optional
     Where to start instead.
 fix : {"atoms", "coefficients"}, optional
     Hold the given array: coding with a known dictionary, whose units are then those of the signals
-    (nothing is rescaled), or graph learning with known coefficients.
+    (nothing is rescaled, so atoms of an earlier fit go in as ``atoms_ / scale_ ** 2``), or graph
+    learning with known coefficients.
 atom_priors, coefficient_priors : lists of terms, optional
     Further terms of the objective; see :mod:`graphdict.terms.base` for what makes a term.
 rescale : bool, default=True
