@@ -74,7 +74,7 @@ def rows_of_table(peer: str, threads: int, quick: bool):
     what = "GraphDictLog, to the objective of 1,000 peer iterations"
     yield what, (2500, 30, 5), theirs["seconds"], mine["seconds"], "s"
 
-    new = 1000 if quick else 4000
+    new = 1000
     theirs = measure(peer, "peer", "transform", threads, samples=new, nodes=64, atoms=5, repeats=1)
     mine = measure(
         ours, "graphdict", "transform", threads, samples=100_000, nodes=64, atoms=5, repeats=repeats
