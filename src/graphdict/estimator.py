@@ -80,12 +80,17 @@ def _name_column(X: ArrayLike, error: Exception) -> None:
     """Say which column of a DataFrame is not made of numbers, where that is what went wrong."""
     for name, column in X.items() if hasattr(X, "items") and hasattr(X, "dtypes") else ():
         values = np.asarray(column)
-        try:
-            numbers = values.dtype.kind not in "mM" and values.astype(np.float64) is not None
-        except (TypeError, ValueError):
-            numbers = False
-        if not numbers:
+        if not _numeric(values):
             raise ValueError(
                 f"column {name!r} of X holds {values[0]!r}, which is not a number; leave the "
                 "column out (labels, time stamps) or turn it into numbers"
             ) from error
+
+
+def _numeric(values: NDArray) -> bool:
+    """Whether these are numbers, or text that reads as numbers; times are neither."""
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.dtype.kind not in "mM"

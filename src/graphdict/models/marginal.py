@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
+from graphdict.exceptions import DeadAtomWarning
 from graphdict.marginal.chain import Posterior, most_probable_path
 from graphdict.marginal.em import Data, Dictionary, Fit, expect, infer, log_likelihoods
 from graphdict.marginal.learn import Settings, learn
@@ -22,7 +22,6 @@ from graphdict.marginal.timeline import hierarchy
 from graphdict.models.base import GraphDictionary
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
-from graphdict.signals import Preparation
 from graphdict.terms.coefficients import window_counts
 
 __all__ = ["GraphDictMarginal"]
@@ -161,12 +160,9 @@ class GraphDictMarginal(GraphDictionary):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored."""
         self._validate_params()
-        X = self._read(X, reset=True)
         patterns = self._patterns()
-        names = np.array(self.node_names, dtype=object)
-        preparation = Preparation.learn(X, names, self.rescale)
-        self.active_nodes_, self.scale_ = preparation.active, preparation.scale
-        data = self._data(preparation.apply(X))
+        _, signals = self._learn(X, self.rescale)
+        data = self._data(signals)
         self.noise_ = NOISE * (float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0)
         with with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback:
             settings = Settings(
@@ -237,8 +233,8 @@ class GraphDictMarginal(GraphDictionary):
     def _code_with(self, X: ArrayLike) -> tuple[Data, Dictionary]:
         """Prepared new signals and the learned dictionary on the active nodes."""
         check_is_fitted(self)
-        data = self._data(self._preparation.apply(self._read(X, reset=False)))
-        atoms = self._preparation.restrict(self.atoms_).astype(np.float64)
+        data = self._data(self._prepare(X))
+        atoms = self._active_atoms.astype(np.float64)
         graphs = PatternGraphs.of(self.patterns_, atoms, self.noise_)
         stay = self.stay_probability_ if self.prior == "markov" else None
         drifts = self.prior == "hierarchy"
@@ -277,9 +273,7 @@ class GraphDictMarginal(GraphDictionary):
                 stacklevel=3,
             )
         if not fit.converged and not fit.interrupted:
-            warnings.warn(
-                f"{type(self).__name__} stopped at max_iter={self.max_iter} before tol={self.tol}. "
-                "Raise max_iter, or tol if the result serves you.",
-                ConvergenceWarning,
-                stacklevel=3,
+            change = (
+                f"the last iteration changed the objective by {self.history_['residual'][-1]:.2g}"
             )
+            self._warn_unconverged(self.max_iter, f"{change}, relatively", stacklevel=4)
