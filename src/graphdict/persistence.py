@@ -13,14 +13,14 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from graphdict.atomic import atomic_file
 
 __all__ = ["load", "save"]
 
@@ -57,23 +57,12 @@ def save(model: Any, path: str | os.PathLike) -> None:
             _put(manifest["fitted"], arrays, f"fitted/{name}", value)
     manifest["fitted"]["_n_features_out"] = model._n_features_out
 
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot save {path}: the folder {path.parent} does not exist")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("manifest.json", json.dumps(manifest, indent=1))
-            for name, array in arrays.items():
-                buffer = io.BytesIO()
-                np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
-                archive.writestr(f"{name}.npy", buffer.getvalue())
-        os.chmod(temporary, mode)  # a temporary file is private, a result is not
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("manifest.json", json.dumps(manifest, indent=1))
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
+            archive.writestr(f"{name}.npy", buffer.getvalue())
 
 
 def load(path: str | os.PathLike, classes: Mapping[str, type]) -> Any:
@@ -132,10 +121,3 @@ def _put(numbers: dict[str, Any], arrays: dict[str, NDArray], name: str, value: 
         arrays[name] = np.asarray(value)
     else:
         numbers[key] = value
-
-
-def _umask() -> int:
-    """The permissions that new files of this process do not get."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphdict import __version__
+from graphdict.atomic import write_atomically
 from graphdict.experiments.grids import Cell, Grid
 
 try:
@@ -17,7 +18,7 @@ try:
 except ImportError:  # pragma: no cover - Windows: two runs at once then repeat each other's work
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["FolderError", "Store", "write_atomically"]
+__all__ = ["FolderError", "Store"]
 
 MANIFEST = "manifest.json"
 CELLS = "cells"
@@ -127,16 +128,6 @@ class Store:
             asked = f"{grid.experiment} --{grid.scale}"
             what = f"holds {name}" if name != asked else f"holds another configuration of {name}"
             raise FolderError(f"{self.path} {what}, not this {asked}: {way_out}")
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """The whole text or nothing: written beside its place, then moved there in one step."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with open(beside, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
 
 
 def _foreign(path: Path) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from graphdict.atomic import write_atomically
 from graphdict.experiments.grids import Grid
-from graphdict.experiments.store import write_atomically
 
 __all__ = [
     "METRICS",
