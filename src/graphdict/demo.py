@@ -83,13 +83,13 @@ def _draw(data: Superposition, model: Any, path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
     from graphdict.viz import plot_recovery
 
     shown = slice(0, 25 * WINDOW)
-    order = match_atoms(data.atoms, model.atoms_).learned
-    learned = model.atoms_[order]
-    figure = plot_recovery(
-        data.atoms, learned, data.train.coefficients[shown], model.coefficients_[shown, order],
-        scores=edge_scores(data.atoms, learned).mcc.tolist(),
-    )  # fmt: skip
-    figure.savefig(path, dpi=150)
+    plot_recovery(
+        data.atoms, model.atoms_, data.train.coefficients[shown], model.coefficients_[shown]
+    )
+    plt.savefig(path, dpi=200)
+    plt.close()

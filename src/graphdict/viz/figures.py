@@ -1,4 +1,8 @@
-"""Matplotlib figures: each function draws on the axes it is given and returns them."""
+"""Matplotlib figures: each function draws on the axes it is given and returns them.
+
+Without axes, a figure one column (3.4 inches) wide is made. Atoms keep their colour in every
+figure, and colours and greys are told apart by readers of every colour vision.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +12,30 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from graphdict import graphs
+from graphdict.viz.drawing import COLOURS, COLUMN, colour_of, draw_graph, grid_axes
 
-__all__ = ["plot_atoms", "plot_coefficients", "plot_convergence", "plot_graph", "plot_recovery"]
+__all__ = [
+    "plot_atoms",
+    "plot_coefficients",
+    "plot_convergence",
+    "plot_graph",
+    "plot_instantaneous",
+]
 
-# Okabe and Ito's colours, told apart by readers of every colour vision.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-
-
-def circle(nodes: int) -> NDArray:
-    """Positions (N, 2) on a circle, the first node on top."""
-    angle = np.pi / 2 - 2 * np.pi * np.arange(nodes) / nodes
-    return np.column_stack([np.cos(angle), np.sin(angle)])
+COLUMNS_SHOWN = 2000  # of an image: more than a page can print
 
 
 def plot_graph(
     weights: NDArray,
     ax: Axes | None = None,
     *,
-    positions: NDArray | None = None,
+    positions: Any = None,
     names: Sequence[Any] | None = None,
     colour: str = COLOURS[0],
     strongest: float | None = None,
+    threshold: float = 0.0,
     title: str | None = None,
 ) -> Axes:
     """One graph as nodes and lines, the wider and darker the stronger the edge.
@@ -42,131 +43,218 @@ def plot_graph(
     Parameters
     ----------
     weights : array (E,)
+        Edge weights, in the order of ``np.triu_indices(N, 1)``.
     ax : Axes, optional
-    positions : array (N, 2), optional
-        Where the nodes are; on a circle by default.
+        Where to draw; the current axes by default.
+    positions : array (N, 2) or dict of name to (x, y), optional
+        Where the nodes are; on a circle by default, the first on top, then clockwise.
     names : N labels, optional
-    colour : colour of the edges
+        Written beside the nodes.
+    colour : str
+        Colour of the edges.
     strongest : float, optional
         Weight drawn at full strength, so that several graphs can share a scale.
+    threshold : float, default=0
+        Edges of at most this weight are left out, as are those below a thousandth of the strongest.
     title : str, optional
+
+    Returns
+    -------
+    Axes
     """
     ax = plt.gca() if ax is None else ax
-    nodes = graphs.n_nodes(len(weights))
-    positions = circle(nodes) if positions is None else np.asarray(positions)
-    rows, cols = graphs.edge_index(nodes)
-    top = strongest or float(np.max(weights)) or 1.0
-    shown = np.flatnonzero(weights > 1e-3 * top)
-    shown = shown[np.argsort(weights[shown])]
-    strength = np.clip(weights[shown] / top, 0, 1)
-    segments = np.stack([positions[rows[shown]], positions[cols[shown]]], axis=1)
-    shades = [to_rgba(colour, 0.15 + 0.85 * level) for level in strength]
-    widths = 0.4 + 2.6 * strength
-    lines = LineCollection(
-        list(segments), colors=shades, linewidths=widths, capstyle="round", zorder=1
-    )
-    ax.add_collection(lines)
-    size = np.clip(600 / nodes, 4, 36)
-    ax.scatter(
-        positions[:, 0],
-        positions[:, 1],
-        s=size,
-        color="white",
-        edgecolor="#333333",
-        linewidth=0.8,
-        zorder=2,
-    )
-    if names is not None:
-        for (x, y), name in zip(positions * 1.14, names):
-            ax.annotate(str(name), (x, y), ha="center", va="center", fontsize=6, color="#333333")
-    if title:
-        ax.set_title(title, fontsize=9)
-    ax.set_aspect("equal")
-    ax.margins(0.12)
-    ax.set_axis_off()
+    draw_graph(
+        ax, weights, [colour] * len(weights), positions=positions, names=names,
+        strongest=strongest, threshold=threshold, title=title,
+    )  # fmt: skip
     return ax
 
 
 def plot_atoms(
-    atoms: NDArray, axes: Sequence[Axes] | None = None, *, title: str = "Atom", **options: Any
+    atoms: Any, axes: Any = None, *, title: str = "Atom", **options: Any
 ) -> Sequence[Axes]:
-    """Every atom of a dictionary (K, E), side by side and on one scale of edge widths."""
-    if axes is None:
-        columns = min(len(atoms), 5)
-        lines = -(-len(atoms) // columns)
-        _, grid = plt.subplots(lines, columns, figsize=(1.7 * columns, 1.9 * lines), squeeze=False)
-        axes = list(grid.flat)
-        for spare in axes[len(atoms) :]:
-            spare.set_axis_off()
+    """Every atom of a dictionary, side by side and on one scale of edge widths.
+
+    Parameters
+    ----------
+    atoms : array (K, E), or a fitted model
+    axes : K Axes, optional
+    title : str, default="Atom"
+        Followed by the number of the atom, from 1.
+    **options
+        Of :func:`plot_graph`: ``positions``, ``names``, ``threshold``, ...
+
+    Returns
+    -------
+    list of Axes
+    """
+    atoms = np.atleast_2d(getattr(atoms, "atoms_", atoms))
+    axes = grid_axes(len(atoms), axes, across=_across(options))
     top = float(np.max(atoms)) or 1.0
     for k, (ax, weights) in enumerate(zip(axes, atoms)):
-        settings = {"colour": COLOURS[k % len(COLOURS)], "strongest": top, **options}
-        plot_graph(weights, ax, title=f"{title} {k + 1}", **settings)
+        settings = {"colour": colour_of(k), "strongest": top, "title": f"{title} {k + 1}"}
+        plot_graph(weights, ax, **{**settings, **options})
+    return axes
+
+
+def plot_instantaneous(
+    mixtures: Any, samples: Sequence[int], axes: Any = None, *, times: Any = None, **options: Any
+) -> Sequence[Axes]:
+    """The graphs of chosen samples, each as the mix it is.
+
+    An edge has the colour of the atom that gives it most of its weight; bars below each graph are
+    the coefficients of its atoms, full height being 1. All graphs share one scale of edge widths.
+
+    Parameters
+    ----------
+    mixtures : InstantaneousGraphs, or a fitted model
+        What ``model.instantaneous_graphs(X)`` returns; of a model, those of its training signals.
+    samples : sequence of int
+        Which samples to draw.
+    axes : Axes, optional
+        As many as samples.
+    times : array (T,), optional
+        Times of all samples, for the titles.
+    **options
+        Of :func:`plot_graph`: ``positions``, ``names``, ``threshold``, ``strongest``.
+
+    Returns
+    -------
+    list of Axes
+    """
+    if hasattr(mixtures, "instantaneous_graphs"):
+        mixtures = mixtures.instantaneous_graphs()
+    samples = [int(t) for t in np.atleast_1d(samples)]
+    outside = [t for t in samples if not -len(mixtures) <= t < len(mixtures)]
+    if outside:
+        raise IndexError(f"samples: {outside} are not among the {len(mixtures)} of the graphs")
+    axes = grid_axes(len(samples), axes, panel=1.45, across=_across(options))
+    chosen = mixtures[np.array(samples, dtype=np.intp)]
+    options.setdefault("strongest", float(np.max(chosen.weights, initial=0)) or 1.0)
+    for ax, t, coefficients, weights in zip(axes, samples, chosen.coefficients, chosen.weights):
+        givers = np.argmax(coefficients[:, None] * mixtures.atoms, axis=0)
+        title = f"sample {t}" if times is None else f"{times[t]}"
+        colours = [colour_of(k) for k in givers]
+        reach = draw_graph(ax, weights, colours, title=title, **options)
+        _draw_mix(ax, coefficients, reach)
     return axes
 
 
 def plot_coefficients(
-    coefficients: NDArray,
-    ax: Axes | None = None,
-    *,
-    times: NDArray | None = None,
-    title: str | None = None,
+    coefficients: Any, ax: Axes | None = None, *, times: Any = None, title: str | None = None
 ) -> Axes:
-    """Coefficients (T, K) as an image: atoms in rows, samples from left to right, 0 to 1."""
-    ax = plt.gca() if ax is None else ax
-    first, last = (0, len(coefficients)) if times is None else (times[0], times[-1])
-    count = coefficients.shape[1]
-    ax.imshow(
-        coefficients.T, aspect="auto", interpolation="nearest", cmap="Greys", vmin=0, vmax=1,
-        extent=(first, last, count + 0.5, 0.5),
-    )  # fmt: skip
-    ax.set_yticks(range(1, count + 1))
+    """Coefficients as an image: atoms in rows, samples from left to right, white 0 to black 1.
+
+    Of more samples than a page can print, neighbours are averaged, and the label of the axis says
+    how many.
+
+    Parameters
+    ----------
+    coefficients : array (T, K), or a fitted model
+    ax : Axes, optional
+    times : array (T,) of numbers or datetimes in ascending order, optional
+    title : str, optional
+
+    Returns
+    -------
+    Axes
+    """
+    if ax is None:
+        ax = plt.subplots(figsize=(COLUMN, 1.4), layout="constrained")[1]
+    image = np.atleast_2d(getattr(coefficients, "coefficients_", coefficients))
+    samples, count = image.shape
+    edges = np.arange(samples + 1) if times is None else _between(_as_numbers(ax, times, samples))
+    size = -(-samples // COLUMNS_SHOWN)
+    if size > 1:
+        starts = np.arange(0, samples, size)
+        lengths = np.diff(np.append(starts, samples))
+        image = np.add.reduceat(image, starts, axis=0) / lengths[:, None]
+        edges = edges[np.append(starts, samples)]
+    ax.pcolormesh(
+        edges, np.arange(count + 1) + 0.5, image.T, cmap="Greys", vmin=0, vmax=1, rasterized=True
+    )
+    ax.set_ylim(count + 0.5, 0.5)
+    step = -(-count // 8)
+    ax.set_yticks(range(1, count + 1, step))
+    for label, atom in zip(ax.get_yticklabels(), range(0, count, step)):
+        label.set(color=colour_of(atom), fontweight="bold")
     ax.tick_params(labelsize=7)
     ax.set_ylabel("atom", fontsize=8)
-    ax.set_xlabel("sample" if times is None else "time", fontsize=8)
+    unit = "sample" if times is None else "time"
+    ax.set_xlabel(f"{unit} (means of {size} samples)" if size > 1 else unit, fontsize=8)
     if title:
-        ax.set_title(title, fontsize=9, loc="left")
+        ax.set_title(title, fontsize=8, loc="left")
     return ax
 
 
-def plot_convergence(history: dict[str, NDArray], ax: Axes | None = None) -> Axes:
-    """The objective by iteration, and the largest relative residual on a second axis."""
-    ax = plt.gca() if ax is None else ax
-    steps = history["iteration"]
-    finite = np.isfinite(history["objective"])
-    ax.plot(steps[finite], history["objective"][finite], color=COLOURS[0])
+def plot_convergence(history: Any, ax: Axes | None = None) -> Axes:
+    """The objective by iteration, and the largest relative residual, dashed, on a second axis.
+
+    Parameters
+    ----------
+    history : dict of arrays, or a fitted model
+        ``history_`` of a model: ``iteration``, ``objective`` and ``residual``.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        Of the objective; those of the residual are its twin.
+    """
+    if ax is None:
+        ax = plt.subplots(figsize=(COLUMN, 2.1), layout="constrained")[1]
+    history = getattr(history, "history_", history)
+    steps = np.asarray(history["iteration"])
+    objective, residual = np.asarray(history["objective"]), np.asarray(history["residual"])
+    finite = np.isfinite(objective)
+    ax.plot(steps[finite], objective[finite], color=COLOURS[0])
     ax.set_xlabel("iteration", fontsize=8)
     ax.set_ylabel("objective", fontsize=8, color=COLOURS[0])
     twin = ax.twinx()
-    twin.semilogy(steps, history["residual"], color=COLOURS[1], linewidth=1)
+    positive = np.isfinite(residual) & (residual > 0)
+    twin.semilogy(steps[positive], residual[positive], "--", color=COLOURS[1], linewidth=1)
     twin.set_ylabel("relative residual", fontsize=8, color=COLOURS[1])
     for axis in (ax, twin):
         axis.tick_params(labelsize=7)
+        axis.spines["top"].set_visible(False)
     return ax
 
 
-def plot_recovery(
-    true_atoms: NDArray,
-    atoms: NDArray,
-    true_coefficients: NDArray,
-    coefficients: NDArray,
-    *,
-    scores: Sequence[float] | None = None,
-) -> Figure:
-    """True atoms above learned ones, then both coefficient series; all matched beforehand."""
-    count = len(true_atoms)
-    figure = plt.figure(figsize=(max(1.9 * count, 5.4), 6.2), layout="constrained")
-    grid = figure.add_gridspec(4, count, height_ratios=[1.9, 1.9, 0.8, 0.8])
-    pairs = (("True atom", true_atoms), ("Learned atom", atoms))
-    for line, (label, graphs_) in enumerate(pairs):
-        axes = [figure.add_subplot(grid[line, k]) for k in range(count)]
-        plot_atoms(graphs_, axes, title=label)
-        if line == 1 and scores is not None:
-            for ax, k in zip(axes, range(count)):
-                ax.set_title(f"{label} {k + 1}\nMCC {scores[k]:.2f}", fontsize=9)
-    above = figure.add_subplot(grid[2, :])
-    plot_coefficients(true_coefficients, above, title="True coefficients")
-    above.set_xlabel("")
-    below = figure.add_subplot(grid[3, :], sharex=above)
-    plot_coefficients(coefficients, below, title="Learned coefficients")
-    return figure
+def _draw_mix(ax: Axes, coefficients: NDArray, reach: float) -> None:
+    """Bars of the coefficients below a graph whose names reach so many points down."""
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    height = top - bottom
+    points = 72 * ax.get_position().height * ax.figure.get_figheight()
+    base = bottom - height * (0.17 + reach / points)
+    frame = (left + 0.2 * (right - left), base, 0.6 * (right - left), 0.15 * height)
+    bars = ax.inset_axes(frame, transform=ax.transData)
+    count = len(coefficients)
+    bars.bar(range(1, count + 1), coefficients, color=[colour_of(k) for k in range(count)])
+    bars.set(xlim=(0.4, count + 0.6), ylim=(0, 1), xticks=[], yticks=[])
+    bars.spines[["top", "left", "right"]].set_visible(False)
+    ax.set_ylim(base - 0.02 * height, top)
+
+
+def _across(options: dict[str, Any]) -> int:
+    """Graphs in a row of one column's width: names need room."""
+    return 4 if options.get("names") is None else 2
+
+
+def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray:
+    """Times as numbers on the axis, which is told of dates."""
+    times = np.asarray(times)
+    if times.shape != (samples,):
+        raise ValueError(f"times must have shape ({samples},), got {times.shape}")
+    ax.xaxis.update_units(times)
+    numbers = np.asarray(ax.xaxis.convert_units(times), dtype=float)
+    if (np.diff(numbers) <= 0).any():
+        raise ValueError("times must ascend from sample to sample")
+    return numbers
+
+
+def _between(times: NDArray) -> NDArray:
+    """Where one sample ends and the next begins: half way; (T,) -> (T + 1,)."""
+    if len(times) == 1:
+        return np.array([times[0] - 0.5, times[0] + 0.5])
+    middle = (times[1:] + times[:-1]) / 2
+    return np.concatenate(([2 * times[0] - middle[0]], middle, [2 * times[-1] - middle[-1]]))
