@@ -1,15 +1,19 @@
-"""Synthetic processes whose graphs are known, each decided by one seed."""
+"""Synthetic processes whose graphs are known, each decided by one seed; and EEG recordings."""
 
+from graphdict.datasets.eegbci import EEGBCISubject, RecordingError, load_eegbci
 from graphdict.datasets.lgmrf import sample_lgmrf
 from graphdict.datasets.random_graphs import erdos_renyi
 from graphdict.datasets.superposition import MixtureSignals, Superposition, make_superposition
 from graphdict.datasets.timevarying import StateSignals, make_emeg, make_sbg
 
 __all__ = [
+    "EEGBCISubject",
     "MixtureSignals",
+    "RecordingError",
     "StateSignals",
     "Superposition",
     "erdos_renyi",
+    "load_eegbci",
     "make_emeg",
     "make_sbg",
     "make_superposition",

@@ -1,0 +1,280 @@
+"""The EEG Motor Movement/Imagery recordings of PhysioNet: left or right fist, by subject.
+
+Schalk et al. 2004, distributed by PhysioNet (Goldberger et al. 2000) under the Open Data Commons
+Attribution licence, fetched by MNE-Python.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.exceptions import GraphDictWarning
+
+__all__ = ["EEGBCI_CHANNELS", "EEGBCISubject", "RecordingError", "load_eegbci"]
+
+FOLDER = Path("MNE-eegbci-data", "files", "eegmmidb", "1.0.0")
+SUBJECTS = 109
+HAND_RUNS = (3, 4, 7, 8, 11, 12)  # left or right fist, moved or imagined; the others are about feet
+CLASSES = {"T1": "left", "T2": "right"}
+# In the order of the files.
+EEGBCI_CHANNELS = (
+    "FC5", "FC3", "FC1", "FCz", "FC2", "FC4", "FC6", "C5", "C3", "C1", "Cz",
+    "C2", "C4", "C6", "CP5", "CP3", "CP1", "CPz", "CP2", "CP4", "CP6", "Fp1",
+    "Fpz", "Fp2", "AF7", "AF3", "AFz", "AF4", "AF8", "F7", "F5", "F3", "F1",
+    "Fz", "F2", "F4", "F6", "F8", "FT7", "FT8", "T7", "T8", "T9", "T10",
+    "TP7", "TP8", "P7", "P5", "P3", "P1", "Pz", "P2", "P4", "P6", "P8",
+    "PO7", "PO3", "POz", "PO4", "PO8", "O1", "Oz", "O2", "Iz",
+)  # fmt: skip
+
+
+class RecordingError(RuntimeError):
+    """A recording that cannot be used: says which subject, which file and why."""
+
+
+@dataclass(frozen=True)
+class EEGBCISubject:
+    """The recordings of one subject.
+
+    Attributes
+    ----------
+    subject : int
+    data : mne.Epochs or mne.io.Raw
+        With the 64 channels of ``EEGBCI_CHANNELS`` and their positions. A Raw joins the runs, with
+        MNE's annotations at the joints.
+    labels : array of "left" and "right"
+        Of each trial.
+    events : integer array (n_trials, 3)
+        Sample, zero, and 1 for left or 2 for right, as in MNE, for cutting a Raw.
+    """
+
+    subject: int
+    data: Any
+    labels: NDArray
+    events: NDArray
+
+
+def load_eegbci(
+    subjects: int | Iterable[int] = range(1, 16),
+    runs: Sequence[int] = (4, 8, 12),
+    data_dir: str | os.PathLike | None = None,
+    *,
+    kind: str = "epochs",
+    tmin: float = 0.0,
+    tmax: float = 4.0,
+    band: tuple[float | None, float | None] | None = (0.5, 30.0),
+    sfreq: float = 160.0,
+    errors: str = "raise",
+    download: bool = True,
+) -> list[EEGBCISubject]:
+    """Recordings of imagined (or real) movement of the left or right fist.
+
+    Parameters
+    ----------
+    subjects : int or several, default=1 to 15
+        From 1 to 109.
+    runs : ints, default=(4, 8, 12)
+        Imagery is in runs 4, 8 and 12, movement in 3, 7 and 11.
+    data_dir : path, optional
+        The folder that has (or will get) ``MNE-eegbci-data``; by default the one of MNE's settings.
+    kind : {"epochs", "raw"}, default="epochs"
+        One epoch for each trial, or the whole recording.
+    tmin, tmax : float, default=0 and 4
+        Seconds around the cue of an epoch. The task lasts about 4.1 seconds.
+    band : (low, high) or None, default=(0.5, 30.0)
+        :func:`graphdict.eeg.preprocess` with this band, on each run as a whole; None leaves the
+        recordings as they are.
+    sfreq : float, default=160
+        Recordings of another rate (subjects 88, 92 and 100 have 128 Hz) are resampled to this, with
+        a warning.
+    errors : {"raise", "warn"}, default="raise"
+        Whether a subject that cannot be used ends it all, or is left out with a warning.
+    download : bool, default=True
+        Whether MNE may fetch what is missing, with its progress bar.
+
+    Returns
+    -------
+    list of EEGBCISubject
+
+    Raises
+    ------
+    RecordingError
+        For a file that is missing and cannot be had, cut short or no EDF; for other channels than
+        the 64 of this data set; for a subject without trials of one of the classes.
+    """
+    from graphdict.eeg.extra import require_mne
+
+    mne = require_mne()
+    numbers = _check_request(subjects, runs, kind, errors, tmin, tmax)
+    loaded = []
+    for subject in numbers:
+        try:
+            paths = _locate(mne, subject, runs, data_dir, download)
+            raws = [_read(mne, subject, path, sfreq) for path in paths]
+            loaded.append(_assemble(mne, subject, raws, kind, tmin, tmax, band))
+        except RecordingError as error:
+            if errors == "raise":
+                raise
+            warnings.warn(f"{error}; the others go on", GraphDictWarning, stacklevel=2)
+    if not loaded:
+        raise RecordingError(f"none of the subjects {numbers} could be loaded")
+    return loaded
+
+
+def _check_request(
+    subjects: Any, runs: Any, kind: str, errors: str, tmin: float, tmax: float
+) -> list[int]:
+    several = [subjects] if isinstance(subjects, int | np.integer) else subjects
+    numbers = [int(number) for number in several]
+    wrong = [number for number in numbers if not 1 <= number <= SUBJECTS]
+    if wrong or not numbers:
+        raise ValueError(f"subjects must be numbers from 1 to {SUBJECTS}, got {wrong or numbers}")
+    feet = [run for run in runs if run not in HAND_RUNS]
+    if feet or not len(runs):
+        raise ValueError(
+            f"runs must be among {HAND_RUNS}, where T1 and T2 mean the left and the right fist, "
+            f"got {feet or runs}"
+        )
+    if kind not in ("epochs", "raw"):
+        raise ValueError(f"kind must be 'epochs' or 'raw', got {kind!r}")
+    if errors not in ("raise", "warn"):
+        raise ValueError(f"errors must be 'raise' or 'warn', got {errors!r}")
+    if not tmin < tmax:
+        raise ValueError(f"tmin must be less than tmax, got {tmin} and {tmax}")
+    return numbers
+
+
+def _locate(mne: Any, subject: int, runs: Any, data_dir: Any, download: bool) -> list[Path]:
+    """Paths of the files, fetched where they are missing and may be."""
+    folder = _data_folder(mne, data_dir)
+    names = [f"S{subject:03d}/S{subject:03d}R{int(run):02d}.edf" for run in runs]
+    paths = [folder / FOLDER / name for name in names]
+    missing = [path for path in paths if not path.is_file()]
+    if not missing:
+        return paths
+    if not download:
+        raise RecordingError(f"subject {subject}: {missing[0]} is missing; allow download=True")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        mne.datasets.eegbci.load_data(subject, list(runs), path=folder, update_path=False)
+    except Exception as error:  # whatever the network, the disk or the server has to say
+        raise RecordingError(
+            f"subject {subject}: {missing[0]} is missing and could not be downloaded "
+            f"({type(error).__name__}: {_brief(error)}); connect to the network, or give "
+            "data_dir= a folder that has MNE-eegbci-data"
+        ) from error
+    return paths
+
+
+def _data_folder(mne: Any, data_dir: Any) -> Path:
+    if data_dir is None:
+        configured = mne.get_config("MNE_DATASETS_EEGBCI_PATH") or mne.get_config("MNE_DATA")
+        return Path(configured or Path.home() / "mne_data").expanduser()
+    folder = Path(data_dir).expanduser()
+    # The folder of the data set itself will do as well as the one that holds it.
+    return folder.parent if folder.name == FOLDER.parts[0] else folder
+
+
+def _read(mne: Any, subject: int, path: Path, sfreq: float) -> Any:
+    """One run with standard names, order and positions."""
+    from graphdict.eeg.montage import ten_five_montage
+
+    _check_length(subject, path)
+    try:
+        raw = mne.io.read_raw_edf(path, preload=True, verbose="error")
+    except Exception as error:  # MNE raises many kinds for files that are no EDF
+        raise RecordingError(
+            f"subject {subject}: {path} cannot be read as EDF ({type(error).__name__}: "
+            f"{_brief(error)})"
+        ) from error
+    mne.datasets.eegbci.standardize(raw)
+    missing = [name for name in EEGBCI_CHANNELS if name not in raw.ch_names]
+    if missing:
+        raise RecordingError(
+            f"subject {subject}: {path} has another montage than the 64 channels of this data set: "
+            f"it lacks {missing} and has {raw.ch_names}"
+        )
+    raw.pick(list(EEGBCI_CHANNELS), verbose="error")
+    raw.reorder_channels(list(EEGBCI_CHANNELS))
+    raw.set_montage(ten_five_montage(), verbose="error")
+    if not np.isclose(raw.info["sfreq"], sfreq):
+        warnings.warn(
+            f"subject {subject}: {path.name} has {raw.info['sfreq']:g} samples a second and was "
+            f"resampled to {sfreq:g}",
+            GraphDictWarning,
+            stacklevel=4,
+        )
+        raw.resample(sfreq, verbose="error")
+    return raw
+
+
+def _check_length(subject: int, path: Path) -> None:
+    """An EDF says in its header how long it is; MNE would read one cut short without an error."""
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        fixed = file.read(256)
+        try:
+            header, records, channels = (
+                int(fixed[a:b]) for a, b in ((184, 192), (236, 244), (252, 256))
+            )
+            file.seek(256 + 216 * channels)
+            counts = file.read(8 * channels)
+            samples = sum(int(counts[8 * i : 8 * i + 8]) for i in range(channels))
+        except ValueError as error:
+            raise RecordingError(
+                f"subject {subject}: {path} is not an EDF file, or cut short within its header "
+                f"({size} bytes); remove it to have it downloaded again"
+            ) from error
+    expected = header + 2 * samples * records
+    if records > 0 and size < expected:
+        raise RecordingError(
+            f"subject {subject}: {path} is truncated: it has {size} of {expected} bytes; remove it "
+            "to have it downloaded again"
+        )
+
+
+def _assemble(
+    mne: Any, subject: int, raws: list[Any], kind: str, tmin: float, tmax: float, band: Any
+) -> EEGBCISubject:
+    """The runs of a subject, joined, as Raw or cut into epochs."""
+    from graphdict.eeg.preprocessing import preprocess
+
+    if band is not None:
+        raws = [preprocess(raw, l_freq=band[0], h_freq=band[1]) for raw in raws]
+    raw = mne.concatenate_raws(raws, verbose="error")
+    codes = {name: code for code, name in enumerate(CLASSES, start=1)}
+    found = set(raw.annotations.description)
+    absent = [CLASSES[name] for name in CLASSES if name not in found]
+    if absent:
+        raise RecordingError(
+            f"subject {subject} has no trials of {' and '.join(absent)} in these runs; annotations "
+            f"are {sorted(found)}"
+        )
+    events, _ = mne.events_from_annotations(raw, codes, verbose="error")
+    event_id = {label: codes[name] for name, label in CLASSES.items()}
+    data = raw
+    if kind == "epochs":
+        data = mne.Epochs(
+            raw, events, event_id, tmin, tmax, baseline=None, preload=True, verbose="error"
+        )
+        events = data.events
+        absent = [label for label, code in event_id.items() if code not in events[:, 2]]
+        if absent:
+            raise RecordingError(
+                f"subject {subject}: no trial of {' and '.join(absent)} has all of tmin={tmin:g} "
+                f"to tmax={tmax:g} s"
+            )
+    labels = np.array(list(event_id))[events[:, 2] - 1]
+    return EEGBCISubject(subject, data, labels, events)
+
+
+def _brief(error: Exception) -> str:
+    """The first line of what an error says."""
+    return (str(error).strip().splitlines() or ["no details"])[0][:200]

@@ -1,0 +1,81 @@
+"""Coefficients as MNE objects, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.eeg.extra import require_mne
+from graphdict.eeg.frames import Frame
+from graphdict.eeg.recording import Recording, epochs_layout, raw_layout
+from graphdict.eeg.transitions import label_runs
+
+if TYPE_CHECKING:
+    from graphdict.eeg.states import States
+
+__all__ = ["read", "to_annotations", "to_mne"]
+
+
+def to_mne(states: States) -> Any:
+    """A RawArray or EpochsArray of misc channels, one for each state."""
+    mne = require_mne()
+    frame = states.frame
+    info = mne.create_info(states.names, states.sfreq, "misc")
+    with info._unlock():
+        info["meas_date"] = frame.meas_date
+    if frame.kind == "raw":
+        raw = mne.io.RawArray(
+            states.coefficients.T.astype(np.float64), info, frame.first_samp, verbose="error"
+        )
+        if frame.annotations is not None:
+            raw.set_annotations(frame.annotations.copy(), emit_warning=False)
+        return raw
+    data = np.moveaxis(states.by_event(), -1, 1).astype(np.float64)
+    epochs = mne.EpochsArray(
+        data, info, events=frame.events, tmin=frame.tmin, event_id=frame.event_id,
+        metadata=frame.metadata, selection=frame.selection, drop_log=frame.drop_log,
+        proj=False, baseline=None, verbose="error",
+    )  # fmt: skip
+    if frame.annotations is not None:
+        epochs.set_annotations(frame.annotations.copy(), on_missing="ignore")
+    return epochs
+
+
+def to_annotations(states: States) -> Any:
+    """Runs of labels with the states' names, in the time of the recording."""
+    mne = require_mne()
+    frame = states.frame
+    bounds, labels = label_runs(states.labels, states.stretches)
+    if frame.kind == "raw":
+        onset = (bounds[:, 0] + frame.first_samp) / states.sfreq
+        if frame.meas_date is None:  # then MNE counts from the first sample that is there
+            onset = bounds[:, 0] / states.sfreq
+    elif frame.events is None:
+        onset = bounds[:, 0] / states.sfreq
+    else:
+        epoch, within = np.divmod(bounds[:, 0], frame.n_times)
+        onset = frame.events[epoch, 0] / states.sfreq + frame.times[within]
+    duration = (bounds[:, 1] - bounds[:, 0]) / states.sfreq
+    names = [states.names[label] for label in labels]
+    return mne.Annotations(onset, duration, names, orig_time=frame.meas_date)
+
+
+def read(inst: Any) -> tuple[NDArray, Recording]:
+    """Coefficients (T, K) of an object made by :func:`to_mne`, and how its samples hang together.
+
+    The recording that comes along has no signals of its own.
+    """
+    mne = require_mne()
+    if isinstance(inst, mne.io.BaseRaw):
+        stretches, event, n_events = raw_layout(inst, True)
+        frame, rows = Frame.of_raw(inst, inst.info), inst.get_data().T
+    elif isinstance(inst, mne.BaseEpochs):
+        stretches, event, n_events = epochs_layout(inst, True)
+        frame = Frame.of_epochs(inst, inst.info)
+        rows = np.moveaxis(inst.get_data(copy=False), 1, -1).reshape(-1, len(inst.ch_names))
+    else:
+        raise TypeError(f"inst must be an mne Raw or Epochs, got {type(inst).__name__}")
+    names = list(inst.ch_names)
+    return rows, Recording(rows, stretches, event, n_events, frame.sfreq, names, frame)

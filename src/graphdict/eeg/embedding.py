@@ -1,0 +1,266 @@
+"""States learned at the peaks of global field power and carried to every sample: one interface.
+
+Whatever can be fitted to samples serves: the graph dictionaries and baselines of this package,
+scikit-learn's clusterings and mixtures, pipelines that end in one of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from graphdict.eeg.peaks import Peaks, gfp_peaks
+from graphdict.eeg.recording import as_recordings
+from graphdict.eeg.states import States
+
+__all__ = ["StateEmbedding", "backfit", "model_coefficients", "n_states"]
+
+NORMALISE = (None, "gfp", "recording")
+
+
+def model_coefficients(model: Any, signals: NDArray) -> NDArray:
+    """How much of each state a fitted model finds in each sample, (T, K) in [0, 1].
+
+    Coefficients of a graph dictionary, probabilities of a mixture, and rows of zeros with a single
+    one for what only predicts labels.
+    """
+    last = _last_step(model)
+    if hasattr(last, "instantaneous_graphs") and hasattr(model, "transform"):
+        return np.asarray(model.transform(signals))
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(signals))
+    if hasattr(model, "predict"):
+        labels = np.asarray(model.predict(signals))
+        return np.eye(n_states(model), dtype=signals.dtype)[labels]
+    if hasattr(model, "transform"):
+        return np.asarray(model.transform(signals))
+    raise TypeError(
+        f"{type(model).__name__} cannot say which state a sample is in; a model needs transform, "
+        "predict_proba or predict"
+    )
+
+
+def n_states(model: Any) -> int:
+    """Number of states of a fitted model."""
+    last = _last_step(model)
+    for name in ("atoms_", "cluster_centers_", "means_", "weights_"):
+        if hasattr(last, name):
+            return len(getattr(last, name))
+    for name in ("n_clusters_", "n_clusters", "n_components", "n_states"):
+        if hasattr(last, name):
+            return int(getattr(last, name))
+    if hasattr(last, "labels_"):
+        return int(np.max(last.labels_)) + 1
+    raise TypeError(f"cannot tell how many states {type(last).__name__} has; give it n_clusters")
+
+
+def backfit(peaks: Peaks, coefficients: NDArray) -> NDArray:
+    """Coefficients (T, K) of every sample: those (P, K) of the nearest peak of its stretch.
+
+    Of two peaks equally near, the earlier one counts. Samples outside of all stretches, and those
+    of a stretch without a peak, get NaN.
+    """
+    if len(coefficients) != len(peaks):
+        raise ValueError(
+            f"there are {len(peaks)} peaks, but coefficients of {len(coefficients)} samples"
+        )
+    nearest = nearest_peaks(peaks)
+    out = np.full((len(nearest), coefficients.shape[1]), np.nan, dtype=coefficients.dtype)
+    out[nearest >= 0] = coefficients[nearest[nearest >= 0]]
+    return out
+
+
+def nearest_peaks(peaks: Peaks) -> NDArray:
+    """Index of the nearest peak of each sample's stretch (T,), or -1."""
+    nearest = np.full(len(peaks.recording.signals), -1, dtype=np.intp)
+    first = np.searchsorted(peaks.stretch, np.arange(len(peaks.recording.stretches) + 1))
+    for (start, stop), begin, end in zip(peaks.recording.stretches, first[:-1], first[1:]):
+        if begin < end:
+            at = peaks.samples[begin:end]
+            halfway = (at[:-1] + at[1:]) // 2  # the last sample that goes with the earlier one
+            own = np.searchsorted(halfway, np.arange(start, stop), side="left")
+            nearest[start:stop] = begin + own
+    return nearest
+
+
+class StateEmbedding(BaseEstimator):
+    """Fit a model of states to GFP peaks, and give every sample the coefficients of its nearest.
+
+    Parameters
+    ----------
+    model : estimator
+        What is fitted to the peaks (P, N), in microvolts: ``GraphDictLog``, ``GraphDictMarginal``,
+        ``sklearn.cluster.KMeans``, ``sklearn.mixture.GaussianMixture``, ``GLMM``, ``KGraphs``, a
+        pipeline, or anything else with ``fit`` and one of ``transform``, ``predict_proba``,
+        ``predict``. It is cloned; the fitted one is ``model_``.
+    normalise : {None, "gfp", "recording"}, default=None
+        Divide each peak by its own field power, so that only the shape of the map counts; or each
+        recording by the root mean square of its peaks, so that recordings weigh the same.
+    min_distance : float, default=0
+        Least time between two peaks, in seconds.
+    max_peaks : int, optional
+        Fit to at most so many peaks, drawn at random from all.
+    activity : "auto", "largest", "mean" or float, default="auto"
+        When a state counts as active in a sample: where its coefficient is the largest; where it
+        exceeds the state's mean over the training peaks; or where it is at least the number given.
+        "auto" is "largest" for models whose coefficients sum to one (clusterings, mixtures) and
+        0.5 for others, of which several states may be active at once, or none.
+    sfreq : float, optional
+        Samples a second, where recordings are arrays (n_epochs, n_channels, n_times).
+    random_state : int, RandomState or None, default=None
+        Decides which peaks are drawn.
+
+    Attributes
+    ----------
+    model_ : the fitted model
+    n_states_ : int
+    channel_names_ : list of str
+        Recordings to transform need these channels, in any order.
+    activity_ : "largest" or array (K,)
+        How activity is decided: by the largest coefficient, or by thresholds.
+    n_peaks_ : int
+        How many peaks the model was fitted to.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        normalise: str | None = None,
+        min_distance: float = 0.0,
+        max_peaks: int | None = None,
+        activity: str | float = "auto",
+        sfreq: float | None = None,
+        random_state: Any = None,
+    ):
+        self.model = model
+        self.normalise = normalise
+        self.min_distance = min_distance
+        self.max_peaks = max_peaks
+        self.activity = activity
+        self.sfreq = sfreq
+        self.random_state = random_state
+
+    def fit(self, insts: Any, y: Any = None) -> Self:
+        """Fit the model to the peaks of one recording or of a list of them.
+
+        Parameters
+        ----------
+        insts : Raw, Epochs or array, or a list of them with the same channels
+        y : None
+            Ignored.
+        """
+        self._check_settings()
+        recordings = as_recordings(insts, sfreq=self.sfreq)
+        found = [gfp_peaks(recording, min_distance=self.min_distance) for recording in recordings]
+        signals = np.concatenate([normalised(peaks, self.normalise) for peaks in found])
+        if not len(signals):
+            raise ValueError(
+                "no peaks of global field power were found; are all samples marked bad, or the "
+                "epochs shorter than three samples?"
+            )
+        if self.max_peaks is not None and len(signals) > self.max_peaks:
+            rng = check_random_state(self.random_state)
+            signals = signals[np.sort(rng.choice(len(signals), self.max_peaks, replace=False))]
+        self.model_ = clone(self.model).fit(signals)
+        self.n_peaks_ = len(signals)
+        self.n_states_ = n_states(self.model_)
+        self.channel_names_ = list(recordings[0].names)
+        self.sfreq_ = recordings[0].sfreq
+        self.activity_ = self._decide_activity(signals)
+        return self
+
+    def transform(self, inst: Any) -> States:
+        """The states of one recording, as :class:`States`."""
+        return self.embed_peaks(self.peaks(inst))
+
+    def fit_transform(self, insts: Any, y: Any = None) -> Any:
+        """Fit, then transform: :class:`States`, or a list of them for a list of recordings."""
+        self.fit(insts)
+        if isinstance(insts, list | tuple):
+            return [self.transform(inst) for inst in insts]
+        return self.transform(insts)
+
+    def peaks(self, inst: Any) -> Peaks:
+        """The peaks of a recording that has the channels of the training recordings."""
+        check_is_fitted(self)
+        options: dict[str, Any] = {"sfreq": self.sfreq}
+        if not isinstance(inst, np.ndarray):
+            options["picks"] = self.channel_names_
+            bad = set(getattr(inst, "info", {}).get("bads", ())) & set(self.channel_names_)
+            if bad:
+                raise ValueError(
+                    f"channels {sorted(bad)} are marked bad, but the states were learned with "
+                    "them; interpolate them first: preprocess(inst, bads='interpolate')"
+                )
+        peaks = gfp_peaks(inst, min_distance=self.min_distance, **options)
+        if len(peaks.recording.names) != len(self.channel_names_):
+            raise ValueError(
+                f"the states were learned from {len(self.channel_names_)} channels, the recording "
+                f"has {len(peaks.recording.names)}"
+            )
+        if not np.isclose(peaks.recording.sfreq, self.sfreq_):
+            raise ValueError(
+                f"the states were learned at {self.sfreq_:g} samples a second, the recording has "
+                f"{peaks.recording.sfreq:g}; resample it with inst.resample({self.sfreq_:g})"
+            )
+        return peaks
+
+    def embed_peaks(self, peaks: Peaks) -> States:
+        """The states of a recording from its peaks."""
+        check_is_fitted(self)
+        recording = peaks.recording
+        coefficients = np.empty((0, self.n_states_), dtype=recording.signals.dtype)
+        if len(peaks):
+            signals = normalised(peaks, self.normalise)
+            coefficients = model_coefficients(self.model_, signals)
+        return States(
+            backfit(peaks, coefficients), recording.sfreq,
+            stretches=recording.stretches, event=recording.event, n_events=recording.n_events,
+            frame=recording.frame, activity=self.activity_,
+        )  # fmt: skip
+
+    def _check_settings(self) -> None:
+        if self.normalise not in NORMALISE:
+            raise ValueError(f"normalise must be one of {NORMALISE}, got {self.normalise!r}")
+        wrong = self.activity not in ("auto", "largest", "mean")
+        if wrong and (isinstance(self.activity, str) or not 0 < self.activity <= 1):
+            raise ValueError(
+                "activity must be 'auto', 'largest', 'mean' or a number in (0, 1], got "
+                f"{self.activity!r}"
+            )
+        if self.max_peaks is not None and self.max_peaks < 1:
+            raise ValueError(f"max_peaks must be at least 1, got {self.max_peaks}")
+
+    def _decide_activity(self, signals: NDArray) -> str | NDArray:
+        if self.activity == "largest":
+            return "largest"
+        if self.activity not in ("auto", "mean"):
+            return np.full(self.n_states_, float(self.activity))
+        coefficients = model_coefficients(self.model_, signals)
+        if self.activity == "mean":
+            return coefficients.mean(axis=0).astype(np.float64)
+        if np.allclose(coefficients.sum(axis=1), 1, atol=1e-4):
+            return "largest"
+        return np.full(self.n_states_, 0.5)
+
+
+def normalised(peaks: Peaks, how: str | None) -> NDArray:
+    """The signals of peaks on the scale that a model sees."""
+    signals = peaks.signals
+    if how is None or not len(signals):
+        return signals
+    power = signals.std(axis=1, keepdims=True)
+    if how == "recording":
+        power = np.sqrt(np.mean(np.square(power), keepdims=True))
+    return signals / np.where(power > 0, power, 1)
+
+
+def _last_step(model: Any) -> Any:
+    """The model itself, or the one a pipeline ends in."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model

@@ -1,0 +1,148 @@
+"""Statistics of states for each event: occurrences, coverage, durations.
+
+A run is a maximal sequence of consecutive samples of one stretch in which a state is active. With
+labels, or "largest", exactly one state is active in every assigned sample, and samples without a
+state count for nothing; with thresholds any number of states may be active at once, and all samples
+that have coefficients count.
+
+=================== ====== ==================================================================
+occurrences         1/s    runs of the state in a second of assigned time
+coverage            ratio  share of assigned time in which the state is active
+mean_duration       s      coverage / occurrences: the mean length of its runs
+mean_coefficient    ratio  mean of its coefficient, which needs no decision on activity
+count               runs   number of runs
+occupancy                  another name of coverage (fractional occupancy)
+lifetime                   another name of mean_duration
+interval            s      mean time from the end of a run to the next one of the same stretch
+=================== ====== ==================================================================
+
+A state that never occurs has zeros; an interval of which there is none is zero too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["FEATURES", "PAPER_FEATURES", "active_states", "count_runs", "hard_labels"]
+
+PAPER_FEATURES = ("occurrences", "coverage", "mean_duration")
+FEATURES = (
+    *PAPER_FEATURES, "mean_coefficient", "count", "occupancy", "lifetime", "interval",
+)  # fmt: skip
+
+
+def hard_labels(coefficients: NDArray) -> NDArray:
+    """The state with the largest coefficient (T,); -1 where coefficients are NaN or all zero."""
+    known = np.isfinite(coefficients).all(axis=1)
+    filled = np.where(known[:, None], coefficients, 0)
+    return np.where(filled.max(axis=1, initial=0) > 0, filled.argmax(axis=1), -1)
+
+
+def active_states(coefficients: NDArray, activity: str | ArrayLike) -> tuple[NDArray, NDArray]:
+    """Which states are active in each sample (T, K), and which samples count (T,)."""
+    if isinstance(activity, str):
+        if activity != "largest":
+            raise ValueError(f"activity must be 'largest' or thresholds, got {activity!r}")
+        labels = hard_labels(coefficients)
+        return labels[:, None] == np.arange(coefficients.shape[1]), labels >= 0
+    known = np.isfinite(coefficients).all(axis=1)
+    with np.errstate(invalid="ignore"):
+        return (coefficients >= np.asarray(activity)) & known[:, None], known
+
+
+def count_runs(
+    active: NDArray,
+    counted: NDArray,
+    stretches: NDArray,
+    event: NDArray,
+    n_events: int,
+    sfreq: float,
+) -> dict[str, NDArray]:
+    """Statistics of runs, each an array (n_events, K), by name.
+
+    Parameters
+    ----------
+    active : boolean array (T, K)
+    counted : boolean array (T,)
+        Samples that have a state at all: their number is the time of an event.
+    stretches : array (S, 2), event : array (S,)
+        What runs stay within, and the event of each.
+    """
+    samples, states = active.shape
+    owner = np.full(samples, -1, dtype=np.intp)  # the stretch of each sample
+    opens = np.zeros(samples, dtype=bool)
+    for number, (start, stop) in enumerate(stretches):
+        owner[start:stop] = number
+        if start < stop:
+            opens[start] = True
+    inside = owner >= 0
+    of_event = np.where(inside, np.asarray(event)[owner] if len(event) else 0, n_events)
+    active = active & (inside & counted)[:, None]
+
+    def total(values: NDArray) -> NDArray:
+        return np.bincount(of_event, weights=values, minlength=n_events + 1)[:n_events]
+
+    time = total((inside & counted).astype(float)) / sfreq
+    closes = np.append(opens[1:], True)  # a stretch ends where the next begins, or at a bad sample
+    before = np.vstack((np.zeros((1, states), bool), active[:-1]))
+    after = np.vstack((active[1:], np.zeros((1, states), bool)))
+    starts = active & (~before | opens[:, None])
+    ends = active & (~after | closes[:, None])
+    count, covered, interval = (np.zeros((n_events, states)) for _ in range(3))
+    for k in range(states):
+        count[:, k] = total(starts[:, k].astype(float))
+        covered[:, k] = total(active[:, k].astype(float))
+        first, last = np.flatnonzero(starts[:, k]), np.flatnonzero(ends[:, k])
+        same = owner[first[1:]] == owner[last[:-1]]
+        at = of_event[first[1:]][same]
+        gaps = (first[1:] - last[:-1] - 1)[same] / sfreq
+        sums = np.bincount(at, weights=gaps, minlength=n_events)[:n_events]
+        interval[:, k] = _ratio(sums, np.bincount(at, minlength=n_events)[:n_events])
+    return {
+        "count": count,
+        "occurrences": _ratio(count, time[:, None]),
+        "coverage": _ratio(covered / sfreq, time[:, None]),
+        "mean_duration": _ratio(covered / sfreq, count),
+        "interval": interval,
+    }
+
+
+def feature_table(
+    coefficients: NDArray,
+    activity: Any,
+    stretches: NDArray,
+    event: NDArray,
+    n_events: int,
+    sfreq: float,
+    features: Sequence[str],
+) -> NDArray:
+    """The named features of each event and state, (n_events, K, F)."""
+    unknown = [name for name in features if name not in FEATURES]
+    if unknown:
+        raise ValueError(f"features {unknown} are not known; there are {list(FEATURES)}")
+    active, counted = active_states(coefficients, activity)
+    known = count_runs(active, counted, stretches, event, n_events, sfreq)
+    known["occupancy"], known["lifetime"] = known["coverage"], known["mean_duration"]
+    if "mean_coefficient" in features:
+        known["mean_coefficient"] = _means(coefficients, stretches, event, n_events)
+    return np.stack([known[name] for name in features], axis=-1)
+
+
+def _means(coefficients: NDArray, stretches: NDArray, event: NDArray, n_events: int) -> NDArray:
+    """Mean coefficients (n_events, K) over the samples that have them."""
+    sums, counts = np.zeros((n_events, coefficients.shape[1])), np.zeros((n_events, 1))
+    for (start, stop), number in zip(stretches, event):
+        rows = coefficients[start:stop]
+        rows = rows[np.isfinite(rows).all(axis=1)]
+        sums[number] += rows.sum(axis=0, dtype=np.float64)
+        counts[number] += len(rows)
+    return _ratio(sums, counts)
+
+
+def _ratio(above: NDArray, below: NDArray) -> NDArray:
+    below = np.asarray(below, dtype=np.float64)
+    return above / np.where(below > 0, below, 1) * (below > 0)

@@ -1,0 +1,73 @@
+"""What an MNE object has besides its signals: times, events, annotations, for the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Frame"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Everything but the signals of a Raw (``kind="raw"``), of Epochs, or of a plain array.
+
+    Attributes
+    ----------
+    kind : {"raw", "epochs", "array"}
+    n_times : int
+        Samples of the Raw, or of one epoch.
+    sfreq : float
+    info : mne.Info or None
+        Of the channels that were taken.
+    first_samp, annotations
+        Of a Raw (annotations of Epochs too, where they have them).
+    tmin, events, event_id, metadata, selection, drop_log
+        Of Epochs.
+    """
+
+    kind: str
+    n_times: int
+    sfreq: float
+    info: Any = None
+    first_samp: int = 0
+    annotations: Any = None
+    tmin: float = 0.0
+    events: NDArray | None = None
+    event_id: dict[str, int] | None = None
+    metadata: Any = None
+    selection: NDArray | None = None
+    drop_log: Any = field(default=None, repr=False)
+
+    @classmethod
+    def of_raw(cls, raw: Any, info: Any) -> Frame:
+        return cls(
+            "raw", raw.n_times, float(raw.info["sfreq"]), info,
+            first_samp=raw.first_samp, annotations=raw.annotations.copy(),
+        )  # fmt: skip
+
+    @classmethod
+    def of_epochs(cls, epochs: Any, info: Any) -> Frame:
+        notes = epochs.annotations
+        metadata = epochs.metadata
+        return cls(
+            "epochs", len(epochs.times), float(epochs.info["sfreq"]), info,
+            annotations=None if notes is None else notes.copy(),
+            tmin=float(epochs.tmin), events=epochs.events.copy(), event_id=dict(epochs.event_id),
+            metadata=None if metadata is None else metadata.copy(),
+            selection=np.array(epochs.selection), drop_log=epochs.drop_log,
+        )  # fmt: skip
+
+    @property
+    def meas_date(self) -> Any:
+        """When the recording began, where it is known."""
+        return None if self.info is None else self.info["meas_date"]
+
+    @property
+    def times(self) -> NDArray:
+        """Seconds of the samples of the Raw or of one epoch, as in ``inst.times``."""
+        first = round(self.tmin * self.sfreq) if self.kind == "epochs" else 0
+        return (first + np.arange(self.n_times)) / self.sfreq

@@ -1,0 +1,79 @@
+"""The preprocessing of the microstate literature: average reference, centred samples, band-pass."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from graphdict.eeg.extra import require_mne
+from graphdict.exceptions import GraphDictWarning
+
+__all__ = ["preprocess"]
+
+
+def preprocess(
+    inst: Any, *, l_freq: float | None = 0.5, h_freq: float | None = 30.0, bads: str = "exclude"
+) -> Any:
+    """A copy of a Raw or of Epochs with the good EEG channels, referenced, centred and filtered.
+
+    The average reference subtracts from each sample its mean over the good electrodes, so samples
+    come out centred. The band-pass filter (MNE's zero-phase FIR) runs within each stretch between
+    the boundaries of joined recordings, and within each epoch. A low edge of 0.5 Hz needs a filter
+    of 6.6 seconds: filter a Raw before cutting it into shorter epochs.
+
+    Parameters
+    ----------
+    inst : mne.io.Raw or mne.Epochs
+    l_freq, h_freq : float or None
+        Edges of the band in Hz; None leaves that side open, and two of them filter nothing.
+    bads : {"exclude", "interpolate"}, default="exclude"
+        Bad channels are left out, or interpolated from their neighbours by MNE, which keeps the
+        channels of several recordings the same.
+    """
+    mne = require_mne()
+    if not isinstance(inst, mne.io.BaseRaw | mne.BaseEpochs):
+        raise TypeError(f"inst must be an mne Raw or Epochs, got {type(inst).__name__}")
+    if bads not in ("exclude", "interpolate"):
+        raise ValueError(f"bads must be 'exclude' or 'interpolate', got {bads!r}")
+    nyquist = inst.info["sfreq"] / 2
+    if h_freq is not None and h_freq >= nyquist:
+        raise ValueError(
+            f"h_freq={h_freq:g} Hz is beyond what {inst.info['sfreq']:g} samples a second can "
+            f"carry; it must be below {nyquist:g} Hz, or None where the recording was filtered "
+            "before"
+        )
+    kept = mne.pick_types(
+        inst.info, meg=False, eeg=True, exclude="bads" if bads == "exclude" else []
+    )
+    if len(kept) < 2:
+        raise ValueError(
+            f"at least two good EEG channels are needed, the recording has {len(kept)} (bad: "
+            f"{inst.info['bads']}); set channel types with inst.set_channel_types if it has more"
+        )
+    out = inst.copy().load_data(verbose="error").pick(kept, verbose="error")
+    if bads == "interpolate" and out.info["bads"]:
+        out.interpolate_bads(reset_bads=True, verbose="error")
+    out.set_eeg_reference("average", projection=False, verbose="error")
+    if l_freq is not None or h_freq is not None:
+        _filter(out, l_freq, h_freq)
+    return out
+
+
+def _filter(inst: Any, l_freq: float | None, h_freq: float | None) -> None:
+    """Filter in place; what MNE says about filters longer than the signal is said in our words."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        inst.filter(l_freq, h_freq, verbose="warning")
+    too_long = [str(w.message) for w in said if "longer than the signal" in str(w.message)]
+    for warning in said:
+        if "longer than the signal" not in str(warning.message):
+            warnings.warn(warning.message, warning.category, stacklevel=3)
+    if too_long:
+        seconds = inst.times[-1] - inst.times[0]
+        warnings.warn(
+            f"signals of {seconds:.3g} s (or parts of them between boundaries) are shorter than "
+            f"the filter that l_freq={l_freq} Hz asks for, so their ends are distorted; filter "
+            "the Raw before cutting it, or raise l_freq",
+            GraphDictWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,235 @@
+"""A recording as the rest of the package sees it: samples, and the stretches nothing may cross.
+
+A Raw is one event, cut into stretches by its BAD annotations and by the boundaries that MNE leaves
+where recordings were joined; of Epochs each one is an event and a stretch. Peaks, backfitting, runs
+of states and transitions never look beyond the stretch they are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.eeg.extra import require_mne
+from graphdict.eeg.frames import Frame
+
+__all__ = [
+    "MICROVOLTS",
+    "Recording",
+    "as_recording",
+    "as_recordings",
+    "epochs_layout",
+    "mask_stretches",
+    "raw_layout",
+]
+
+MICROVOLTS = 1e6  # MNE keeps volts, which are so small that mixture models take them for noise
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Signals in one row for each sample, and how they hang together.
+
+    Attributes
+    ----------
+    signals : array (T, N)
+        Microvolts, each sample centred over the good electrodes. Epochs follow one another.
+    stretches : integer array (S, 2)
+        First sample and end of every stretch; samples outside are bad.
+    event : integer array (S,)
+        The event (epoch) of each stretch.
+    n_events : int
+    sfreq : float
+    names : list of N channel names
+    frame : Frame
+    """
+
+    signals: NDArray
+    stretches: NDArray
+    event: NDArray
+    n_events: int
+    sfreq: float
+    names: list[str]
+    frame: Frame
+
+
+def as_recording(
+    inst: Any,
+    *,
+    sfreq: float | None = None,
+    picks: str | Sequence[str] = "eeg",
+    reject_by_annotation: bool = True,
+) -> Recording:
+    """Read the good channels and samples of a Raw, of Epochs or of an array.
+
+    Parameters
+    ----------
+    inst : mne.io.Raw, mne.Epochs, array (n_epochs, n_channels, n_times), or Recording
+        An array is in volts, as MNE gives it.
+    sfreq : float, optional
+        Samples a second of an array.
+    picks : "eeg" or channel names, default="eeg"
+        Names are taken in their order; channels marked bad are left out of "eeg" only.
+    reject_by_annotation : bool, default=True
+        Whether samples under annotations that begin with BAD are left out. Boundaries between
+        joined recordings are respected either way.
+    """
+    if isinstance(inst, Recording):
+        return inst
+    if isinstance(inst, np.ndarray):
+        return _from_array(inst, sfreq)
+    mne = require_mne()
+    if isinstance(inst, mne.io.BaseRaw):
+        chosen = _channels(mne, inst.info, picks)
+        data = inst.get_data(picks=chosen)
+        stretches, event, n_events = raw_layout(inst, reject_by_annotation)
+        frame = Frame.of_raw(inst, mne.pick_info(inst.info, chosen))
+    elif isinstance(inst, mne.BaseEpochs):
+        inst.drop_bad()  # epochs that were read lazily: which of them exist is decided here
+        chosen = _channels(mne, inst.info, picks)
+        data = inst.get_data(picks=chosen, copy=False)
+        stretches, event, n_events = epochs_layout(inst, reject_by_annotation)
+        frame = Frame.of_epochs(inst, mne.pick_info(inst.info, chosen))
+    else:
+        raise TypeError(
+            f"inst must be an mne Raw or Epochs, or an array (n_epochs, n_channels, n_times), got "
+            f"{type(inst).__name__}"
+        )
+    names = [inst.ch_names[i] for i in chosen]
+    signals = _rows(data, stretches, names)
+    return Recording(signals, stretches, event, n_events, frame.sfreq, names, frame)
+
+
+def as_recordings(insts: Any, **options: Any) -> list[Recording]:
+    """One recording or several, as a list of recordings with the same channels and rate."""
+    several = isinstance(insts, list | tuple)
+    recordings = [as_recording(inst, **options) for inst in (insts if several else [insts])]
+    if not recordings:
+        raise ValueError("no recordings were given; at least one is needed")
+    first = recordings[0]
+    for number, other in enumerate(recordings[1:], start=2):
+        if other.names != first.names:
+            differing = sorted(set(first.names) ^ set(other.names)) or "the same, in another order"
+            raise ValueError(
+                f"recordings must have the same channels; recording {number} differs from the "
+                f"first in {differing}. Bad channels can be interpolated: "
+                "preprocess(inst, bads='interpolate')"
+            )
+        if not np.isclose(other.sfreq, first.sfreq):
+            raise ValueError(
+                f"recordings must have one sampling rate; recording {number} has "
+                f"{other.sfreq:g} Hz, the first {first.sfreq:g} Hz. Resample with inst.resample()"
+            )
+    return recordings
+
+
+def mask_stretches(good: NDArray, cuts: NDArray | Sequence[int] = ()) -> NDArray:
+    """Runs (S, 2) of true values of ``good`` (T,), cut also before each sample of ``cuts``."""
+    padded = np.concatenate(([False], good, [False]))
+    starts = np.flatnonzero(padded[1:] & ~padded[:-1])
+    stops = np.flatnonzero(padded[:-1] & ~padded[1:])
+    cuts = np.asarray(cuts, dtype=np.intp)
+    cuts = cuts[(cuts > 0) & (cuts < len(good))]
+    cuts = cuts[good[cuts] & good[cuts - 1]]  # the others are at the end of a run already
+    starts = np.unique(np.concatenate((starts, cuts)))
+    stops = np.unique(np.concatenate((stops, cuts)))
+    return np.column_stack((starts, stops)).astype(np.intp)
+
+
+def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray:
+    """Indices of the channels to take."""
+    if not isinstance(picks, str):
+        missing = [name for name in picks if name not in info["ch_names"]]
+        if missing:
+            raise ValueError(
+                f"the recording lacks the channels {missing}; it has {info['ch_names']}"
+            )
+        return np.array([info["ch_names"].index(name) for name in picks], dtype=np.intp)
+    if picks != "eeg":
+        raise ValueError(f"picks must be 'eeg' or a list of channel names, got {picks!r}")
+    chosen = mne.pick_types(info, meg=False, eeg=True, exclude="bads")
+    if len(chosen) < 2:
+        raise ValueError(
+            f"at least two good EEG channels are needed, the recording has {len(chosen)} (bad: "
+            f"{info['bads']}); set channel types with inst.set_channel_types if it has more"
+        )
+    return chosen
+
+
+def _rows(data: NDArray, stretches: NDArray, names: Sequence[str]) -> NDArray:
+    """Channels in columns, centred microvolts; refuses values that are no numbers."""
+    data = np.moveaxis(data, -2, -1).reshape(-1, data.shape[-2])
+    signals = data * data.dtype.type(MICROVOLTS)
+    signals -= signals.mean(axis=1, keepdims=True)
+    for start, stop in stretches:
+        finite = np.isfinite(signals[start:stop]).all(axis=1)
+        if not finite.all():
+            sample = int(start + np.argmin(finite))
+            wrong = [n for n, ok in zip(names, np.isfinite(data[sample])) if not ok]
+            raise ValueError(
+                f"sample {sample} is not finite in {wrong}; mark it by a BAD annotation, or the "
+                "channels in info['bads']"
+            )
+    return signals
+
+
+def _from_array(data: NDArray, sfreq: float | None) -> Recording:
+    """Epochs given as an array, in volts."""
+    if data.ndim != 3:
+        raise ValueError(
+            f"an array of epochs must have the shape (n_epochs, n_channels, n_times), got "
+            f"{data.shape}"
+        )
+    if sfreq is None:
+        raise ValueError("sfreq is needed with an array: how many samples a second it has")
+    if data.dtype.kind != "f":
+        data = data.astype(np.float64)
+    count, channels, times = data.shape
+    if channels < 2:
+        raise ValueError(f"at least two channels are needed, got an array of shape {data.shape}")
+    starts = np.arange(count) * times
+    stretches = np.column_stack((starts, starts + times)).astype(np.intp)
+    names = [str(i) for i in range(channels)]
+    frame = Frame("array", times, float(sfreq))
+    signals = _rows(data, stretches, names)
+    return Recording(signals, stretches, np.arange(count), count, float(sfreq), names, frame)
+
+
+def raw_layout(raw: Any, reject: bool) -> tuple[NDArray, NDArray, int]:
+    """Stretches of a Raw between its bad samples and its boundaries; all are one event."""
+    good, cuts = np.ones(raw.n_times, dtype=bool), []
+    rate = raw.info["sfreq"]
+    for note in raw.annotations:
+        kind = note["description"].upper()
+        if not kind.startswith(("BAD", "EDGE")):
+            continue
+        # Onsets count from the measurement's start, samples from the first one kept.
+        start = round((note["onset"] - raw.first_time) * rate)
+        stop = round((note["onset"] + note["duration"] - raw.first_time) * rate)
+        if kind.startswith("EDGE") or "BOUNDARY" in kind:
+            cuts.append(start)
+        if kind.startswith("BAD") and (reject or kind.startswith("BAD_ACQ_SKIP")):
+            good[max(start, 0) : max(stop, 0)] = False
+            cuts.append(start)
+    stretches = mask_stretches(good, cuts)
+    return stretches, np.zeros(len(stretches), dtype=np.intp), 1
+
+
+def epochs_layout(epochs: Any, reject: bool) -> tuple[NDArray, NDArray, int]:
+    """Stretches of Epochs: what BAD annotations leave of each epoch, and the epoch of each."""
+    good = np.ones((len(epochs), len(epochs.times)), dtype=bool)
+    if reject and epochs.annotations is not None:
+        rate = epochs.info["sfreq"]
+        for row, notes in zip(good, epochs.get_annotations_per_epoch()):
+            for onset, duration, description in notes:
+                if description.upper().startswith("BAD"):
+                    start = round((onset - epochs.tmin) * rate)
+                    stop = round((onset + duration - epochs.tmin) * rate)
+                    row[max(start, 0) : max(stop, 0)] = False
+    count, times = good.shape
+    stretches = mask_stretches(good.ravel(), np.arange(count) * times)
+    return stretches, stretches[:, 0] // max(times, 1), count

@@ -1,0 +1,113 @@
+"""How states follow one another: transition matrices observed and expected, entropy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.eeg.recording import mask_stretches
+
+__all__ = ["expected_transitions", "observed_transitions", "sequence_entropy"]
+
+STATISTICS = ("probability", "count")
+
+
+def observed_transitions(
+    labels: NDArray,
+    stretches: NDArray,
+    n_states: int,
+    *,
+    statistic: str = "probability",
+    ignore_repetitions: bool = True,
+) -> NDArray:
+    """Transitions (K, K) from the state of the row to that of the column, within stretches.
+
+    Samples of label -1 belong to no state, and end what came before them.
+
+    Parameters
+    ----------
+    labels : integer array (T,)
+    stretches : array (S, 2)
+    n_states : int
+    statistic : {"probability", "count"}
+        Rows that sum to one, or counts.
+    ignore_repetitions : bool, default=True
+        Count moves to another state only; otherwise every pair of consecutive samples.
+    """
+    if statistic not in STATISTICS:
+        raise ValueError(f"statistic must be one of {STATISTICS}, got {statistic!r}")
+    earlier, later = _pairs(labels, stretches)
+    if ignore_repetitions:
+        moved = earlier != later
+        earlier, later = earlier[moved], later[moved]
+    counts = np.zeros((n_states, n_states))
+    np.add.at(counts, (earlier, later), 1)
+    return counts if statistic == "count" else _rows_to_one(counts)
+
+
+def expected_transitions(
+    labels: NDArray, stretches: NDArray, n_states: int, *, ignore_repetitions: bool = True
+) -> NDArray:
+    """Transition probabilities (K, K) if the order of samples were random.
+
+    From a state with ``n_i`` samples the next sample is of state ``j`` in proportion to ``n_j``, or
+    to ``n_i - 1`` for the state itself, which is left out where repetitions are ignored.
+    """
+    inside = _inside(labels, stretches)
+    counts = np.bincount(labels[inside & (labels >= 0)], minlength=n_states).astype(float)
+    expected = np.tile(counts, (n_states, 1)) - np.eye(n_states)
+    if ignore_repetitions:
+        np.fill_diagonal(expected, 0)
+    expected[counts == 0] = 0
+    return _rows_to_one(np.maximum(expected, 0))
+
+
+def sequence_entropy(
+    labels: NDArray, stretches: NDArray, *, ignore_repetitions: bool = False, base: float = 2.0
+) -> float:
+    """Shannon entropy of the distribution of states over samples, or over runs.
+
+    Parameters
+    ----------
+    ignore_repetitions : bool, default=False
+        Count each run once instead of each sample.
+    base : float, default=2
+        Of the logarithm: 2 for bits.
+    """
+    chosen = _inside(labels, stretches) & (labels >= 0)
+    if ignore_repetitions:
+        for start, stop in stretches:
+            repeated = labels[start + 1 : stop] == labels[start : stop - 1]
+            chosen[start + 1 : stop] &= ~repeated
+    counts = np.bincount(labels[chosen])
+    shares = counts[counts > 0] / max(counts.sum(), 1)
+    return float(-(shares * np.log(shares)).sum() / np.log(base)) + 0.0
+
+
+def label_runs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
+    """Runs of equal labels within stretches: bounds (R, 2) and labels (R,), unassigned left out."""
+    changes = np.flatnonzero(np.diff(labels)) + 1
+    cuts = np.concatenate((changes, stretches.ravel()))
+    bounds = mask_stretches(_inside(labels, stretches) & (labels >= 0), cuts)
+    return bounds, labels[bounds[:, 0]]
+
+
+def _pairs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
+    """Labels of consecutive samples of one stretch that both have a state."""
+    together = np.zeros(max(len(labels) - 1, 0), dtype=bool)
+    for start, stop in stretches:
+        together[start : max(stop - 1, start)] = True
+    together &= (labels[:-1] >= 0) & (labels[1:] >= 0)
+    return labels[:-1][together], labels[1:][together]
+
+
+def _inside(labels: NDArray, stretches: NDArray) -> NDArray:
+    inside = np.zeros(len(labels), dtype=bool)
+    for start, stop in stretches:
+        inside[start:stop] = True
+    return inside
+
+
+def _rows_to_one(matrix: NDArray) -> NDArray:
+    sums = matrix.sum(axis=1, keepdims=True)
+    return matrix / np.where(sums > 0, sums, 1)
