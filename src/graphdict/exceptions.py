@@ -1,4 +1,4 @@
-"""Warnings with classes of their own, so that they can be filtered one by one."""
+"""Warnings and errors with classes of their own, so that they can be told apart."""
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -8,6 +8,7 @@ __all__ = [
     "GraphDictWarning",
     "InterruptedFitWarning",
     "LevelWarning",
+    "ModelFileError",
     "SilentNodeWarning",
 ]
 
@@ -30,3 +31,7 @@ class InterruptedFitWarning(GraphDictWarning):
 
 class LevelWarning(GraphDictWarning):
     """Nodes differ more in their levels than they vary: graphs will join nodes of like level."""
+
+
+class ModelFileError(ValueError):
+    """A file that cannot be loaded as a model: damaged, of another kind, or of another time."""

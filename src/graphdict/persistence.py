@@ -1,32 +1,36 @@
-"""Fitted models as files: a zip archive of NPY arrays and one JSON manifest, never a pickle.
+"""Fitted models as files: arrays and one JSON manifest with their digests, never a pickle.
 
-    manifest.json         format, version, class, settings, numbers and names
+The manifest names the format, its version, the class, its settings and what was fitted, in plain
+numbers and names; whatever is an array stands beside it (:mod:`graphdict.archive`):
+
     settings/<name>.npy   settings that are arrays
     fitted/<name>.npy     fitted arrays; entries of a dictionary as <name>/<key>.npy
 
 Files are written beside their destination and moved into place, so a reader finds the old file or
-the new one, never half of either.
+the new one, never half of either. A file that is damaged, hostile or of another kind is refused by
+one :class:`~graphdict.exceptions.ModelFileError` that says why. ``docs/file-format.md`` has it all.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import zipfile
+import stat
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.archive import read_archive, write_archive
 from graphdict.atomic import atomic_file
+from graphdict.exceptions import ModelFileError
+from graphdict.fitted import check_fitted_values
 
 __all__ = ["load", "save"]
 
 FORMAT = "graphdict-model"
-VERSION = 1
-NOT_SAVED = ("callback",)
+VERSION = 2  # 1 had no digests
+NOT_SAVED = ("callback", "checkpoint")
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
@@ -55,55 +59,94 @@ def save(model: Any, path: str | os.PathLike) -> None:
     for name, value in vars(model).items():
         if name.endswith("_") and not name.startswith("_"):
             _put(manifest["fitted"], arrays, f"fitted/{name}", value)
-    manifest["fitted"]["_n_features_out"] = model._n_features_out
 
-    with atomic_file(path) as file, zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("manifest.json", json.dumps(manifest, indent=1))
-        for name, array in arrays.items():
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
-            archive.writestr(f"{name}.npy", buffer.getvalue())
+    with atomic_file(path) as file:
+        write_archive(file, manifest, arrays)
 
 
 def load(path: str | os.PathLike, classes: Mapping[str, type]) -> Any:
     """Read a model of one of ``classes`` (by name)."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            manifest = json.loads(archive.read("manifest.json"))
-            if manifest.get("format") != FORMAT:
-                raise ValueError(f"{path} is not a graphdict model")
-            if manifest["version"] > VERSION:
-                raise ValueError(
-                    f"{path} has format version {manifest['version']}; this graphdict reads up to "
-                    f"{VERSION}. Install a newer graphdict."
-                )
-            arrays = {
-                name.removesuffix(".npy"): np.lib.format.read_array(
-                    io.BytesIO(archive.read(name)), allow_pickle=False
-                )
-                for name in archive.namelist()
-                if name.endswith(".npy")
-            }
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is not a graphdict model, or is damaged: {error}") from error
-    if manifest["class"] not in classes:
-        known = ", ".join(sorted(classes))
-        raise ValueError(f"{path} holds a {manifest['class']}; known models are {known}")
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ModelFileError(f"cannot load {path}: it is not a file")
+    with open(path, "rb") as file:
+        try:
+            manifest, arrays, vouched = read_archive(file, _check_kind)
+            if manifest["version"] > 1 and not vouched:
+                raise ValueError("it lacks the digests that show it to be undamaged")
+            _check_manifest(manifest, classes)
+            return _rebuild(classes[manifest["class"]], manifest, arrays)
+        except ModelFileError as error:
+            raise ModelFileError(f"cannot load {path}: {error}") from None
+        except Exception as error:  # whatever a file may provoke is the file's fault
+            raise ModelFileError(
+                f"cannot load {path}: it is not a graphdict model, or is damaged: "
+                f"{_printable(str(error)) or type(error).__name__}"
+            ) from error
 
-    settings = dict(manifest["settings"])
-    fitted = dict(manifest["fitted"])
+
+def _check_kind(manifest: dict[str, Any]) -> None:
+    """Whether this is a model, and of a version that can be read."""
+    if manifest.get("format") != FORMAT:
+        raise ModelFileError("it is not a graphdict model")
+    version = manifest.get("version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"its format version {_short(version)} is none that ever was")
+    if version > VERSION:
+        raise ModelFileError(
+            f"it has format version {_short(version)}, and this graphdict reads up to {VERSION}: "
+            "install a newer graphdict"
+        )
+
+
+def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> None:
+    """Whether the class is known and all else is plain."""
+    if manifest.get("class") not in tuple(classes):
+        known = ", ".join(sorted(classes))
+        raise ModelFileError(
+            f"it holds a {_short(manifest.get('class'))}; known models are {known}"
+        )
+    for part in ("settings", "fitted"):
+        values = manifest.get(part)
+        if not isinstance(values, dict):
+            raise ValueError(f"its {part} are missing")
+        for name, value in values.items():
+            plain = isinstance(value, (bool, int, float, str, type(None)))
+            if not plain and name != "feature_names_in_":
+                raise ValueError(f"{_short(name)} is neither a number nor a name")
+
+
+def _rebuild(kind: type, manifest: dict[str, Any], arrays: dict[str, NDArray]) -> Any:
+    """The model, once everything fits together."""
+    found: dict[str, dict[str, Any]] = {p: dict(manifest[p]) for p in ("settings", "fitted")}
+    found["fitted"].pop("_n_features_out", None)  # version 1 had it
     for name, array in arrays.items():
         part, attribute, *key = name.split("/")
-        target = settings if part == "settings" else fitted
-        if key:
-            target.setdefault(attribute, {})[key[0]] = array
-        else:
-            target[attribute] = array
-    model = classes[manifest["class"]](**settings)
+        if part not in found:
+            raise ValueError(f"{name}.npy belongs to neither settings nor fitted")
+        target = found[part].setdefault(attribute, {}) if key else found[part]
+        entry = key[0] if key else attribute
+        if not isinstance(target, dict) or entry in target:
+            raise ValueError(f"{name} is there twice")
+        target[entry] = array
+    settings, fitted = found["settings"], found["fitted"]
+    model = kind()
+    unknown = sorted(set(settings) - set(model.get_params(deep=False)).difference(NOT_SAVED))
+    if unknown:
+        raise ModelFileError(
+            f"{kind.__name__} has no setting {_short(unknown[0])}; the file was written by "
+            f"graphdict {_short(manifest.get('graphdict'))}"
+        )
+    model.set_params(**settings)
+    model._validate_params()
+    check_fitted_values(kind, fitted)
     if "feature_names_in_" in fitted:
-        fitted["feature_names_in_"] = np.array(fitted["feature_names_in_"], dtype=object)
+        names = fitted["feature_names_in_"]
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("feature_names_in_ must be names")
+        fitted["feature_names_in_"] = np.array(names, dtype=object)
     for name, value in fitted.items():
         setattr(model, name, value)
+    model._n_features_out = len(fitted["atoms_"])
     return model
 
 
@@ -121,3 +164,12 @@ def _put(numbers: dict[str, Any], arrays: dict[str, NDArray], name: str, value: 
         arrays[name] = np.asarray(value)
     else:
         numbers[key] = value
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:60]
+
+
+def _printable(text: str) -> str:
+    """Without what could steer a terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:500])
