@@ -80,14 +80,15 @@ def draw_graph(
     thick = 2.2 * np.sqrt(np.clip(20 / nodes, 0.1, 1))  # many nodes have many lines
     lines = LineCollection(
         list(np.stack([places[rows[shown]], places[cols[shown]]], axis=1)),
-        colors=[to_rgba(colours[e], 0.1 + 0.9 * level) for e, level in zip(shown, strength)],
+        colors=[to_rgba(colours[int(e)], 0.1 + 0.9 * level) for e, level in zip(shown, strength)],
         linewidths=0.3 + thick * strength,
         capstyle="round",
         zorder=1,
     )
     ax.add_collection(lines)
     size = np.clip(300 / nodes, 3, 20)
-    ax.scatter(*places.T, s=size, color="white", edgecolor=INK, linewidth=0.7, zorder=2)
+    x, y = places.T
+    ax.scatter(x, y, s=size, color="white", edgecolor=INK, linewidth=0.7, zorder=2)
     reach = 0.0
     if names is not None:
         reach = _label(ax, places, names, on_circle=positions is None)
@@ -126,7 +127,8 @@ def _label(ax: Axes, places: NDArray, names: Sequence[Any], *, on_circle: bool) 
     outward = places - places.mean(axis=0)
     norms = np.linalg.norm(outward, axis=1, keepdims=True)
     outward = outward / np.where(norms > 0, norms, 1)
-    radial = on_circle and len(places) > 12
+    longest = max(len(str(name)) for name in names)
+    radial = on_circle and len(places) > (12 if longest > 2 else 30)
     size = 5.5 if radial else 6.5
     for place, (x, y), name in zip(places, outward, names):
         turn = np.degrees(np.arctan2(y, x)) if radial else 0.0
@@ -140,5 +142,4 @@ def _label(ax: Axes, places: NDArray, names: Sequence[Any], *, on_circle: bool) 
             fontsize=size, color=INK, annotation_clip=False,
             parse_math=False,
         )  # fmt: skip
-    longest = max(len(str(name)) for name in names)
     return 0.6 * size * longest if radial else size

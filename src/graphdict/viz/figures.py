@@ -224,7 +224,7 @@ def _draw_mix(ax: Axes, coefficients: NDArray, reach: float) -> None:
     """Bars of the coefficients below a graph whose names reach so many points down."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     height = top - bottom
-    points = 72 * ax.get_position().height * ax.figure.get_figheight()
+    points = 72 * ax.get_window_extent().height / ax.figure.dpi
     base = bottom - height * (0.17 + reach / points)
     frame = (left + 0.2 * (right - left), base, 0.6 * (right - left), 0.15 * height)
     bars = ax.inset_axes(frame, transform=ax.transData)
