@@ -206,7 +206,7 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[NDArra
             part = member.read(min(CHUNK, len(buffer) - position))
             if not part:
                 raise ValueError(f"{info.filename} ends too early")
-            buffer[position : position + len(part)] = part
+            buffer[position : position + len(part)] = np.frombuffer(part, np.uint8)
             digest.update(part)
             position += len(part)
         member.read(1)  # at the end the archive compares its own checksum
