@@ -1,0 +1,102 @@
+// What the page holds, unpacked: nodes, atoms, coefficients, and the mix of a point in time.
+
+const page = JSON.parse(document.getElementById('content').textContent);
+
+function decode(text, Type) {
+  if (text === null) return null;
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  return new Type(bytes.buffer);
+}
+
+// Names are shown as they are, but control signs must not break lines, XML or the order of text.
+function readable(name) {
+  const plain = name.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu, '\u2423');
+  return plain.trim() === '' ? '(no name)' : plain;
+}
+
+function shortened(name, length) {
+  const letters = Array.from(name);
+  return letters.length <= length ? name : letters.slice(0, length - 1).join('') + '…';
+}
+
+const nodes = {
+  count: page.nodes.names.length,
+  names: page.nodes.names,
+  shown: page.nodes.names.map(readable),
+  x: decode(page.nodes.x, Float32Array),
+  y: decode(page.nodes.y, Float32Array),
+  circle: page.nodes.layout === 'circle',
+};
+
+// The two nodes of each edge, which is counted along the rows of the upper triangle.
+const rowStart = new Float64Array(nodes.count);
+for (let i = 1; i < nodes.count; i++) rowStart[i] = rowStart[i - 1] + (nodes.count - i);
+
+const atoms = page.atoms.map((atom, k) => ({
+  ...atom,
+  name: `Atom ${k + 1}`,
+  colour: `var(--a${k % 8})`,
+  edges: decode(atom.edges, Uint32Array),
+  weights: decode(atom.weights, Float32Array),
+  degree: decode(atom.degree, Float32Array),
+}));
+
+// Edges of any atom, each with a slot; mixes are computed over slots.
+const slots = (() => {
+  const all = new Set();
+  for (const atom of atoms) for (const edge of atom.edges) all.add(edge);
+  const edges = Uint32Array.from(all).sort();
+  const slotOf = new Map();
+  edges.forEach((edge, slot) => slotOf.set(edge, slot));
+  const from = new Uint32Array(edges.length);
+  const to = new Uint32Array(edges.length);
+  edges.forEach((edge, slot) => {
+    const row = d3.bisectRight(rowStart, edge, 0, nodes.count - 1) - 1;
+    from[slot] = row;
+    to[slot] = row + 1 + edge - rowStart[row];
+  });
+  for (const atom of atoms) atom.slots = Uint32Array.from(atom.edges, (edge) => slotOf.get(edge));
+  return { count: edges.length, from, to };
+})();
+
+const time = {
+  ...page.time,
+  first: decode(page.time.first, Float64Array),
+  last: decode(page.time.last, Float64Array),
+  mean: decode(page.time.mean, Float32Array),
+  low: decode(page.time.low, Float32Array),
+  high: decode(page.time.high, Float32Array),
+};
+
+const coefficientsAt = (point) => time.mean.subarray(point * atoms.length, (point + 1) * atoms.length);
+
+// Coefficients that count: atoms below `least` stay out, the strongest always stays.
+function counted(coefficients, least) {
+  const top = coefficients.indexOf(d3.max(coefficients));
+  return Array.from(coefficients, (c, k) => (c >= least || k === top ? c : 0));
+}
+
+function mixAt(point, least) {
+  const coefficients = counted(coefficientsAt(point), least);
+  const weights = new Float64Array(slots.count);
+  atoms.forEach((atom, k) => {
+    const c = coefficients[k];
+    if (c > 0) for (let e = 0; e < atom.slots.length; e++) weights[atom.slots[e]] += c * atom.weights[e];
+  });
+  return { coefficients, weights };
+}
+
+// Weights drawn at full strength: the strongest edge of any atom, and of a few hundred mixes.
+const strongest = { atom: d3.max(atoms, (atom) => d3.max(atom.weights)) || 1, mix: 0 };
+for (let s = 0; s < Math.min(300, time.points); s++) {
+  const point = Math.floor((s * time.points) / Math.min(300, time.points));
+  strongest.mix = Math.max(strongest.mix, d3.max(mixAt(point, page.leastShare).weights) || 0);
+}
+strongest.mix = strongest.mix || strongest.atom;
+
+const state = {
+  point: 0,
+  level: 0, // edges from this fraction of the strongest are drawn
+  least: page.leastShare,
+  focus: null, // { nodes: Set, inside: whether only edges between them count }
+};

@@ -1,0 +1,182 @@
+"""What the page tells: atoms, nodes, coefficients in time, settings, convergence, remarks."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import __version__, graphs
+from graphdict.viz.report.communities import communities
+from graphdict.viz.report.encode import packed, windows
+from graphdict.viz.report.layout import place
+
+__all__ = ["describe"]
+
+MOST_EDGES = 600_000
+"""Edges of all atoms together that a page carries; 4.8 MB of them."""
+
+
+def describe(
+    model: Any,
+    coefficients: NDArray,
+    *,
+    times: NDArray | None = None,
+    time_unit: str = "samples",
+    positions: Any = None,
+    source: str | None = None,
+    title: str | None = None,
+) -> dict[str, Any]:
+    """Everything the page shows, as JSON would hold it."""
+    atoms = np.asarray(model.atoms_, dtype=np.float64)
+    names = [str(name) for name in model.node_names]
+    placed, layout, remarks = place(atoms, names, positions)
+    least = _least_share(model)
+    timeline, about_time = _timeline(coefficients, times, time_unit)
+    described, about_atoms = _atoms(atoms, coefficients)
+    active = np.asarray(getattr(model, "active_nodes_", np.ones(len(names))), dtype=bool)
+    silent = np.flatnonzero(~active)
+    if len(silent):
+        which = ", ".join(names[i] for i in silent[:10]) + (", ..." if len(silent) > 10 else "")
+        remarks.append(f"Nodes that never vary, and so have no edges: {which}")
+    return {
+        "title": title or (f"Graph dictionary of {source}" if source else "Graph dictionary"),
+        "source": source,
+        "model": type(model).__name__,
+        "version": __version__,
+        "samples": len(coefficients),
+        "pairs": graphs.n_edges(len(names)),
+        "nodes": {
+            "names": names,
+            "x": packed(placed[:, 0], "f4"),
+            "y": packed(placed[:, 1], "f4"),
+            "layout": layout,
+        },
+        "atoms": described,
+        "time": timeline,
+        "leastShare": least,
+        "settings": [[name, _shown(value)] for name, value in _settings(model)],
+        "results": _results(model),
+        "history": _history(getattr(model, "history_", {})),
+        "remarks": [*about_time, *about_atoms, *remarks],
+    }
+
+
+def _atoms(atoms: NDArray, coefficients: NDArray) -> tuple[list[dict[str, Any]], list[str]]:
+    """Each atom: its edges, degrees, communities, and how much it is used."""
+    most = max(MOST_EDGES // len(atoms), 1)
+    mean = coefficients.mean(axis=0, dtype=np.float64)
+    often = (coefficients >= 0.5).mean(axis=0)
+    described, cut = [], 0
+    for weights, degree, average, share in zip(atoms, graphs.degrees(atoms), mean, often):
+        edges = np.flatnonzero(weights)
+        if len(edges) > most:
+            cut += 1
+            edges = np.sort(edges[np.argsort(-weights[edges], kind="stable")[:most]])
+        described.append(
+            {
+                "edges": packed(edges, "u4"),
+                "weights": packed(weights[edges], "f4"),
+                "total": int(np.count_nonzero(weights)),
+                "degree": packed(degree, "f4"),
+                "community": communities(weights).tolist(),
+                "mean": float(average),
+                "often": float(share),
+            }
+        )
+    remarks = []
+    if cut:
+        remarks.append(
+            f"{cut} of {len(atoms)} atoms have more edges than this page carries; it holds the "
+            f"strongest {most:,} of each."
+        )
+    return described, remarks
+
+
+def _timeline(
+    coefficients: NDArray, times: NDArray | None, unit: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Coefficients by sample, or by window of samples where there are too many."""
+    samples = len(coefficients)
+    shown = windows(coefficients)
+    last = np.append(shown.start[1:], samples) - 1
+    remarks = []
+    if shown.size > 1:
+        remarks.append(
+            f"The {samples:,} samples are shown as {len(shown.start):,} windows of {shown.size:,} "
+            "consecutive samples. Lines and graphs are means of a window; the pale bands run from "
+            "its smallest to its largest value."
+        )
+    if times is not None and (np.diff(times) < np.zeros(1, np.diff(times).dtype)).any():
+        remarks.append("The times are not in order, so samples are counted instead.")
+        times = None
+    kind = "index" if times is None else "date" if times.dtype.kind == "M" else "number"
+    if times is None:
+        first, final = shown.start.astype(float), last.astype(float)
+    else:
+        clock = times.astype(np.int64) / 1e3 if kind == "date" else times
+        first, final = clock[shown.start], clock[last]
+    timeline = {
+        "kind": kind,
+        "unit": unit,
+        "size": shown.size,
+        "points": len(shown.start),
+        "first": packed(first, "f8"),
+        "last": packed(final, "f8") if shown.size > 1 else None,
+        "mean": packed(shown.mean, "f4"),
+        "low": None if shown.low is None else packed(shown.low, "f4"),
+        "high": None if shown.high is None else packed(shown.high, "f4"),
+    }
+    return timeline, remarks
+
+
+def _least_share(model: Any) -> float:
+    """The probability below which the model's own graphs leave an atom out; 0 where none is."""
+    if getattr(model, "prior", None) == "hierarchy":
+        return 0.0
+    options = inspect.signature(model.instantaneous_graphs).parameters
+    return float(options["min_probability"].default) if "min_probability" in options else 0.0
+
+
+def _settings(model: Any) -> list[tuple[str, Any]]:
+    return list(model.get_params(deep=False).items())
+
+
+def _results(model: Any) -> list[list[str]]:
+    """Fitted numbers worth a line."""
+    labels = {
+        "n_iter_": "iterations",
+        "objective_": "objective",
+        "log_likelihood_": "log-likelihood of a training sample",
+        "stay_probability_": "probability to stay in a state",
+        "scale_": "signals were divided by",
+    }
+    found = [(label, getattr(model, name, None)) for name, label in labels.items()]
+    return [[label, _shown(value)] for label, value in found if value is not None]
+
+
+def _shown(value: Any) -> str:
+    """A setting in words short enough for a table."""
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.6g}"
+    if isinstance(value, (bool, int, np.integer, str)) or value is None:
+        return str(value)
+    if hasattr(value, "__array__"):
+        return f"array of shape {np.shape(value)}"
+    if callable(value):
+        return getattr(value, "__name__", type(value).__name__)
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _history(history: Any) -> dict[str, list[float | None]]:
+    """Objective and residual by iteration; None where a value is not finite."""
+    series = {}
+    for name in ("iteration", "objective", "residual"):
+        values = np.asarray(history.get(name, []) if history else [], dtype=float).ravel()
+        series[name] = [float(v) if np.isfinite(v) else None for v in values]
+    if len(series["iteration"]) != len(series["objective"]):
+        series["iteration"] = [float(i + 1) for i in range(len(series["objective"]))]
+    return series

@@ -1,0 +1,144 @@
+"""Where to draw the nodes: positions that were given, or a layout that never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from graphdict import graphs
+
+__all__ = ["place"]
+
+LARGEST_CIRCLE = 40
+STEPS = 150
+
+
+def place(
+    atoms: NDArray, names: Sequence[str], positions: Any = None
+) -> tuple[NDArray, str, list[str]]:
+    """Positions (N, 2) in [-1, 1], y upwards; "given", "circle" or "stress"; and remarks.
+
+    Up to 40 nodes stand on a circle, neighbours close to each other; more of them where distances
+    in the drawing resemble distances in the graph of all atoms (stress majorisation).
+    """
+    if positions is not None:
+        given = _given(positions, names)
+        finite = np.isfinite(given).all(axis=1)
+        if np.ptp(given[finite], axis=0).max(initial=0) > 0:
+            lost = [name for name, known in zip(names, finite) if not known]
+            remark = (
+                [f"Drawn below the others, without a position: {', '.join(lost)}"] if lost else []
+            )
+            return _fit(_below(given, finite)), "given", remark
+        remarks = ["The given positions do not tell nodes apart; a layout was computed instead."]
+    else:
+        remarks = []
+    union = _union(atoms)
+    if len(names) <= LARGEST_CIRCLE:
+        return _circle(union), "circle", remarks
+    return _fit(_stress(union)), "stress", remarks
+
+
+def _given(positions: Any, names: Sequence[str]) -> NDArray:
+    nodes = len(names)
+    if isinstance(positions, Mapping):
+        known = {str(name): xy for name, xy in positions.items()}
+        given = np.full((nodes, 2), np.nan)
+        for i, name in enumerate(names):
+            if name in known:
+                given[i] = np.asarray(known[name], dtype=float)[:2]
+        return given
+    given = np.asarray(positions, dtype=float)
+    if given.ndim != 2 or given.shape[0] != nodes or given.shape[1] < 2:
+        raise ValueError(
+            f"positions have shape {given.shape}; they need to be ({nodes}, 2), or a dict of "
+            "name -> (x, y)"
+        )
+    return given[:, :2]
+
+
+def _below(given: NDArray, finite: NDArray) -> NDArray:
+    """Nodes without a position in a row beneath the others."""
+    placed = given.copy()
+    low, high = given[finite].min(axis=0), given[finite].max(axis=0)
+    size = max(*(high - low), 1e-12)
+    missing = np.flatnonzero(~finite)
+    along = (np.arange(len(missing)) + 0.5) / max(len(missing), 1) - 0.5
+    placed[missing, 0] = (low[0] + high[0]) / 2 + along * size
+    placed[missing, 1] = low[1] - 0.15 * size
+    return placed
+
+
+def _fit(points: NDArray) -> NDArray:
+    """Into [-1, 1], shapes kept."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    return (points - (low + high) / 2) / (max(*(high - low), 1e-12) / 2)
+
+
+def _union(atoms: NDArray) -> NDArray:
+    """Adjacency (N, N) of all atoms together, each at the same strength."""
+    top = atoms.max(axis=1, keepdims=True)
+    return graphs.adjacency((atoms / np.where(top > 0, top, 1)).sum(axis=0, dtype=np.float64))
+
+
+def _circle(union: NDArray) -> NDArray:
+    """Round a circle from the top, in the order of the first smooth modes of the graph."""
+    nodes = len(union)
+    order = np.arange(nodes)
+    if nodes > 4 and union.any():
+        modes = np.linalg.eigh(np.diag(union.sum(axis=1)) - union)[1][:, 1:3]
+        modes = modes * np.sign(modes[np.abs(modes).argmax(axis=0), [0, 1]])
+        order = np.argsort(np.round(np.arctan2(modes[:, 1], modes[:, 0]), 9), kind="stable")
+        order = np.roll(order, -int(np.flatnonzero(order == 0)[0]))
+    angle = np.empty(nodes)
+    angle[order] = np.pi / 2 - 2 * np.pi * np.arange(nodes) / nodes
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def _stress(union: NDArray) -> NDArray:
+    """Stress majorisation of hop distances over the strongest edges."""
+    distance = csgraph.shortest_path(_backbone(union), directed=False, unweighted=True)
+    longest = distance[np.isfinite(distance)].max()
+    distance[~np.isfinite(distance)] = longest + 1
+    closeness = 1 / np.square(np.where(distance > 0, distance, np.inf))
+    laplacian = np.diag(closeness.sum(axis=1)) - closeness
+    inverse = np.linalg.pinv(laplacian, hermitian=True)
+    points = _start(distance)
+    for _ in range(STEPS):
+        apart = np.sqrt(np.square(points[:, None] - points[None]).sum(axis=-1))
+        ratio = closeness * distance / np.maximum(apart, 1e-9)
+        pull = np.diag(ratio.sum(axis=1)) - ratio
+        points = inverse @ (pull @ points)
+    return points
+
+
+def _start(distance: NDArray) -> NDArray:
+    """Classical scaling, nudged apart by a spiral so that no two nodes coincide."""
+    nodes = len(distance)
+    centre = np.eye(nodes) - 1 / nodes
+    values, modes = np.linalg.eigh(-0.5 * centre @ np.square(distance) @ centre)
+    modes = modes[:, -2:] * np.sign(modes[np.abs(modes[:, -2:]).argmax(axis=0), [-2, -1]])
+    turn = np.arange(nodes) * np.pi * (3 - np.sqrt(5))
+    spiral = np.sqrt(np.arange(nodes) / nodes)[:, None] * np.column_stack(
+        [np.cos(turn), np.sin(turn)]
+    )
+    return modes * np.sqrt(np.maximum(values[-2:], 0)) + 0.3 * spiral
+
+
+def _backbone(union: NDArray) -> sparse.csr_array:
+    """The strongest three edges for each node, and a spanning tree so that little is cut off."""
+    nodes = len(union)
+    rows, cols = graphs.edge_index(nodes)
+    weights = union[rows, cols]
+    strongest = np.argsort(-weights, kind="stable")[: 3 * nodes]
+    strongest = strongest[weights[strongest] > 0]
+    kept = np.zeros_like(union)
+    kept[rows[strongest], cols[strongest]] = 1
+    lengths = sparse.csr_array(np.where(union > 0, 1 / np.where(union > 0, union, 1), 0))
+    tree = csgraph.minimum_spanning_tree(lengths).toarray() > 0
+    return sparse.csr_array(np.maximum(kept, tree))

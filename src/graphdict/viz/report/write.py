@@ -1,0 +1,128 @@
+"""From a fitted dictionary to ``report.html``: check what was given, gather, write."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from graphdict.atomic import write_atomically
+from graphdict.viz.report.content import describe
+from graphdict.viz.report.page import assemble
+
+__all__ = ["write_report"]
+
+
+def write_report(
+    model: Any,
+    path: str | os.PathLike,
+    *,
+    coefficients: ArrayLike | None = None,
+    times: ArrayLike | None = None,
+    time_unit: str = "samples",
+    positions: Any = None,
+    source: str | None = None,
+    title: str | None = None,
+) -> None:
+    """Write a page in which atoms, coefficients and instantaneous graphs can be explored.
+
+    The page is one file without any connection to the network. It shows every atom as a drawing,
+    the coefficients as a timeline, and the graph of the sample under the cursor as a mix of atoms.
+    More samples than a page should carry are merged into windows, and the page says so.
+
+    Parameters
+    ----------
+    model : fitted graph dictionary
+        Any of ``GraphDictLog``, ``GraphDictSpectral``, ``GraphDictExact``, ``GraphDictHier`` and
+        ``GraphDictMarginal``.
+    path : path
+        Where to write. An existing file is replaced.
+    coefficients : array (T, K), optional
+        Coefficients to show, such as ``model.transform(X_new)``; those of the training samples by
+        default.
+    times : array (T,), optional
+        When the samples were taken: numbers in ``time_unit`` or datetimes. Samples are counted
+        where it is omitted.
+    time_unit : str, default="samples"
+        Unit of numeric ``times``, such as ``"s"``.
+    positions : array (N, 2) or dict of name -> (x, y), optional
+        Where to draw the nodes, y upwards. Nodes without a finite position are drawn below the
+        others. A layout is computed where it is omitted, the same at every call.
+    source : str, optional
+        Names the data, for example the file they were read from.
+    title : str, optional
+        Title of the page.
+    """
+    check_is_fitted(model, "atoms_")
+    rows = _coefficients(model, coefficients)
+    content = describe(
+        model, rows, times=_times(times, len(rows)), time_unit=time_unit, positions=positions,
+        source=source, title=title,
+    )  # fmt: skip
+    write_atomically(path, assemble(content))
+
+
+def _coefficients(model: Any, given: ArrayLike | None) -> NDArray:
+    """Coefficients (T, K), checked against the atoms of the model."""
+    if given is None:
+        given = getattr(model, "coefficients_", None)
+    if given is None:
+        raise ValueError(
+            f"this {type(model).__name__} holds no coefficients_; pass coefficients=, for example "
+            "model.transform(X)"
+        )
+    rows, count = np.asarray(given), len(model.atoms_)
+    if rows.ndim != 2 or rows.shape[1] != count or len(rows) == 0:
+        raise ValueError(
+            f"coefficients have shape {rows.shape}; they need one row or more, and one column for "
+            f"each of the {count} atoms"
+        )
+    if rows.dtype.kind not in "fiub":
+        raise ValueError(f"coefficients are of type {rows.dtype}; they need to be numbers")
+    if not np.isfinite(rows).all() or rows.min() < 0:
+        bad = int(np.flatnonzero(~(np.isfinite(rows) & (rows >= 0)).all(axis=1))[0])
+        raise ValueError(
+            f"coefficients of sample {bad} are {rows[bad].tolist()}; they need to be finite and "
+            "not negative"
+        )
+    return rows
+
+
+def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
+    """Times (T,) as float64, or as datetime64 in milliseconds and UTC."""
+    if given is None:
+        return None
+    times = np.asarray(given)
+    if times.dtype == object:  # datetimes of Python or pandas, with or without a time zone
+        times = _from_datetimes(times)
+    if times.shape != (samples,):
+        raise ValueError(f"times have shape {times.shape}; there are {samples} samples")
+    if times.dtype.kind == "M":
+        finite = ~np.isnat(times)
+    elif times.dtype.kind in "fiu":
+        finite = np.isfinite(times)
+    else:
+        raise ValueError(f"times are of type {times.dtype}; they need to be numbers or datetimes")
+    if not finite.all():
+        raise ValueError(
+            f"times[{int(np.flatnonzero(~finite)[0])}] is missing; every sample needs one"
+        )
+    return times.astype("datetime64[us]" if times.dtype.kind == "M" else np.float64)
+
+
+def _from_datetimes(values: NDArray) -> NDArray:
+    from datetime import UTC, datetime
+
+    def plain(value: Any) -> Any:
+        aware = isinstance(value, datetime) and value.tzinfo is not None
+        return value.astimezone(UTC).replace(tzinfo=None) if aware else value
+
+    try:
+        return np.array([plain(value) for value in values.ravel()], dtype="datetime64[us]").reshape(
+            values.shape
+        )
+    except (TypeError, ValueError):
+        return values
