@@ -1,5 +1,6 @@
 """Synthetic processes whose graphs are known, each decided by one seed; and EEG recordings."""
 
+from graphdict.datasets.eeg_simulation import SimulatedEEG, make_eeg
 from graphdict.datasets.eegbci import EEGBCISubject, RecordingError, load_eegbci
 from graphdict.datasets.lgmrf import sample_lgmrf
 from graphdict.datasets.random_graphs import erdos_renyi
@@ -10,10 +11,12 @@ __all__ = [
     "EEGBCISubject",
     "MixtureSignals",
     "RecordingError",
+    "SimulatedEEG",
     "StateSignals",
     "Superposition",
     "erdos_renyi",
     "load_eegbci",
+    "make_eeg",
     "make_emeg",
     "make_sbg",
     "make_superposition",

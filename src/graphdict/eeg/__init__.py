@@ -6,9 +6,11 @@ Needs the extra ``eeg`` (``pip install "graphdict[eeg]"``), which is imported wh
 from graphdict.eeg.embedding import StateEmbedding, backfit, model_coefficients
 from graphdict.eeg.features import FEATURES, PAPER_FEATURES
 from graphdict.eeg.peaks import Peaks, gfp, gfp_peaks
+from graphdict.eeg.plots import head_positions, plot_atoms_on_head, plot_head
 from graphdict.eeg.preprocessing import preprocess
 from graphdict.eeg.recording import Recording, as_recording
 from graphdict.eeg.states import States, state_features
+from graphdict.eeg.transformer import StateFeatures
 
 __all__ = [
     "FEATURES",
@@ -16,12 +18,16 @@ __all__ = [
     "Peaks",
     "Recording",
     "StateEmbedding",
+    "StateFeatures",
     "States",
     "as_recording",
     "backfit",
     "gfp",
     "gfp_peaks",
+    "head_positions",
     "model_coefficients",
+    "plot_atoms_on_head",
+    "plot_head",
     "preprocess",
     "state_features",
 ]

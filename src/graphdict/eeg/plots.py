@@ -1,0 +1,204 @@
+"""Atoms as edges between electrodes on a head, drawn from the positions of a real montage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["head_positions", "plot_atoms_on_head", "plot_head"]
+
+INK = "#444444"
+EQUATOR = 0.9
+STRONGEST = 150  # edges drawn of each atom: more would be a smear
+
+
+def head_positions(info: Any) -> NDArray:
+    """Electrodes seen from above, (N, 2): nose up, the head's outline of radius one.
+
+    The azimuthal equidistant projection: distance from the vertex (Cz, where there is one) is the
+    angle on the sphere that fits the electrodes best. Its equator, the ring of Fpz, T7, Oz and T8,
+    is drawn at 0.9, so that lower electrodes lie on the outline and beyond.
+
+    Parameters
+    ----------
+    info : mne.Info
+        With a montage; its channels in their order.
+    """
+    places = np.array([channel["loc"][:3] for channel in info["chs"]], dtype=float)
+    lost = ~np.isfinite(places).all(axis=1) | ~places.any(axis=1)
+    if lost.any():
+        names = [name for name, gone in zip(info["ch_names"], lost) if gone]
+        raise ValueError(
+            f"no positions are known of the channels {names}; set a montage first: "
+            "inst.set_montage(...)"
+        )
+    offsets = places - _centre(places)
+    offsets /= np.linalg.norm(offsets, axis=1, keepdims=True)
+    if "Cz" in info["ch_names"]:  # heads are measured with the nose somewhat up or down
+        offsets = offsets @ _upright(offsets[info["ch_names"].index("Cz")])
+    angle = np.arccos(np.clip(offsets[:, 2], -1, 1))
+    flat = np.linalg.norm(offsets[:, :2], axis=1, keepdims=True)
+    return (
+        (EQUATOR * angle / (np.pi / 2))[:, None] * offsets[:, :2] / np.where(flat > 1e-9, flat, 1)
+    )
+
+
+def plot_head(info: Any, ax: Axes | None = None, *, names: bool | Sequence[str] = False) -> Axes:
+    """The outline of a head with its electrodes.
+
+    Parameters
+    ----------
+    info : mne.Info
+        With a montage.
+    ax : Axes, optional
+    names : bool or names, default=False
+        Write the names of all electrodes, or of some.
+    """
+    import matplotlib.pyplot as plt
+
+    ax = plt.gca() if ax is None else ax
+    positions = head_positions(info)
+    turn = np.linspace(0, 2 * np.pi, 200)
+    outline: dict[str, Any] = {"color": INK, "linewidth": 1.0, "zorder": 0}
+    ax.plot(np.cos(turn), np.sin(turn), **outline)
+    ax.plot([-0.12, 0, 0.12], [0.993, 1.14, 0.993], **outline)
+    for side in (-1, 1):
+        bend = np.linspace(-np.pi / 2, np.pi / 2, 30)
+        ax.plot(side * (0.99 + 0.09 * np.cos(bend)), 0.18 * np.sin(bend) - 0.02, **outline)
+    size = float(np.clip(500 / len(positions), 4, 30))
+    ax.scatter(
+        positions[:, 0],
+        positions[:, 1],
+        s=size,
+        color="white",
+        edgecolor=INK,
+        linewidth=0.7,
+        zorder=3,
+    )
+    wanted = set(info["ch_names"] if names is True else names or ())
+    for (x, y), name in zip(positions, info["ch_names"]):
+        if name in wanted:
+            ax.annotate(
+                name, (x, y), xytext=(0, 4), textcoords="offset points", ha="center",
+                fontsize=5.5, color=INK, zorder=4,
+            )  # fmt: skip
+    ax.set_aspect("equal")
+    reach = np.maximum([1.15, 1.18], np.abs(positions).max(axis=0) + 0.06)
+    ax.set_xlim(-reach[0], reach[0])
+    ax.set_ylim(-reach[1], reach[1])
+    ax.set_axis_off()
+    return ax
+
+
+def plot_atoms_on_head(
+    atoms: NDArray,
+    info: Any,
+    axes: Sequence[Axes] | None = None,
+    *,
+    strongest: int = STRONGEST,
+    share_scale: bool = False,
+    titles: Sequence[str] | None = None,
+    names: bool | Sequence[str] = False,
+) -> list[Axes]:
+    """Every atom (K, E) as lines between electrodes, the wider and darker the stronger the edge.
+
+    Width and darkness grow with the root of the weight.
+
+    Parameters
+    ----------
+    atoms : array (K, E) or (E,)
+    info : mne.Info
+        Of the channels the atoms were learned from, in their order, with a montage.
+    axes : K Axes, optional
+    strongest : int, default=150
+        Draw at most so many edges of each atom, the strongest; a title says what share of the
+        atom's weight they carry where it is less than all.
+    share_scale : bool, default=False
+        One scale of widths for all atoms, instead of one for each.
+    titles : K titles, optional
+    names : bool or names, default=False
+        Electrodes to write the names of.
+    """
+    import matplotlib.pyplot as plt
+
+    from graphdict import graphs
+    from graphdict.viz.figures import COLOURS
+
+    atoms = np.atleast_2d(np.asarray(atoms))
+    nodes = len(info["ch_names"])
+    if atoms.shape[1] != graphs.n_edges(nodes):
+        raise ValueError(
+            f"atoms have {atoms.shape[1]} edges, but {nodes} channels have "
+            f"{graphs.n_edges(nodes)}; give the info of the channels the atoms were learned from"
+        )
+    if axes is None:
+        columns = min(len(atoms), 4)
+        lines = -(-len(atoms) // columns)
+        _, grid = plt.subplots(
+            lines, columns, figsize=(2.7 * columns, 3.0 * lines), squeeze=False,
+            layout="constrained",
+        )  # fmt: skip
+        axes = list(grid.flat)
+        for spare in axes[len(atoms) :]:
+            spare.set_axis_off()
+    axes = list(np.atleast_1d(np.asarray(axes, dtype=object)).flat)
+    positions = head_positions(info)
+    for k, (ax, weights) in enumerate(zip(axes, atoms)):
+        top = float(atoms.max() if share_scale else weights.max()) or 1.0
+        drawn = _draw_edges(ax, weights, positions, top, strongest, COLOURS[k % len(COLOURS)])
+        plot_head(info, ax, names=names)
+        title = titles[k] if titles is not None else f"Atom {k + 1}"
+        if drawn < 0.995:
+            title += f"\n{np.count_nonzero(weights > 1e-3 * weights.max())} edges, "
+            title += f"the {strongest} shown carry {drawn:.0%}"
+        ax.set_title(title, fontsize=8)
+    return axes[: len(atoms)]
+
+
+def _draw_edges(
+    ax: Axes, weights: NDArray, positions: NDArray, top: float, strongest: int, colour: str
+) -> float:
+    """Draw the strongest edges; the share of the weight they carry."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
+    from graphdict import graphs
+
+    rows, cols = graphs.edge_index(len(positions))
+    order = np.argsort(weights)[-strongest:]
+    shown = order[weights[order] > 1e-3 * top]
+    # The root, since the nearest electrodes would leave all other edges invisible.
+    strength = np.sqrt(np.clip(weights[shown] / top, 0, 1))
+    segments = np.stack([positions[rows[shown]], positions[cols[shown]]], axis=1)
+    lines = LineCollection(
+        list(segments),
+        colors=[to_rgba(colour, 0.12 + 0.88 * level) for level in strength],
+        linewidths=0.3 + 3.2 * strength,
+        capstyle="round",
+        zorder=2,
+    )
+    ax.add_collection(lines)
+    return float(weights[shown].sum() / (weights.sum() or 1.0)) if weights.any() else 1.0
+
+
+def _upright(vertex: NDArray) -> NDArray:
+    """Rotation (3, 3), for rows, about the axis of the ears, that brings the vertex on top."""
+    tilt = np.arctan2(vertex[1], vertex[2])
+    cosine, sine = np.cos(tilt), np.sin(tilt)
+    return np.array([[1, 0, 0], [0, cosine, sine], [0, -sine, cosine]])
+
+
+def _centre(places: NDArray) -> NDArray:
+    """Centre of the sphere nearest to the electrodes; the head's own where they are too few."""
+    if len(places) < 8:
+        return np.zeros(3)
+    # |p|^2 = 2 p.c + (r^2 - |c|^2) is linear in the centre c.
+    system = np.column_stack((2 * places, np.ones(len(places))))
+    solution, _, rank, _ = np.linalg.lstsq(system, np.square(places).sum(axis=1), rcond=None)
+    return solution[:3] if rank == 4 else np.zeros(3)

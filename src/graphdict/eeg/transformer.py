@@ -1,0 +1,127 @@
+"""Epochs into a table of state features, as a scikit-learn transformer for pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from graphdict.eeg.embedding import StateEmbedding
+from graphdict.eeg.extra import require_mne
+from graphdict.eeg.features import FEATURES, PAPER_FEATURES
+
+__all__ = ["StateFeatures"]
+
+
+class StateFeatures(TransformerMixin, BaseEstimator):
+    """Learn states at the GFP peaks of epochs, and describe each epoch by its states.
+
+    ``make_pipeline(StateFeatures(GraphDictLog(3), sfreq=160), RandomForestClassifier())`` can be
+    cross-validated like any other: states are learned anew from the training epochs of each fold.
+
+    Parameters
+    ----------
+    model : estimator
+        Of the states, as in :class:`StateEmbedding`.
+    sfreq : float, optional
+        Samples a second; needed where epochs come as arrays.
+    features : names, default=("occurrences", "coverage", "mean_duration")
+        For each state; ``graphdict.eeg.FEATURES`` are all of them, and
+        :mod:`graphdict.eeg.features` says what they are.
+    normalise, min_distance, max_peaks, activity, random_state
+        As in :class:`StateEmbedding`.
+
+    Attributes
+    ----------
+    embedding_ : StateEmbedding
+        Fitted.
+    n_features_in_ : int
+        Number of channels.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        sfreq: float | None = None,
+        features: Sequence[str] = PAPER_FEATURES,
+        normalise: str | None = None,
+        min_distance: float = 0.0,
+        max_peaks: int | None = None,
+        activity: str | float = "auto",
+        random_state: Any = None,
+    ):
+        self.model = model
+        self.sfreq = sfreq
+        self.features = features
+        self.normalise = normalise
+        self.min_distance = min_distance
+        self.max_peaks = max_peaks
+        self.activity = activity
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the states of epochs.
+
+        Parameters
+        ----------
+        X : mne.Epochs, list of single Epochs, or array (n_epochs, n_channels, n_times)
+            An array is in volts, as ``epochs.get_data()`` gives it.
+        y : None
+            Ignored.
+        """
+        unknown = [name for name in self.features if name not in FEATURES]
+        if unknown or not len(self.features):
+            raise ValueError(
+                f"features must be names among {list(FEATURES)}, got {list(self.features)}"
+            )
+        settings = {
+            name: getattr(self, name)
+            for name in (
+                "normalise", "min_distance", "max_peaks", "activity", "sfreq", "random_state",
+            )
+        }  # fmt: skip
+        self.embedding_ = StateEmbedding(self.model, **settings).fit(_epochs(X))
+        self.n_features_in_ = len(self.embedding_.channel_names_)
+        return self
+
+    def transform(self, X: Any) -> NDArray:
+        """Features (n_epochs, K * F), those of the first state first."""
+        check_is_fitted(self)
+        states = self.embedding_.transform(_epochs(X))
+        values = states.feature_array(self.features)
+        return values.reshape(len(values), -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray:
+        """Names like "state1_coverage"."""
+        check_is_fitted(self)
+        states = range(1, self.embedding_.n_states_ + 1)
+        names = [f"state{k}_{name}" for k in states for name in self.features]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _epochs(X: Any) -> Any:
+    """Epochs or an array; cross-validation cuts Epochs into a list of single ones."""
+    if isinstance(X, np.ndarray):
+        return X
+    if isinstance(X, list | tuple) and len(X):
+        mne = require_mne()
+        if all(isinstance(part, mne.BaseEpochs) for part in X):
+            return mne.concatenate_epochs(list(X), verbose="error") if len(X) > 1 else X[0]
+    mne = require_mne()
+    if isinstance(X, mne.BaseEpochs):
+        return X
+    raise TypeError(
+        "X must be mne.Epochs, a list of them, or an array (n_epochs, n_channels, n_times), got "
+        f"{type(X).__name__}"
+    )
