@@ -114,6 +114,27 @@ def _stress(union: NDArray) -> NDArray:
         ratio = closeness * distance / np.maximum(apart, 1e-9)
         pull = np.diag(ratio.sum(axis=1)) - ratio
         points = inverse @ (pull @ points)
+    return _apart(_level(points))
+
+
+def _level(points: NDArray) -> NDArray:
+    """Turned so that the drawing is wider than high."""
+    points = points - points.mean(axis=0)
+    axes = np.linalg.svd(points, full_matrices=False)[2]
+    return points @ (axes * np.sign(axes[[0, 1], np.abs(axes).argmax(axis=1)])[:, None]).T
+
+
+def _apart(points: NDArray) -> NDArray:
+    """No two nodes closer than about half of what an even spread would give."""
+    least = 0.55 * np.sqrt(np.prod(np.ptp(points, axis=0)) / len(points))
+    for _ in range(STEPS):
+        between = points[:, None] - points[None]
+        apart = np.sqrt(np.square(between).sum(axis=-1))
+        push = np.clip(least - apart, 0, None) / np.maximum(apart, 1e-9)
+        np.fill_diagonal(push, 0)
+        if not push.any():
+            break
+        points = points + 0.3 * np.einsum("ij,ijd->id", push, between)
     return points
 
 

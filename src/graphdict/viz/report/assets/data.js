@@ -19,6 +19,9 @@ function shortened(name, length) {
   return letters.length <= length ? name : letters.slice(0, length - 1).join('') + '…';
 }
 
+// A name inside other text, so that its direction does not reorder its neighbours.
+const isolated = (name) => `\u2068${name}\u2069`;
+
 const nodes = {
   count: page.nodes.names.length,
   names: page.nodes.names,
@@ -26,6 +29,7 @@ const nodes = {
   x: decode(page.nodes.x, Float32Array),
   y: decode(page.nodes.y, Float32Array),
   circle: page.nodes.layout === 'circle',
+  given: page.nodes.layout === 'given',
 };
 
 // The two nodes of each edge, which is counted along the rows of the upper triangle.

@@ -26,13 +26,15 @@ function frame(svg) {
   const labels = nodes.shown.map((name) => shortened(name, letters));
   const radial = nodes.circle && nodes.count > 12;
   const longest = d3.max(labels, (label) => textWidth(label, font));
-  const base = Math.max(2.2, Math.min(7, room / (5 + 4 * Math.sqrt(nodes.count))));
+  const base = Math.max(2.2, Math.min(7, room / (12 + 7 * Math.sqrt(nodes.count))));
   const marginX = nodes.circle ? Math.min(longest + base + 8, 0.26 * width) : base * 1.6 + 12;
   const marginY = radial ? Math.min(longest + base + 8, 0.24 * height) : base * 1.6 + font + 4;
   const scale = Math.max(Math.min(width / 2 - marginX, height / 2 - marginY), 20);
+  // A computed layout may fill a wide panel; given positions keep their shape.
+  const wide = nodes.circle || nodes.given ? scale : Math.max(scale, Math.min(width / 2 - marginX, 1.5 * scale));
   return {
     width, height, font, labels, radial, base,
-    x: Array.from(nodes.x, (x) => width / 2 + scale * x),
+    x: Array.from(nodes.x, (x) => width / 2 + wide * x),
     y: Array.from(nodes.y, (y) => height / 2 - scale * y),
   };
 }
@@ -59,11 +61,11 @@ function lit(focus, from, to) {
 
 function drawEdges(group, at, edges, top, colours, focus) {
   const paths = new Map();
-  const thin = Math.max(0.35, Math.min(1, 40 / Math.sqrt(edges.length + 1) / 4));
+  const thin = Math.max(0.35, Math.min(1, 12 / Math.sqrt(edges.length + 1)));
   for (const { slot, weight } of edges) {
     const a = slots.from[slot];
     const b = slots.to[slot];
-    const level = Math.min(LEVELS - 1, Math.floor((LEVELS * weight) / top));
+    const level = Math.min(LEVELS - 1, Math.floor(LEVELS * Math.sqrt(weight / top)));
     const shown = lit(focus, a, b);
     let done = 0;
     for (const [colour, share] of colours(slot)) {
@@ -79,8 +81,8 @@ function drawEdges(group, at, edges, top, colours, focus) {
     const [shown, level, colour] = key.split('|');
     const strength = (Number(level) + 0.5) / LEVELS;
     group.append('path').attr('d', paths.get(key)).attr('stroke', colour)
-      .attr('stroke-width', ((0.7 + 4.3 * strength) * thin).toFixed(2))
-      .attr('stroke-opacity', (shown === '1' ? 0.3 + 0.65 * strength : 0.07).toFixed(2));
+      .attr('stroke-width', ((0.8 + 4.4 * strength ** 2) * thin).toFixed(2))
+      .attr('stroke-opacity', (shown === '1' ? 0.2 + 0.75 * strength : 0.07).toFixed(2));
   }
 }
 
@@ -163,7 +165,7 @@ function under(at, edges, px, py) {
   return best;
 }
 
-const edgeName = (slot) => `${nodes.shown[slots.from[slot]]} — ${nodes.shown[slots.to[slot]]}`;
+const edgeName = (slot) => `${isolated(nodes.shown[slots.from[slot]])} — ${isolated(nodes.shown[slots.to[slot]])}`;
 
 // A drawing that answers the pointer. `compute()` returns what drawGraph draws, and `tell(found)` words.
 function liveGraph(svg, compute, tell) {
@@ -187,6 +189,7 @@ function liveGraph(svg, compute, tell) {
   const leave = () => { hideTip(); if (hovered !== null) { hovered = null; redraw(); } };
   svg.addEventListener('pointermove', look);
   svg.addEventListener('pointerdown', look);
-  svg.addEventListener('pointerleave', leave);
+  svg.addEventListener('pointerleave', (event) => { if (event.pointerType !== 'touch') leave(); });
+  document.addEventListener('pointerdown', (event) => { if (!svg.contains(event.target)) leave(); });
   return { draw, redraw };
 }

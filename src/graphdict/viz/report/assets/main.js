@@ -1,13 +1,26 @@
 // What the reader does: move in time, choose edges and nodes, change the theme, take things along.
 
+// Cards in sight are drawn at once, the others one by one when there is time.
+let drain = null;
+function drawLater() {
+  const next = cards.find((card) => card.stale);
+  if (next) { next.stale = false; next.draw(); }
+  drain = next ? setTimeout(drawLater, 0) : null;
+}
+
 function drawCards() {
-  for (const card of cards) if (card.seen) card.draw();
+  for (const card of cards) {
+    card.stale = !card.seen;
+    if (card.seen) card.redraw();
+  }
+  if (drain === null) drain = setTimeout(drawLater, 60);
   const dialog = byId('large');
   if (dialog.open) dialog.drawing.redraw();
 }
 
 const showPoint = eachFrame(() => {
-  byId('where').textContent = time.kind === 'index' ? sampleText(state.point) : `${sampleText(state.point)}, ${momentText(state.point)}`;
+  byId('where').textContent = sampleText(state.point);
+  byId('when').textContent = time.kind === 'index' ? '' : momentText(state.point);
   mixView.draw();
   mixture.draw();
   timeline.follow();
@@ -107,7 +120,7 @@ document.addEventListener('keydown', onKey);
   svg.addEventListener('pointermove', (event) => {
     if (dragging) { act(event); return; }
     const box = svg.getBoundingClientRect();
-    const k = Math.floor((event.clientY - box.top) / (timeline.lanes.lane + timeline.lanes.gap));
+    const k = Math.floor((event.clientY - box.top - TOP) / (timeline.lanes.lane + timeline.lanes.gap));
     if (k < 0 || k >= atoms.length || event.clientX - box.left < timeline.lanes.gutter) { hideTip(); return; }
     const point = timeline.pointAt(event.clientX - box.left);
     showTip(`${atoms[k].name}: ${number(coefficientsAt(point)[k])}\n${sampleText(point)}${time.kind === 'index' ? '' : `\n${momentText(point)}`}`, event);
@@ -209,7 +222,7 @@ const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     const card = cards.find((c) => c.svg === entry.target);
     card.seen = entry.isIntersecting;
-    if (card.seen) card.draw();
+    if (card.seen && card.stale) { card.stale = false; card.redraw(); }
   }
 }, { rootMargin: '300px' });
 for (const card of cards) watcher.observe(card.svg);

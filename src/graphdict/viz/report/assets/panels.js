@@ -25,11 +25,32 @@ const mixView = (() => {
       for (let i = 0; i < nodes.count; i++) degree[i] += c * atom.degree[i];
     });
     const all = list.length;
+    listHeaviest(list);
     byId('mix-hint').textContent = `${edgeCount(drawn.length, passed, all)} Each edge is divided in proportion to what each atom gives it.`;
     return {
       edges: drawn, top: strongest.mix, degree, colours: (slot) => parts.get(slot),
       label: `Graph of ${sampleText(state.point)}: ${plural(nodes.count, 'node')}, ${plural(drawn.length, 'edge')} drawn`,
     };
+  }
+
+  // The heaviest edges in words, as many as the panel has room for.
+  function listHeaviest(list) {
+    const most = atoms.length <= 3 ? 8 : atoms.length <= 6 ? 5 : 3;
+    const heaviest = list.slice().sort((a, b) => b.weight - a.weight || a.slot - b.slot).slice(0, most);
+    byId('strong').tBodies[0].replaceChildren(...heaviest.map(({ slot, weight }) => {
+      const split = make('span', { class: 'split' });
+      split.style.width = `${Math.max(3, 84 * Math.min(1, weight / strongest.mix))}px`;
+      atoms.forEach((atom, k) => {
+        const e = mix.coefficients[k] > 0 ? atom.slots.indexOf(slot) : -1;
+        if (e < 0) return;
+        const piece = make('i');
+        piece.style.background = atom.colour;
+        piece.style.flex = `${mix.coefficients[k] * atom.weights[e]} 0 0`;
+        split.append(piece);
+      });
+      return make('tr', {}, make('td', {}, edgeName(slot)), make('td', {}, split), make('td', { class: 'n' }, number(weight)));
+    }));
+    byId('strong').hidden = heaviest.length === 0;
   }
 
   function tell(found, current) {
@@ -131,9 +152,9 @@ function groupButtons(atom, most) {
   const shown = groups.slice(0, most).map((members, g) => {
     const names = members.map((i) => nodes.shown[i]);
     const button = make('button', {
-      type: 'button', class: 'group', 'aria-pressed': 'false', dir: 'auto', title: names.slice(0, 60).join(', '),
+      type: 'button', class: 'group', 'aria-pressed': 'false', title: names.slice(0, 60).join(', '),
       'aria-label': `Mark community ${g + 1} of ${atom.name}, ${plural(members.length, 'node')}`,
-    }, `${members.length}: ${names.slice(0, 4).map((n) => shortened(n, 12)).join(', ')}${names.length > 4 ? ' …' : ''}`);
+    }, `${members.length}: ${names.slice(0, 4).map((n) => isolated(shortened(n, 12))).join(', ')}${names.length > 4 ? ' …' : ''}`);
     button.addEventListener('click', () => markGroup(button, members));
     return button;
   });
@@ -150,8 +171,8 @@ function atomFacts(atom) {
     make('p', { class: 'facts' }, ...fact(number(atom.mean, 2), 'mean coefficient · '), ...fact(percent(atom.often), 'of samples at 0.5 or more')),
     make('p', { class: 'facts' }, ...fact(whole(atom.total), `of ${whole(page.pairs)} edges · `), ...fact(number((2 * atom.total) / nodes.count, 2), 'edges a node · '),
       ...fact(`${whole(linked)}/${whole(nodes.count)}`, 'nodes linked')),
-    make('p', { class: 'facts', dir: 'auto' }, 'Strongest nodes: ', ...hubs(atom, 3).map((i, n) =>
-      `${n ? ', ' : ''}${shortened(nodes.shown[i], 18)} (${number(atom.degree[i])})`)),
+    make('p', { class: 'facts' }, 'Strongest nodes: ', ...hubs(atom, 3).map((i, n) =>
+      `${n ? ', ' : ''}${isolated(shortened(nodes.shown[i], 18))} (${number(atom.degree[i])})`)),
     make('p', { class: 'facts' }, ...fact(whole(groups), `${groups === 1 ? 'community' : 'communities'}`)),
   ];
 }
@@ -168,7 +189,7 @@ const cards = atoms.map((atom, k) => {
     make('div', { class: 'bar' }, make('h3', {}, chip(atom.colour), atom.name), make('span', { class: 'buttons' }, enlarge, ...pictureButtons(svg, `atom-${k + 1}`, atom.name))),
     svg, count, ...atomFacts(atom), groupButtons(atom, 6));
   byId('atoms').append(card);
-  return { svg, draw: drawing.redraw, seen: false };
+  return { svg, draw: drawing.draw, redraw: drawing.redraw, seen: false, stale: true };
 });
 
 function showAtom(k) {
@@ -236,6 +257,6 @@ function fillTexts() {
   const drawn = { given: 'Nodes stand where their positions say.', circle: 'Nodes stand on a circle, linked ones close to each other.', stress: 'Nodes stand so that distances resemble those in the graph of all atoms.' };
   const remarks = [...page.remarks, drawn[page.nodes.layout], 'Communities maximise modularity, step by step (Louvain).'];
   byId('remarks').append(...remarks.map((text) => make('li', { dir: 'auto' }, readable(text))));
-  byId('atoms-hint').textContent = 'All on one scale: the wider and darker a line, the heavier the edge; the larger a dot, the higher its degree. Point at a node or an edge for its values, press a community to mark it.';
+  byId('atoms-hint').textContent = `All on one scale: the wider and darker a line, the heavier the edge, up to ${number(strongest.atom)}; the larger a dot, the higher its degree. Point at a node or an edge for its values, press a community to mark it.`;
   byId('footer').textContent = `Written by graphdict ${page.version}. This page is one file and needs no network.`;
 }

@@ -25,9 +25,8 @@ const view = { domain: fullView.slice() };
 const zoomed = () => view.domain[1] - view.domain[0] < 0.999 * (fullView[1] - fullView[0]);
 
 const dateText = (() => {
-  const days = time.kind === 'date' && time.first.every((t) => t % 86400000 === 0);
-  const fine = time.kind === 'date' && time.first.some((t) => t % 1000 !== 0);
-  const format = d3.utcFormat(days ? '%Y-%m-%d' : fine ? '%Y-%m-%d %H:%M:%S.%L' : '%Y-%m-%d %H:%M:%S');
+  const every = (step) => time.kind === 'date' && time.first.every((t) => t % step === 0) && (!time.last || time.last.every((t) => t % step === 0));
+  const format = d3.utcFormat(`%Y-%m-%d${every(86400000) ? '' : every(60000) ? ' %H:%M' : every(1000) ? ' %H:%M:%S' : ' %H:%M:%S.%L'}`);
   return (t) => format(new Date(t));
 })();
 
@@ -49,6 +48,8 @@ function sampleText(point) {
   return first === last ? `sample ${whole(first)}` : `samples ${whole(first)} to ${whole(last)}`;
 }
 
+const TOP = 5; // room for the cursor's dots
+
 const timeline = (() => {
   const svg = byId('timeline');
   const lanes = {};
@@ -56,15 +57,15 @@ const timeline = (() => {
   function measure() {
     const width = svg.clientWidth;
     const count = atoms.length;
-    const lane = count <= 3 ? 46 : count <= 6 ? 34 : count <= 12 ? 24 : count <= 20 ? 17 : 13;
+    const lane = count <= 4 ? 46 : Math.max(7, Math.min(34, Math.round(360 / count)));
     const gap = lane > 20 ? 5 : 2;
     const gutter = width < 500 ? 26 : 62;
-    const bottom = count * (lane + gap);
+    const bottom = TOP + count * (lane + gap);
     Object.assign(lanes, { width, lane, gap, gutter, bottom, height: bottom + 40 });
     const scale = time.kind === 'date' ? d3.scaleUtc() : d3.scaleLinear();
     lanes.x = scale.domain(view.domain).range([gutter, Math.max(width - 12, gutter + 20)]);
     const most = Math.max(1, d3.max(time.high || time.mean));
-    lanes.y = (k) => d3.scaleLinear().domain([0, most]).range([(k + 1) * (lane + gap) - gap, k * (lane + gap)]);
+    lanes.y = (k) => d3.scaleLinear().domain([0, most]).range([TOP + (k + 1) * (lane + gap) - gap, TOP + k * (lane + gap)]);
   }
 
   // Points in view, merged where several share a pixel: { l, r, mean, low, high } for one atom.
@@ -118,9 +119,9 @@ const timeline = (() => {
     atoms.forEach((atom, k) => {
       const y = lanes.y(k);
       const base = y.range()[0];
-      root.append('text').text(lanes.gutter > 40 ? atom.name : k + 1).attr('x', lanes.gutter - 8)
+      if (lanes.lane >= 9 || k % 2 === 0) root.append('text').text(lanes.gutter > 40 ? atom.name : k + 1).attr('x', lanes.gutter - 8)
         .attr('y', base - lanes.lane / 2).attr('text-anchor', 'end').attr('dominant-baseline', 'central')
-        .attr('font-size', Math.min(12.5, lanes.lane * 0.85)).attr('fill', atom.colour);
+        .attr('font-size', Math.max(8, Math.min(12.5, lanes.lane * 0.85))).attr('fill', atom.colour);
       body.append('rect').attr('x', lanes.gutter).attr('width', lanes.width - 12 - lanes.gutter)
         .attr('y', base - lanes.lane).attr('height', lanes.lane).attr('fill', 'var(--soft)').attr('opacity', 0.6);
       const found = columns(k);
