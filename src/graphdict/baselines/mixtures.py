@@ -29,6 +29,7 @@ from graphdict.estimator import SignalEstimator
 from graphdict.exceptions import DeadAtomWarning
 from graphdict.likelihood import log_likelihoods
 from graphdict.logdegree import learn_graphs, log_degree_objective
+from graphdict.logdegree.windows import without_rounding
 from graphdict.results import InstantaneousGraphs
 from graphdict.seeding import spread_labels
 from graphdict.solvers import History
@@ -239,8 +240,11 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         means = np.zeros((shares.shape[1], signals.shape[1]))
         if self._free_means:
             means = weighted.T.astype(np.float64) @ signals
+            # What is left of equal numbers is rounding.
+            rounding = 100 * float(np.finfo(signals.dtype).eps) * costs
             costs -= graphs.squared_differences(means)
-        costs = np.maximum(costs, 0) + self.alpha_w
+            costs = np.where(costs > rounding, costs, 0)
+        costs = without_rounding(costs) + self.alpha_w
         ridge = before.ridge if before is not None and hold_ridge else self._ridge(costs)
         found = learn_graphs(
             costs, ridge, dual=None if before is None else before.dual, tol=PRECISION

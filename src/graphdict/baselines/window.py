@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.baselines.base import COUNT, LogDegreeBaseline, StateGraphs
 from graphdict.logdegree import learn_graphs, log_degree_objective
-from graphdict.logdegree.windows import heard_nodes
+from graphdict.logdegree.windows import heard_nodes, without_rounding
 from graphdict.terms.coefficients import window_counts
 from graphdict.terms.likelihoods import window_distances
 
@@ -36,7 +36,7 @@ class WindowBaseline(LogDegreeBaseline):
             )
         counts = window_counts(len(samples), self.window_size)
         self.states_ = np.repeat(np.arange(len(counts)), counts)
-        costs = window_distances(signals, counts)
+        costs = without_rounding(window_distances(signals, counts))
         heard = heard_nodes(samples, counts)[:, self.active_nodes_]
         return costs + np.asarray(self.alpha_w, dtype=costs.dtype), heard
 

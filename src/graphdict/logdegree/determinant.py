@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import graphs
+from graphdict.likelihood import RELATIVE_FLOOR
 from graphdict.logdegree.coupled import RELAXATION, START_DEGREE, CoupledGraphs, balance
 from graphdict.logdegree.graphs_from_costs import average_degree_ridge, learn_graphs
 from graphdict.logdegree.windows import edges_between, with_company
@@ -86,14 +87,21 @@ def likelihood_objective(
 ) -> NDArray:
     """``<w, c> + ridge/2 |w|^2 - log det_+ L`` of each window (B,), on its active nodes.
 
-    Infinite where a graph falls apart.
+    Infinite where a node has no edge. Eigenvalues that vanish for another reason (edges too
+    weak for the arithmetic) count as small, as in :func:`graphdict.likelihood.log_likelihoods`.
     """
     linear = np.einsum("be,be->b", weights, costs)
     squares = np.einsum("be,be->b", weights, weights)
     # Along the constants of the active nodes, and on silent nodes, eigenvalues are set to one.
     rest = np.eye(active.shape[1]) - _projectors(active)
-    inner = graphs.laplacian(weights * edges_between(active))
-    return linear + ridge * squares / 2 - log_determinants(inner + rest)
+    inner = graphs.laplacian(weights * edges_between(active)) + rest
+    logs = log_determinants(inner)
+    connected = (graphs.degrees(weights) > 0) | ~active
+    apart = ~np.isfinite(logs) & connected.all(axis=1)
+    if apart.any():
+        values = np.linalg.eigvalsh(inner[apart])
+        logs[apart] = np.log(np.maximum(values, RELATIVE_FLOOR * values[:, -1:])).sum(axis=1)
+    return linear + ridge * squares / 2 - logs
 
 
 class _Windows:

@@ -11,6 +11,7 @@ __all__ = ["newton"]
 ARMIJO = 1e-4
 TO_BOUNDARY = 0.95
 HALVINGS = 40
+LEAST_PIVOT = 1e-15
 
 
 @njit(cache=True)
@@ -114,14 +115,17 @@ def _fill(weights, ridge, alpha, y, hessian):  # pragma: no cover - compiled
 def _solve(hessian, gradient, move):  # pragma: no cover - compiled
     """``move = -hessian^{-1} gradient`` by Cholesky, in place."""
     nodes = len(gradient)
+    diagonal = np.diag(hessian).copy()
     for j in range(nodes):
         for k in range(j):
             factor = hessian[j, k]
             if factor != 0.0:
                 for i in range(j, nodes):
                     hessian[i, j] -= hessian[i, k] * factor
-        root = np.sqrt(hessian[j, j])
-        for i in range(j, nodes):
+        # Where rounding leaves no pivot, a small one keeps the step finite; the search shortens it.
+        root = np.sqrt(max(hessian[j, j], LEAST_PIVOT * diagonal[j]))
+        hessian[j, j] = root
+        for i in range(j + 1, nodes):
             hessian[i, j] /= root
     for i in range(nodes):
         total = -gradient[i]

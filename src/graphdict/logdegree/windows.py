@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 
-__all__ = ["edges_between", "even_counts", "heard_nodes", "with_company"]
+__all__ = ["edges_between", "even_counts", "heard_nodes", "with_company", "without_rounding"]
+
+NOTHING = 1e-30  # a squared difference so far below the largest is lost in its rounding
 
 
 def heard_nodes(samples: NDArray, counts: NDArray) -> NDArray[np.bool_]:
@@ -17,6 +19,11 @@ def heard_nodes(samples: NDArray, counts: NDArray) -> NDArray[np.bool_]:
     """
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     return np.logical_or.reduceat(samples != 0, starts, axis=0)
+
+
+def without_rounding(costs: NDArray) -> NDArray:
+    """Costs (B, E) in which what cannot be told from zero beside the largest is zero."""
+    return np.where(costs > NOTHING * costs.max(), costs, 0)
 
 
 def with_company(active: NDArray) -> NDArray[np.bool_]:

@@ -57,8 +57,8 @@ def random_start(
     members = rng.dirichlet(np.full(count, 0.5), size=len(data.counts))
     members = data.by_sample(members).astype(signals.dtype)
     distances = kernels.weighted_distances(signals, members).astype(np.float64)
-    distances /= members.sum(axis=0)[:, None]
-    distances = np.maximum(distances, 1e-3 * distances.mean())
+    distances /= np.maximum(members.sum(axis=0), 1e-12)[:, None]
+    distances = np.maximum(distances, 1e-3 * (distances.mean() or 1.0))
     probabilities = uniform_probabilities(patterns)
     active = probabilities @ patterns.sum(axis=1)
     atoms = 1 / (distances * (nodes - 1) * active)
@@ -70,7 +70,7 @@ def drifting_start(data: Data, patterns: NDArray, noise: float) -> Dictionary:
     """Every level of the hierarchy an equal part of the same dense graph."""
     nodes = data.signals.shape[1]
     count = patterns.shape[1]
-    variance = float(np.mean(np.square(data.signals), dtype=np.float64))
+    variance = float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0
     weight = 1 / (2 * nodes * variance * n_levels(count))
     atoms = np.full((count, nodes * (nodes - 1) // 2), weight)
     probabilities = np.full(len(patterns), 1 / len(patterns))
@@ -225,5 +225,5 @@ def _toll(data: Data, fit: Fit, shrink: FadingPenalty, sparsity: float) -> Fadin
     apart = dictionary.drifts or dictionary.graphs.patterns.sum(axis=1).max() <= 1
     candidates = dictionary.atoms.shape[1] if apart else 1
     toll = sparsity * information_toll(samples, per_atom, candidates)
-    variance = float(np.mean(np.square(data.signals), dtype=np.float64))
+    variance = float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0
     return FadingPenalty(shrink.alpha, toll, RELATIVE_WIDTH / (nodes * variance))

@@ -10,9 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from graphdict import graphs, kernels
+from graphdict.likelihood import RELATIVE_FLOOR, log_likelihoods
 from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
-from graphdict.logdegree.windows import edges_between, even_counts, heard_nodes
+from graphdict.logdegree.windows import (
+    edges_between,
+    even_counts,
+    heard_nodes,
+    without_rounding,
+)
 from graphdict.models.base import GraphDictionary
 from graphdict.operators import Bilinear, Degrees, Laplacians
 from graphdict.terms import LogBarrier, LogDet
@@ -130,7 +137,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         counts = even_counts(len(samples), tree.windows)
         shares = counts / counts.sum()
         heard = heard_nodes(samples, counts)[:, self.active_nodes_]
-        costs = window_distances(signals, counts).astype(np.float64)
+        costs = without_rounding(window_distances(signals, counts).astype(np.float64))
         self.beta_ = float(self.beta)
         if self.avg_degree is not None:
             average = (shares @ costs)[None]
@@ -166,10 +173,23 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Mean log-likelihood per sample of a series, whose windows are cut like the training's.
 
-        Measured by the model's own ``likelihood``. It is minus infinity where a window's graph has
-        a node without edges, or, for "log-det", falls apart.
+        Measured by the model's own ``likelihood``. Where a window's graph falls apart, vanishing
+        eigenvalues (or degrees) count as 1e-9 of the largest, which makes for a very low score.
         """
-        return float(GraphDictionary.score_samples(self, X).mean())
+        signals, atoms, coefficients = self._encode(X)
+        counts = self._counts(len(signals))
+        rows = coefficients[np.cumsum(counts) - counts]
+        if self.likelihood == "log-det":
+            logs = log_likelihoods(np.zeros_like(rows), rows, atoms)
+        else:
+            degrees = (rows @ graphs.degrees(atoms)).astype(np.float64)
+            floor = max(RELATIVE_FLOOR * float(degrees.max()), np.finfo(float).tiny)
+            degrees = np.maximum(degrees, floor)
+            constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
+            logs = (np.log(degrees).sum(axis=1) - constant) / 2
+        energies = kernels.energies(signals, atoms)
+        fit = np.einsum("tk,tk->", coefficients, energies, dtype=np.float64)
+        return float((logs @ counts - fit / 2) / len(signals))
 
     @available_if(_never)
     def transform(self, X: ArrayLike) -> NDArray:
