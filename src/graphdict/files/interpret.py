@@ -1,0 +1,345 @@
+"""From a table to signals: which column is the clock, which are nodes, which are neither."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.files.errors import InputError
+from graphdict.files.long import as_wide, find_long
+from graphdict.files.table import Column, SignalTable, Table, listed
+from graphdict.files.times import (
+    clock_of,
+    describe_span,
+    is_steady,
+    moment,
+    named_like_time,
+    seconds_between,
+    time_of_day,
+)
+from graphdict.files.units import unit_of
+
+__all__ = ["Wishes", "interpret"]
+
+INDEX_NAMES = ("", "index", "idx", "id", "row", "rownames", "row.names", "no", "no.", "nr", "n", "#",
+               "record", "sample", "samples", "obs", "unnamed: 0")  # fmt: skip
+CODES = (99, 999, 9999, 99999, 999999, 99.9, 999.9, 9999.9, 1e20, 1e30, 1e35, 6999)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the owner of a file says about it; the rest is found."""
+
+    time: str | None = None
+    no_time: bool = False
+    node: str | None = None
+    value: str | None = None
+    layout: str = "auto"
+    columns: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    rate: float | None = None
+    sort: bool = False
+    number_duplicates: bool = False
+    codes: bool = True
+
+
+def interpret(table: Table, wishes: Wishes) -> SignalTable:
+    """The signals of a table, with notes on everything that was decided."""
+    notes = table.notes
+    _name(table, wishes)
+    _choose(table, wishes)
+    _drop_empty(table)
+    if not table.columns or not len(table):
+        raise InputError("holds no values")
+    time = _find_time(table, wishes)
+    long = find_long(table, time, wishes.node, wishes.value, wishes.layout)
+    if long is not None:
+        table = as_wide(table, time, long)
+        time = None if time is None else table.columns[0]
+    columns = [column for column in table.columns if column is not time]
+    columns = _numeric_only(columns, table, time, explicit=wishes.columns)
+    if len(columns) < 2:
+        raise InputError(
+            f"has {len(columns)} column(s) of numbers, and a graph needs at least 2"
+            + (f" ({time.name!r} is taken as the time)" if time is not None else "")
+        )
+    if wishes.codes:
+        _drop_codes(columns, table)
+    times, unit = _times(time, table, columns, wishes)
+    values = np.stack([column.values for column in columns], axis=1)
+    present = ~np.isnan(values).all(axis=1)
+    if not present.all():
+        notes.append(f"left out {int((~present).sum()):,} row(s) without any value")
+        values = values[present]
+        times = None if times is None else times[present]
+    if not len(values):
+        raise InputError("holds no values")
+    signals = SignalTable(
+        values, [column.name for column in columns], times, unit, None, notes,
+        {c.name: u for c in columns if (u := c.unit or unit_of(c.name))},
+        None if time is None else time.name,
+    )  # fmt: skip
+    _describe(signals, wishes.rate)
+    return signals
+
+
+def _name(table: Table, wishes: Wishes) -> None:
+    """Give nameless columns a name, and refuse two of one name."""
+    taken = {column.name for column in table.columns}
+    for place, column in enumerate(table.columns):
+        if not column.name.strip() and place:
+            column.name = next(n for n in (f"column {place + 1}", f"_{place}") if n not in taken)
+    counts = Counter(column.name for column in table.columns)
+    twice = [name for name, count in counts.items() if count > 1]
+    if not twice:
+        return
+    if not wishes.number_duplicates:
+        places = [str(i + 1) for i, c in enumerate(table.columns) if c.name == twice[0]]
+        raise InputError(
+            f"has {counts[twice[0]]} columns named {twice[0]!r} (columns {', '.join(places)}); "
+            "rename them, or number them with --number-duplicates"
+        )
+    seen: Counter = Counter()
+    for column in table.columns:
+        name = column.name
+        seen[name] += 1
+        while counts[column.name] > 1 and seen[name] > 1 and column.name in taken:
+            column.name = f"{name} ({seen[name]})"
+            if column.name in taken:
+                seen[name] += 1
+        taken.add(column.name)
+    table.notes.append(f"numbered columns of the same name: {listed(twice)}")
+
+
+def _choose(table: Table, wishes: Wishes) -> None:
+    """Keep the columns that were asked for."""
+    names = {column.name for column in table.columns}
+    special = {n for n in (wishes.time, wishes.node, wishes.value) if n is not None}
+    for name in {*wishes.columns, *special}:
+        if name not in names:
+            raise InputError(f"has no column {name!r}; its columns are {listed(sorted(names), 12)}")
+    kept = {*wishes.columns, *special} if wishes.columns else names
+    kept -= set(wishes.ignore)
+    table.columns = [
+        column for column in table.columns
+        if column.name in kept or (wishes.columns and _is_clock(column, table) and not wishes.no_time)
+    ]  # fmt: skip
+
+
+def _drop_empty(table: Table) -> None:
+    empty = [column for column in table.columns if column.missing.all()]
+    if empty:
+        named = [column.name for column in empty]
+        table.notes.append(f"left out {len(empty)} column(s) without any value: {listed(named)}")
+        table.columns = [c for c in table.columns if not any(c is other for other in empty)]
+    if not table.columns:
+        return
+    filled = ~np.logical_and.reduce([column.missing for column in table.columns])
+    if not filled.all():
+        table.notes.append(f"left out {int((~filled).sum()):,} row(s) without any value")
+        table.keep(filled)
+
+
+def _is_clock(column: Column, table: Table) -> bool:
+    """Whether a column surely says when: its values do, or its name and order do."""
+    if column.values.dtype.kind == "M":
+        return True
+    if not column.numeric:
+        return clock_of(column) is not None
+    if column.name.lower().strip() in INDEX_NAMES:
+        return False
+    if named_like_time(column.name):
+        known = column.values[~np.isnan(column.values)]
+        return len(known) > 1 and bool(np.mean(np.diff(known) >= 0) > 0.5)
+    return column is table.columns[0] and is_steady(column.values)
+
+
+def _find_time(table: Table, wishes: Wishes) -> Column | None:
+    """The column of times, a date and a time of day joined."""
+    if wishes.no_time:
+        return None
+    if wishes.time is not None:
+        return next(column for column in table.columns if column.name == wishes.time)
+    clocks = [column for column in table.columns if _is_clock(column, table)]
+    if not clocks:
+        return None
+    joined = _join_date_and_time(clocks, table)
+    if joined is not None:
+        return joined
+    named = [column for column in clocks if named_like_time(column.name)]
+    dated = [column for column in named if column.values.dtype.kind in "MO"]
+    chosen = (dated or named or clocks)[0]
+    others = [column.name for column in clocks if column is not chosen and not column.numeric]
+    if others:
+        table.notes.append(f"left out further columns of times: {listed(others)}")
+        table.columns = [c for c in table.columns if c.name not in others]
+    return chosen
+
+
+def _join_date_and_time(clocks: list[Column], table: Table) -> Column | None:
+    """A column of dates beside one of times of day, as loggers write them."""
+    texts = [c for c in clocks if c.values.dtype == object and not c.missing.any()]
+    hours = [c for c in texts if time_of_day(c.values) is not None]
+    dates = [c for c in texts if c not in hours]
+    if len(hours) != 1 or len(dates) != 1:
+        return None
+    read = clock_of(dates[0])
+    seconds = time_of_day(hours[0].values)
+    if read is None or seconds is None or read[0].dtype.kind != "M":
+        return None
+    if (read[0] != read[0].astype("datetime64[D]")).any():
+        return None
+    moments = read[0] + np.round(seconds * 1e6).astype("timedelta64[us]")
+    column = Column(f"{dates[0].name} {hours[0].name}", moments)
+    table.notes += [*read[2], f"joined {dates[0].name!r} and {hours[0].name!r} to one time"]
+    table.columns = [column, *(c for c in table.columns if c not in (dates[0], hours[0]))]
+    return column
+
+
+def _numeric_only(
+    columns: list[Column], table: Table, time: Column | None, explicit: tuple[str, ...]
+) -> list[Column]:
+    """The columns of numbers, without row numbers; says what is left out."""
+    texts = [c.name for c in columns if not c.numeric]
+    if texts:
+        wanted = [name for name in texts if name in explicit]
+        if wanted:
+            raise InputError(f"column {wanted[0]!r} holds text, not numbers")
+        table.notes.append(f"left out column(s) of text: {listed(texts)}")
+    kept = []
+    for column in (c for c in columns if c.numeric):
+        name = column.name.strip().lower()
+        index = name in INDEX_NAMES or name.startswith("unnamed:")
+        if index and column.name not in explicit and _counts_rows(column.values):
+            table.notes.append(f"left out the row numbers in column {column.name!r}")
+            continue
+        if not column.name.strip():
+            column.name = "column 1"
+        kept.append(column)
+    if time is None:
+        for column in kept:
+            rises = np.diff(column.values)
+            if len(rises) > 10 and (rises > 0).all():
+                table.notes.append(
+                    f"column {column.name!r} rises all the way: if it is a clock, say --time {column.name!r}"
+                )
+    return kept
+
+
+def _counts_rows(values: NDArray) -> bool:
+    """Whether these are whole numbers that rise: 0, 1, 2, ..., with gaps where rows were taken out."""
+    return bool(
+        np.isfinite(values).all() and (values % 1 == 0).all() and (np.diff(values) > 0).all()
+    )
+
+
+def _drop_codes(columns: list[Column], table: Table) -> None:
+    """Read codes like -999, far from everything else in their column, as missing."""
+    for column in columns:
+        for extreme in (np.nanmin, np.nanmax) * 2:  # a column may have two codes on one side
+            if np.isnan(column.values).all():
+                break
+            code = float(extreme(column.values))
+            if not any(np.isclose(abs(code), known, rtol=1e-3 * (known > 1e19)) for known in CODES):
+                continue
+            hit = column.values == code
+            rest = column.values[~hit & ~np.isnan(column.values)]
+            if len(np.unique(rest[:1000])) < 5:
+                continue
+            low, high = np.percentile(rest[:: max(1, len(rest) // 10_000)], [1, 99])
+            if low - 3 * (high - low) <= code <= high + 3 * (high - low):
+                continue
+            column.values = np.where(hit, np.nan, column.values)
+            table.notes.append(
+                f"column {column.name!r} has the code {code:g} {int(hit.sum()):,} time(s), far from its "
+                "other values: read as missing (--keep-codes keeps it)"
+            )
+
+
+def _times(
+    time: Column | None, table: Table, columns: list[Column], wishes: Wishes
+) -> tuple[NDArray | None, str]:
+    """Times in order, and their unit; rows without a time are left out."""
+    if time is None:
+        return None, "samples"
+    read = clock_of(time)
+    if read is None:
+        raise InputError(f"column {time.name!r} holds no times that can be read, to be --time")
+    times, unit, said = read
+    table.notes.append(f"time is column {time.name!r}" + "".join(f"; {note}" for note in said))
+    blank = np.isnat(times) if times.dtype.kind == "M" else np.isnan(times)
+    if blank.any():
+        table.notes.append(f"left out {int(blank.sum()):,} row(s) without a time")
+        times = times[~blank]
+        for column in columns:
+            column.values = column.values[~blank]
+        if table.lines is not None:
+            table.lines = table.lines[~blank]
+    steps = np.diff(times)
+    back = np.flatnonzero(steps < np.zeros(1, dtype=steps.dtype))
+    if len(back) and not wishes.sort:
+        way = "runs backwards" if len(back) == len(steps) else "is out of order"
+        row = int(back[0]) + 1
+        raise InputError(
+            f"time column {time.name!r} {way}: {table.where(row)} has {moment(times[row])} after "
+            f"{moment(times[row - 1])}; sort the rows by time with --sort, or name another column with --time"
+        )
+    if len(back):
+        order = np.argsort(times, kind="stable")
+        times = times[order]
+        for column in columns:
+            column.values = column.values[order]
+        table.notes.append("sorted the rows by time")
+    return times, unit
+
+
+def _describe(signals: SignalTable, rate: float | None) -> None:
+    """Say what is remarkable about times and columns; find the step between samples."""
+    notes, times = signals.notes, signals.times
+    if rate is not None:
+        signals.step = 1 / rate
+        if times is None:
+            signals.times, signals.time_unit = np.arange(len(signals.values)) / rate, "s"
+    elif times is not None and len(times) > 1:
+        steps = seconds_between(times, signals.time_unit)
+        if steps is not None and (steps > 0).any():
+            typical = float(np.median(steps[steps > 0]))
+            signals.step = typical
+            gaps = np.flatnonzero(steps > 1.5 * typical)
+            irregular = np.mean(np.abs(steps - typical) > 0.5 * typical) > 0.2
+            if irregular:
+                notes.append(
+                    f"samples are not evenly spaced; the median step is {describe_span(typical)}"
+                )
+            elif len(gaps):
+                worst = int(steps.argmax())
+                notes.append(
+                    f"{len(gaps):,} gap(s) in time, the longest {describe_span(float(steps[worst]))} after "
+                    f"{moment(times[worst])}; samples are {describe_span(typical)} apart otherwise"
+                )
+        same = int((np.diff(times) == np.zeros(1, dtype=np.diff(times).dtype)).sum())
+        if same:
+            notes.append(f"{same:,} sample(s) have the time of the one before")
+    lows, highs = np.nanmin(signals.values, axis=0), np.nanmax(signals.values, axis=0)
+    still = [name for name, flat in zip(signals.names, lows == highs) if flat]
+    if still:
+        notes.append(f"{len(still)} column(s) never vary and get no edges: {listed(still)}")
+    if len(still) > len(signals.names) - 2:
+        raise InputError(
+            f"has {len(signals.names) - len(still)} column(s) that vary, and a graph needs at least 2"
+        )
+    rows, nodes = signals.values.shape
+    if rows < 2:
+        raise InputError("has only one row of values, and learning needs many")
+    if nodes > rows:
+        notes.append(
+            f"there are more columns ({nodes:,}) than rows ({rows:,}): if nodes are rows, say --transpose"
+        )
+    if signals.missing:
+        share = signals.missing / signals.values.size
+        notes.append(
+            f"{signals.missing:,} of {signals.values.size:,} values are missing ({share:.2%})"
+        )

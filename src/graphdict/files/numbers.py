@@ -1,0 +1,125 @@
+"""From cells of text to numbers: missing values, decimal commas, thousands, units in cells."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MISSING", "Reader"]
+
+MISSING = frozenset(
+    "|na|n/a|n.a.|n.a|nan|-nan|+nan|nan()|null|none|nil|nat|<na>|<null>|missing|nodata|no data|"
+    "-|--|---|\u2013|\u2014|.|..|...|?|*|\\n|#n/a|#na|#n/a n/a|#value!|#div/0!|#ref!|#name?|#num!|"
+    "#null!|1.#qnan|-1.#ind|1.#ind|nd|n.d.".split("|")
+)
+WITH_UNIT = re.compile(
+    r"([+-]?[\d.,\u00a0 ]*\d[.,]?(?:[eE][+-]?\d+)?)\s*([^\d\s.,:/\\+-][^\d]{0,10})"
+)
+GROUPED = {
+    ".": re.compile(r"[+-]?\d{1,3}(?:[,'\u2019\u00a0\u202f ]\d{3})+(?:\.\d*)?"),
+    ",": re.compile(r"[+-]?\d{1,3}(?:[.'\u2019\u00a0\u202f ]\d{3})+(?:,\d*)?"),
+}
+
+
+@dataclass
+class Reader:
+    """Reads cells of one column, and remembers what it met."""
+
+    decimal: str = "."
+    also_missing: frozenset[str] = frozenset()
+    written: Counter = field(default_factory=Counter)  # how missing values were written
+    units: Counter = field(default_factory=Counter)  # units found in cells
+    grouped: int = 0
+    infinite: int = 0
+
+    def __post_init__(self) -> None:
+        self.codes = [value for value in map(_plain, self.also_missing) if value is not None]
+
+    def read(self, cells: Sequence[str]) -> tuple[NDArray, list[int]]:
+        """Numbers, NaN where missing, and the places of cells that are neither."""
+        try:
+            if self.decimal == ",":
+                values = np.fromiter(map(_comma, cells), np.float64, len(cells))
+            else:
+                values = np.fromiter(map(float, cells), np.float64, len(cells))
+            wrong = _underscored(cells)
+        except ValueError:
+            values, wrong = self._one_by_one(cells)
+        gaps = np.isnan(values)
+        if gaps.any():
+            odd = set(wrong)
+            self.written.update(cells[i].strip() for i in np.flatnonzero(gaps) if i not in odd)
+        return self.settle(values), wrong
+
+    def settle(self, values: NDArray) -> NDArray:
+        """Make what is no finite number, and what means that there is none, missing."""
+        for code in self.codes:
+            hit = values == code
+            if hit.any():
+                self.written[f"{code:g}"] += int(hit.sum())
+                values[hit] = np.nan
+        infinite = np.isinf(values)
+        if infinite.any():
+            self.infinite += int(infinite.sum())
+            values[infinite] = np.nan
+        return values
+
+    def _one_by_one(self, cells: Iterable[str]) -> tuple[NDArray, list[int]]:
+        values, wrong = [], []
+        for place, cell in enumerate(cells):
+            value = self.number(cell)
+            if value is None:
+                wrong.append(place)
+                value = np.nan
+            values.append(value)
+        return np.array(values, dtype=np.float64), wrong
+
+    def number(self, cell: str) -> float | None:
+        """One cell; None where it is neither a number nor a missing value."""
+        text = cell.strip()
+        if self.is_missing(text):
+            return np.nan
+        value = self._value(text)
+        if value is None:
+            found = WITH_UNIT.fullmatch(text)
+            value = self._value(found[1].strip()) if found else None
+            if found and value is not None:
+                self.units[found[2].strip()] += 1
+        return value
+
+    def is_missing(self, text: str) -> bool:
+        return (len(text) < 12 and text.strip().lower() in MISSING) or text in self.also_missing
+
+    def _value(self, text: str) -> float | None:
+        plain = text.replace("\u2212", "-")  # a typographic minus
+        if GROUPED[self.decimal].fullmatch(plain):
+            self.grouped += 1
+            plain = re.sub(r"[.'\u2019\u00a0\u202f ]" if self.decimal == "," else
+                           r"[,'\u2019\u00a0\u202f ]", "", plain)  # fmt: skip
+        return _plain(plain.replace(",", ".") if self.decimal == "," else plain)
+
+
+def _comma(cell: str) -> float:
+    if "." in cell:  # thousands, or a number of another kind: looked at closely elsewhere
+        raise ValueError(cell)
+    return float(cell.replace(",", "."))
+
+
+def _plain(text: str) -> float | None:
+    """A number as Python writes it, without Python's underscores."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def _underscored(cells: Sequence[str]) -> list[int]:
+    """Cells that only Python would call numbers, like 1_000."""
+    if "_" not in "".join(cells):
+        return []
+    return [place for place, cell in enumerate(cells) if "_" in cell]

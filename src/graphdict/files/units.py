@@ -1,0 +1,48 @@
+"""Units: of columns, as their names tell them, and of time."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["SECONDS", "time_unit_of", "unit_of"]
+
+SECONDS: dict[str, float] = {
+    "ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "msec": 1e-3,
+    "millis": 1e-3, "milliseconds": 1e-3, "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1,
+    "min": 60, "mins": 60, "minute": 60, "minutes": 60, "h": 3600, "hr": 3600, "hour": 3600,
+    "hours": 3600, "d": 86400, "day": 86400, "days": 86400,
+}  # fmt: skip
+BRACKETED = re.compile(r".*?[\[]([^\[\]]{1,15})[\]]\s*|.*?[(]([^()]{1,15})[)]\s*")
+KNOWN = re.compile(
+    r"[numkMGTcdh\u00b5\u03bc]?(?:V|A|W|Hz|m|g|s|Pa|bar|J|Wh|N|l|L|eV|B|b|bps|Ohm|\u03a9)|[mun]?T|%|ppm|ppb|"
+    r"\u00b0[CFK]?|deg(?:C|F)?|[CFK]|rpm|mph|kts?|knots|km/h|m/s\S*|g/\S+|[num\u00b5\u03bc]g/\S+|mmHg|hPa|mbar|"
+    r"inHg|psi|atm|mm/h|W/m\S*|V/m|USD|EUR|GBP|\$|\u20ac|\u00a3|lux|lx|dB[A-Za-z]*|pH|bpm|count\w*|vehicles\S*|in|"
+    r"ft|mi|lb|kWh|MWh|GWh|kVA|kVAr|VAR|ns|us|ms|min|h|d|veh/h|a\.u\.|au"
+)
+
+
+def unit_of(name: str) -> str | None:
+    """The unit in brackets at the end of a name, as in ``temperature [K]`` or ``flow (l/min)``.
+
+    Square brackets hold units; what stands in round ones must look like one.
+    """
+    found = BRACKETED.fullmatch(name)
+    if found is None:
+        return None
+    square, rounded = found[1], found[2]
+    if square is not None:
+        return square.strip() or None
+    return rounded.strip() if KNOWN.fullmatch(rounded.strip()) else None
+
+
+def time_unit_of(name: str) -> str | None:
+    """The unit of time that the name of a clock tells: ``time (ms)``, ``t_us``, ``seconds``."""
+    bracketed = BRACKETED.fullmatch(name)
+    if bracketed is not None:
+        inside = (bracketed[1] or bracketed[2]).strip().lower()
+        if inside in SECONDS:
+            return inside
+    last = re.split(r"[\s_./-]+", re.sub(r"[\[(].*", "", name).strip().lower())[-1]
+    if last in ("year", "years", "month", "months", "week", "weeks"):
+        return last
+    return last if last in SECONDS else None
