@@ -100,36 +100,49 @@ def _timeline(
 ) -> tuple[dict[str, Any], list[str]]:
     """Coefficients by sample, or by window of samples where there are too many."""
     samples = len(coefficients)
-    shown = windows(coefficients)
-    last = np.append(shown.start[1:], samples) - 1
     remarks = []
-    if shown.size > 1:
-        remarks.append(
-            f"The {samples:,} samples are shown as {len(shown.start):,} windows of {shown.size:,} "
-            "consecutive samples. Lines and graphs are means of a window; the pale bands run from "
-            "its smallest to its largest value."
-        )
-    if times is not None and (np.diff(times) < np.zeros(1, np.diff(times).dtype)).any():
+    if times is not None and (times[1:] < times[:-1]).any():
         remarks.append("The times are not in order, so samples are counted instead.")
         times = None
     kind = "index" if times is None else "date" if times.dtype.kind == "M" else "number"
-    if times is None:
-        first, final = shown.start.astype(float), last.astype(float)
-    else:
+    clock = np.arange(samples, dtype=np.float64)
+    if times is not None:
         clock = times.astype(np.int64) / 1e3 if kind == "date" else times
-        first, final = clock[shown.start], clock[last]
+    step, gap = _spacing(np.diff(clock))
+    shown = windows(coefficients, np.flatnonzero(np.diff(clock) > gap) + 1)
+    last = np.append(shown.start[1:], samples) - 1
+    even = len(shown.start) == -(-samples // shown.size)
+    if shown.size > 1:
+        remarks.append(
+            f"The {samples:,} samples are shown as {len(shown.start):,} windows of "
+            f"{'' if even else 'up to '}{shown.size:,} consecutive samples. Lines and graphs are "
+            "means of a window; the pale bands run from its smallest to its largest value."
+        )
     timeline = {
         "kind": kind,
         "unit": unit,
+        "step": step,
+        "gap": gap,
         "size": shown.size,
+        "even": even,
         "points": len(shown.start),
-        "first": packed(first, "f8"),
-        "last": packed(final, "f8") if shown.size > 1 else None,
+        "start": packed(shown.start, "u4"),
+        "first": packed(clock[shown.start], "f8"),
+        "last": packed(clock[last], "f8") if shown.size > 1 else None,
         "mean": packed(shown.mean, "f4"),
         "low": None if shown.low is None else packed(shown.low, "f4"),
         "high": None if shown.high is None else packed(shown.high, "f4"),
     }
     return timeline, remarks
+
+
+def _spacing(steps: NDArray) -> tuple[float, float]:
+    """The usual step between samples, and the step from which there is a gap."""
+    positive = steps[steps > 0]
+    if len(positive) == 0:
+        return 1.0, np.finfo(np.float64).max
+    usual, long = np.quantile(positive, [0.5, 0.9])
+    return float(usual), float(5 * long)
 
 
 def _least_share(model: Any) -> float:

@@ -33,13 +33,18 @@ class Windows:
     high: NDArray | None
 
 
-def windows(coefficients: NDArray, most: int = MOST_NUMBERS) -> Windows:
-    """Coefficients (T, K) as they are, or merged so that at most ``most`` numbers remain."""
+def windows(coefficients: NDArray, breaks: NDArray, most: int = MOST_NUMBERS) -> Windows:
+    """Coefficients (T, K) as they are, or merged so that at most ``most`` numbers remain.
+
+    A window also ends where one of ``breaks`` begins, unless there are too many of those.
+    """
     samples, atoms = coefficients.shape
     if samples * atoms <= most:
         return Windows(np.arange(samples), 1, coefficients, None, None)
     size = -(-samples // max(most // (3 * atoms), 1))
     start = np.arange(0, samples, size)
+    if len(breaks) <= len(start) // 4:
+        start = np.union1d(start, breaks)
     counts = np.diff(np.append(start, samples))[:, None]
     total = np.add.reduceat(coefficients, start, axis=0, dtype=np.float64)
     low = np.minimum.reduceat(coefficients, start, axis=0)

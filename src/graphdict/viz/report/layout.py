@@ -14,7 +14,7 @@ from graphdict import graphs
 
 __all__ = ["place"]
 
-LARGEST_CIRCLE = 40
+LARGEST_CIRCLE = 32
 STEPS = 150
 
 
@@ -23,7 +23,7 @@ def place(
 ) -> tuple[NDArray, str, list[str]]:
     """Positions (N, 2) in [-1, 1], y upwards; "given", "circle" or "stress"; and remarks.
 
-    Up to 40 nodes stand on a circle, neighbours close to each other; more of them where distances
+    Up to 32 nodes stand on a circle, neighbours close to each other; more of them where distances
     in the drawing resemble distances in the graph of all atoms (stress majorisation).
     """
     if positions is not None:
@@ -96,7 +96,8 @@ def _circle(union: NDArray) -> NDArray:
         order = np.argsort(np.round(np.arctan2(modes[:, 1], modes[:, 0]), 9), kind="stable")
         order = np.roll(order, -int(np.flatnonzero(order == 0)[0]))
     angle = np.empty(nodes)
-    angle[order] = np.pi / 2 - 2 * np.pi * np.arange(nodes) / nodes
+    top = np.pi if nodes == 2 else np.pi / 2
+    angle[order] = top - 2 * np.pi * np.arange(nodes) / nodes
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
@@ -104,7 +105,7 @@ def _stress(union: NDArray) -> NDArray:
     """Stress majorisation of hop distances over the strongest edges."""
     distance = csgraph.shortest_path(_backbone(union), directed=False, unweighted=True)
     longest = distance[np.isfinite(distance)].max()
-    distance[~np.isfinite(distance)] = longest + 1
+    distance[~np.isfinite(distance)] = longest / 2 + 1  # parts side by side, not far apart
     closeness = 1 / np.square(np.where(distance > 0, distance, np.inf))
     laplacian = np.diag(closeness.sum(axis=1)) - closeness
     inverse = np.linalg.pinv(laplacian, hermitian=True)

@@ -11,12 +11,15 @@ function decode(text, Type) {
 // Names are shown as they are, but control signs must not break lines, XML or the order of text.
 function readable(name) {
   const plain = name.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu, '\u2423');
-  return plain.trim() === '' ? '(no name)' : plain;
+  return plain.trim() || '(no name)';
 }
 
+// Long names lose their middle: what tells them apart is often at the end.
 function shortened(name, length) {
   const letters = Array.from(name);
-  return letters.length <= length ? name : letters.slice(0, length - 1).join('') + '…';
+  if (letters.length <= length) return name;
+  const tail = Math.floor((length - 1) * 0.45);
+  return `${letters.slice(0, length - 1 - tail).join('')}…${letters.slice(-tail).join('')}`;
 }
 
 // A name inside other text, so that its direction does not reorder its neighbours.
@@ -65,6 +68,7 @@ const slots = (() => {
 
 const time = {
   ...page.time,
+  start: decode(page.time.start, Uint32Array),
   first: decode(page.time.first, Float64Array),
   last: decode(page.time.last, Float64Array),
   mean: decode(page.time.mean, Float32Array),

@@ -22,7 +22,7 @@ function number(value, digits = 3) {
   if (!Number.isFinite(value)) return '–';
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e6)) return value.toExponential(digits - 1);
-  return Number(value.toPrecision(digits)).toLocaleString('en');
+  return value.toLocaleString('en', { maximumSignificantDigits: digits });
 }
 const whole = (value) => value.toLocaleString('en');
 const percent = (value) => (value > 0 && value < 0.01 ? '< 1 %' : `${Math.round(100 * value)} %`);

@@ -22,7 +22,7 @@ function frame(svg) {
   const { width, height } = svg.getBoundingClientRect();
   const room = Math.min(width, height);
   const font = room < 300 ? 9.5 : 11;
-  const letters = room < 300 ? 9 : 14;
+  const letters = room < 300 ? 10 : 16;
   const labels = nodes.shown.map((name) => shortened(name, letters));
   const radial = nodes.circle && nodes.count > 12;
   const longest = d3.max(labels, (label) => textWidth(label, font));
@@ -104,8 +104,10 @@ function drawLabels(group, at, degree, focus) {
     return first || degree[b] - degree[a] || a - b;
   });
   const taken = [];
+  const most = nodes.circle || nodes.count <= 64 ? nodes.count : Math.round((at.width * at.height) / 9000);
   for (const i of order) {
     const inside = focus !== null && focus.nodes.has(i);
+    if (taken.length >= most && !inside) break;
     const text = group.append('text').text(at.labels[i]).attr('unicode-bidi', 'isolate')
       .attr('fill', inside ? 'var(--mark)' : 'var(--ink)').attr('font-weight', inside ? 700 : 400)
       .attr('paint-order', 'stroke').attr('stroke', 'var(--panel)').attr('stroke-width', 2.5)

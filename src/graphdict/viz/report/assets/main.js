@@ -235,5 +235,6 @@ new ResizeObserver(() => {
   drawConvergence();
   redrawGraphs();
 }).observe(document.body);
+new ResizeObserver(() => mixView.redraw()).observe(byId('mix'));
 
 window.addEventListener('beforeprint', () => { for (const card of cards) { card.seen = true; card.draw(); } });

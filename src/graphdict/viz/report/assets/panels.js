@@ -26,7 +26,8 @@ const mixView = (() => {
     });
     const all = list.length;
     listHeaviest(list);
-    byId('mix-hint').textContent = `${edgeCount(drawn.length, passed, all)} Each edge is divided in proportion to what each atom gives it.`;
+    byId('mix-hint').textContent = edgeCount(drawn.length, passed, all)
+      + (atoms.length > 1 && all > 0 ? ' Each edge is divided in proportion to what each atom gives it.' : '');
     return {
       edges: drawn, top: strongest.mix, degree, colours: (slot) => parts.get(slot),
       label: `Graph of ${sampleText(state.point)}: ${plural(nodes.count, 'node')}, ${plural(drawn.length, 'edge')} drawn`,
@@ -48,7 +49,7 @@ const mixView = (() => {
         piece.style.flex = `${mix.coefficients[k] * atom.weights[e]} 0 0`;
         split.append(piece);
       });
-      return make('tr', {}, make('td', {}, edgeName(slot)), make('td', {}, split), make('td', { class: 'n' }, number(weight)));
+      return make('tr', {}, make('td', { title: edgeName(slot) }, edgeName(slot)), make('td', {}, split), make('td', { class: 'n' }, number(weight)));
     }));
     byId('strong').hidden = heaviest.length === 0;
   }
@@ -66,6 +67,7 @@ const mixView = (() => {
 function edgeCount(drawn, passed, all) {
   if (all === 0) return 'No edges.';
   if (drawn < passed) return `The strongest ${whole(drawn)} of ${plural(all, 'edge')} are drawn.`;
+  if (all === 1 && drawn === 1) return 'The only edge is drawn.';
   return drawn === all ? `All ${plural(all, 'edge')} drawn.` : `${whole(drawn)} of ${plural(all, 'edge')} drawn.`;
 }
 
@@ -243,9 +245,9 @@ function drawConvergence() {
     root.append('path').attr('d', d3.line().x((p) => x(p[0])).y((p) => y(p[1]))(points))
       .attr('fill', 'none').attr('stroke', 'var(--accent)').attr('stroke-width', 1.8);
   }
-  if (!place.hasChildNodes()) place.append(make('p', { class: 'hint' }, 'The model holds no history of its fit.'));
   const bad = page.history.objective.filter((value) => value === null).length;
   if (bad) place.append(make('p', { class: 'hint' }, `${plural(bad, 'value')} of the objective ${bad === 1 ? 'is' : 'are'} not finite and left out.`));
+  if (!place.hasChildNodes()) place.append(make('p', { class: 'hint' }, 'The model holds no history of its fit.'));
 }
 
 function fillTexts() {

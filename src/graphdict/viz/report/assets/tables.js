@@ -30,8 +30,7 @@ function saveCoefficients() {
   const timed = time.kind !== 'index';
   const head = [...(time.last ? ['first_sample', 'last_sample'] : ['sample']), ...(timed ? (time.last ? ['first_time', 'last_time'] : ['time']) : []), ...atoms.map((_, k) => `atom_${k + 1}`)];
   const rows = d3.range(time.points).map((point) => {
-    const first = point * time.size;
-    const samples = time.last ? [first, Math.min(first + time.size, page.samples) - 1] : [first];
+    const samples = time.last ? samplesOf(point) : [time.start[point]];
     const moments = !timed ? [] : time.last ? [say(time.first[point]), say(time.last[point])] : [say(time.first[point])];
     return [...samples, ...moments, ...coefficientsAt(point)];
   });

@@ -1,23 +1,19 @@
 // Coefficients in time: a lane for each atom, drawn in steps, with a cursor that moves along.
 
-// Every point covers [left, right]; a gap of more than three usual steps is left empty.
+// Every point covers [left, right], half way to its neighbours; gaps are left empty.
 const span = (() => {
   const count = time.points;
   const end = time.last || time.first;
   const middle = Float64Array.from(time.first, (t, i) => (t + end[i]) / 2);
-  const steps = d3.range(1, count).map((i) => middle[i] - middle[i - 1]);
-  const usual = d3.median(steps.filter((step) => step > 0)) || 1;
-  const left = new Float64Array(count);
-  const right = new Float64Array(count);
+  const left = Float64Array.from(time.first, (t) => t - time.step / 2);
+  const right = Float64Array.from(end, (t) => t + time.step / 2);
   let gaps = 0;
-  for (let i = 0; i < count; i++) {
-    const before = i > 0 ? steps[i - 1] : usual;
-    const after = i < count - 1 ? steps[i] : usual;
-    left[i] = middle[i] - Math.min(before, before > 3 * usual ? usual : before) / 2;
-    right[i] = middle[i] + Math.min(after, after > 3 * usual ? usual : after) / 2;
-    if (i > 0 && before > 3 * usual) gaps += 1;
+  for (let i = 1; i < count; i++) {
+    if (time.first[i] - end[i - 1] > time.gap) { gaps += 1; continue; }
+    left[i] = (time.first[i] + end[i - 1]) / 2;
+    right[i - 1] = left[i];
   }
-  return { left, right, middle, usual, gaps };
+  return { left, right, middle, usual: (time.step * page.samples) / count, gaps };
 })();
 
 const fullView = [span.left[0], span.right[time.points - 1]];
@@ -42,9 +38,10 @@ function momentText(point) {
   return time.kind === 'number' ? `${range} ${time.unit}` : range;
 }
 
+const samplesOf = (point) => [time.start[point], (point + 1 < time.points ? time.start[point + 1] : page.samples) - 1];
+
 function sampleText(point) {
-  const first = point * time.size;
-  const last = Math.min(first + time.size, page.samples) - 1;
+  const [first, last] = samplesOf(point);
   return first === last ? `sample ${whole(first)}` : `samples ${whole(first)} to ${whole(last)}`;
 }
 
@@ -61,7 +58,7 @@ const timeline = (() => {
     const gap = lane > 20 ? 5 : 2;
     const gutter = width < 500 ? 26 : 62;
     const bottom = TOP + count * (lane + gap);
-    Object.assign(lanes, { width, lane, gap, gutter, bottom, height: bottom + 40 });
+    Object.assign(lanes, { width, lane, gap, gutter, bottom, height: bottom + 43 });
     const scale = time.kind === 'date' ? d3.scaleUtc() : d3.scaleLinear();
     lanes.x = scale.domain(view.domain).range([gutter, Math.max(width - 12, gutter + 20)]);
     const most = Math.max(1, d3.max(time.high || time.mean));
@@ -140,21 +137,22 @@ const timeline = (() => {
   function drawAxis(root) {
     const ticks = Math.max(2, Math.floor((lanes.width - lanes.gutter) / 105));
     const axis = root.append('g').attr('transform', `translate(0,${lanes.bottom + 1})`).attr('color', 'var(--muted)')
-      .call(d3.axisBottom(lanes.x).ticks(ticks).tickSizeOuter(0));
+      .call(d3.axisBottom(lanes.x).ticks(ticks).tickSize(5).tickSizeOuter(0).tickPadding(7)
+        .tickValues(time.kind === 'index' ? lanes.x.ticks(ticks).filter(Number.isInteger) : null));
     axis.attr('font-size', 11).attr('font-family', null).selectAll('path,line').attr('stroke', 'var(--line)');
     axis.selectAll('text').attr('fill', 'var(--muted)');
     if (!zoomed()) return;
     const track = d3.scaleLinear().domain(fullView).range(lanes.x.range());
     const bar = root.append('g').attr('class', 'scroll');
     bar.append('rect').attr('x', lanes.x.range()[0]).attr('width', lanes.x.range()[1] - lanes.x.range()[0])
-      .attr('y', lanes.bottom + 27).attr('height', 8).attr('rx', 4).attr('fill', 'var(--soft)');
+      .attr('y', lanes.bottom + 31).attr('height', 8).attr('rx', 4).attr('fill', 'var(--soft)');
     bar.append('rect').attr('x', track(view.domain[0])).attr('width', Math.max(8, track(view.domain[1]) - track(view.domain[0])))
-      .attr('y', lanes.bottom + 27).attr('height', 8).attr('rx', 4).attr('fill', 'var(--muted)');
+      .attr('y', lanes.bottom + 31).attr('height', 8).attr('rx', 4).attr('fill', 'var(--muted)');
   }
 
   function hint(merged) {
     const parts = [];
-    if (time.size > 1) parts.push(`${whole(page.samples)} samples, shown as ${whole(time.points)} windows of ${whole(time.size)}: means, with bands from smallest to largest.`);
+    if (time.size > 1) parts.push(`${whole(page.samples)} samples, shown as ${whole(time.points)} windows of ${time.even ? '' : 'up to '}${whole(time.size)}: means, with bands from smallest to largest.`);
     else if (merged) parts.push('Samples that share a pixel are merged: the mean, with a band from smallest to largest. Zoom in to see each.');
     if (span.gaps && time.kind !== 'index') parts.push(`${whole(span.gaps)} ${span.gaps === 1 ? 'gap' : 'gaps'} in time left empty.`);
     parts.push(time.kind === 'index' ? 'Samples are counted from 0.' : time.kind === 'date' ? 'Times in UTC.' : `Time in ${time.unit}.`);
