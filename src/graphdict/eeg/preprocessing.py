@@ -50,10 +50,11 @@ def preprocess(
             f"at least two good EEG channels are needed, the recording has {len(kept)} (bad: "
             f"{inst.info['bads']}); set channel types with inst.set_channel_types if it has more"
         )
-    out = inst.copy().load_data(verbose="error").pick(kept, verbose="error")
-    if bads == "interpolate" and out.info["bads"]:
-        out.interpolate_bads(reset_bads=True, verbose="error")
-    out.set_eeg_reference("average", projection=False, verbose="error")
+    with mne.use_log_level("error"):
+        out = inst.copy().load_data().pick(kept)
+        if bads == "interpolate" and out.info["bads"]:
+            out.interpolate_bads(reset_bads=True)
+        out.set_eeg_reference("average", projection=False)
     if l_freq is not None or h_freq is not None:
         _filter(out, l_freq, h_freq)
     return out
