@@ -165,7 +165,8 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         best: tuple[float, Clusters] | None = None
         for start in range(self.n_init):
             found = self._warm_up(signals, self._first_shares(signals, start, rng))
-            if best is None or found[0] < best[0]:
+            # Starts that end alike are told apart by rounding: the first one stays.
+            if best is None or found[0] < best[0] - 1e-9 * abs(best[0]):
                 best = found
         assert best is not None
         clusters, shares, history, converged = self._descend(signals, best[1])

@@ -1,0 +1,200 @@
+"""Whatever the numbers: finite results inside their constraints, or a clear error."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from strange import KINDS, LAYOUTS, few, models, plain, signals
+
+from graphdict import GraphDictHier, GraphDictMarginal, GraphDictSpectral, graphs
+from graphdict.exceptions import ConvergenceWarning
+
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+quiet = pytest.mark.filterwarnings("ignore::graphdict.exceptions.GraphDictWarning")
+
+
+def samples(seed=0, rows=40, nodes=5):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, nodes)) @ rng.standard_normal((nodes, nodes))
+
+
+def fit(model, x):
+    """The fitted model, whether it converged, or None with what the error says."""
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        try:
+            model.fit(x)
+        except np.linalg.LinAlgError:
+            raise
+        except ValueError as error:
+            return None, False, str(error)
+    kinds = {warning.category for warning in caught}
+    assert not kinds & {RuntimeWarning, DeprecationWarning, FutureWarning}, caught
+    return model, ConvergenceWarning not in kinds, ""
+
+
+def check(model, x, converged):
+    """Everything that a fitted model gives is a number where it should be."""
+    edges = graphs.n_edges(np.shape(x)[1])
+    assert model.atoms_.shape[1] == edges
+    assert np.isfinite(model.atoms_).all()
+    assert (model.atoms_ >= 0).all()
+    if converged or not isinstance(model, GraphDictHier):
+        assert np.isfinite(model.objective_)
+    found = model.instantaneous_graphs(x)
+    weights = found.weights
+    assert weights.shape == (len(x), edges)
+    assert np.isfinite(weights).all()
+    assert (weights >= 0).all()
+    silent = ~model.active_nodes_
+    assert not graphs.degrees(model.atoms_)[:, silent].any()
+    if hasattr(model, "score"):
+        assert np.isfinite(model.score(x))
+    if hasattr(model, "transform"):
+        for coefficients in (model.coefficients_, np.asarray(model.transform(x))):
+            assert np.isfinite(coefficients).all()
+            assert (coefficients >= 0).all()
+            assert (coefficients <= 1 + 1e-6).all()
+
+
+@quiet
+@each_kind
+def test_any_signals_and_options_give_numbers_or_a_clear_error(kind):
+    @few
+    @given(models(kind), signals())
+    def holds(model, x):
+        before = x.copy()
+        fitted, converged, said = fit(model, x)
+        np.testing.assert_array_equal(x, before)
+        if fitted is None:
+            assert len(said) > 15
+            assert any(word in said for word in ("X ", "sample", "window_size", "n_clusters"))
+            return
+        with np.errstate(all="ignore"):
+            check(fitted, x, converged)
+        np.testing.assert_array_equal(x, before)
+
+    holds()
+
+
+@quiet
+@each_kind
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
+def test_only_the_numbers_count(kind, layout):
+    """Not their order in memory, their container or their names."""
+    x = samples().astype(np.float32).astype(np.float64)
+    given = layout(x)
+    copy = given.copy() if hasattr(given, "copy") else list(given)
+    expected = clone(plain(kind)).fit(x)
+    found = clone(plain(kind)).fit(given)
+    assert close(found.atoms_, expected.atoms_)
+    assert np.array_equal(np.asarray(given), np.asarray(copy))
+    weights = found.instantaneous_graphs(given).weights
+    assert close(weights, expected.instantaneous_graphs(x).weights)
+
+
+def close(a, b, tolerance=1e-5):
+    return np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
+
+
+@quiet
+@each_kind
+def test_the_same_seed_gives_the_same_result(kind):
+    first, second = (clone(plain(kind)).fit(samples()) for _ in range(2))
+    np.testing.assert_array_equal(first.atoms_, second.atoms_)
+    assert first.objective_ == second.objective_
+
+
+SCRIPT = """
+import sys, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, sys.argv[2])
+import numpy as np
+from sklearn.base import clone
+from strange import KINDS, plain
+rng = np.random.default_rng(0)
+x = rng.standard_normal((3000, 8)) @ rng.standard_normal((8, 8))
+found = {}
+for kind in KINDS:
+    model = clone(plain(kind))
+    if "window_size" in model.get_params() and kind.__name__ in ("WindowLogModel", "TGFA"):
+        model.set_params(window_size=300)
+    if kind.__name__ == "GraphDictExact":
+        model.set_params(window_size=10)
+    found[kind.__name__] = model.fit(x).atoms_
+np.savez(sys.argv[1], **found)
+"""
+
+
+def test_processes_and_thread_counts_agree(tmp_path):
+    """To a relative 1e-6: threads sum in another order, which is all that may differ."""
+    results = []
+    for threads in ("1", "2"):
+        path = tmp_path / f"{threads}.npz"
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
+        env = {**os.environ, **dict.fromkeys(names, threads)}
+        here = os.path.dirname(__file__)
+        subprocess.run([sys.executable, "-c", SCRIPT, str(path), here], env=env, check=True)
+        results.append(np.load(path))
+    for name in results[0]:
+        assert close(results[1][name], results[0][name], 1e-6), name
+
+
+@quiet
+@each_kind
+def test_permuting_nodes_permutes_the_graphs(kind):
+    """Seeds pick samples, never nodes, so that starts do not depend on the order of nodes."""
+
+    @few
+    @given(st.integers(0, 20))
+    def holds(seed):
+        x = samples(seed, nodes=6)
+        order = np.random.default_rng(seed).permutation(6)
+        expected = graphs.adjacency(clone(plain(kind)).fit(x).atoms_)[:, order][:, :, order]
+        found = graphs.adjacency(clone(plain(kind)).fit(x[:, order]).atoms_)
+        assert close(found, expected, 1e-4)
+
+    holds()
+
+
+@quiet
+@each_kind
+def test_units_change_nothing(kind):
+    @few
+    @given(st.integers(-290, 290), st.integers(0, 3))
+    def holds(exponent, seed):
+        x = samples(seed)
+        expected = clone(plain(kind)).fit(x)
+        found = clone(plain(kind)).fit(x * 10.0**exponent)
+        assert close(found.atoms_, expected.atoms_, 1e-4)
+        assert found.objective_ == pytest.approx(expected.objective_, rel=1e-5)
+
+    holds()
+
+
+@quiet
+@each_kind
+def test_large_signals(kind):
+    x = np.random.default_rng(0).standard_normal((5000, 100)).astype(np.float32)
+    x[:, 1] += x[:, 0]
+    model = clone(plain(kind))
+    if "window_size" in model.get_params() and kind is not GraphDictMarginal:
+        model.set_params(window_size=2500 if hasattr(model, "n_atoms") else 1000)
+    model.set_params(**{"max_iter": 2} if "max_iter" in model.get_params() else {})
+    model.set_params(**{"n_init": 1} if "n_init" in model.get_params() else {})
+    fitted, _, said = fit(model, x)
+    assert fitted is not None, said
+    assert np.isfinite(fitted.atoms_).all()
+    assert np.isfinite(fitted.instantaneous_graphs(x)[::500].weights).all()
+
+
+@pytest.mark.parametrize("kind", [GraphDictSpectral, GraphDictMarginal])
+def test_one_sample_is_too_few_and_says_so(kind):
+    with pytest.raises(ValueError, match="1 sample"):
+        kind().fit(np.ones((1, 2)))
