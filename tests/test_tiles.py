@@ -1,0 +1,124 @@
+"""The compiled pass of the log model equals the plain formulas, whatever the shapes."""
+
+import numpy as np
+import pytest
+
+from graphdict import graphs, kernels, tiles
+
+SHAPES = [(1, 2, 1), (5, 3, 2), (255, 4, 3), (256, 5, 1), (257, 9, 4), (700, 12, 5)]
+
+
+def _case(shape, dtype):
+    samples, nodes, count = shape
+    rng = np.random.default_rng(samples)
+    case = {
+        "signals": rng.normal(size=(samples, nodes)),
+        "coefficients": rng.uniform(0.01, 1, size=(samples, count)),
+        "atoms": rng.uniform(size=(count, graphs.n_edges(nodes))),
+        "weights": rng.dirichlet(np.ones(samples)),
+        "dual": rng.normal(size=(samples, nodes)),
+        "ahead": rng.uniform(size=(samples, count)),
+    }
+    case = {name: array.astype(dtype) for name, array in case.items()}
+    case["degrees"] = graphs.degrees(case["atoms"])
+    tolerance = {"rtol": 1e-10} if dtype == np.float64 else {"rtol": 2e-4, "atol": 1e-5}
+    return case, tolerance
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_products(shape, dtype):
+    case, tolerance = _case(shape, dtype)
+    signals, atoms, coefficients = case["signals"], case["atoms"], case["coefficients"]
+    energies, distances = np.full_like(coefficients, np.nan), np.ones_like(atoms)
+    tiles.products(signals, atoms, energies, coefficients, distances)
+    expected = kernels.weighted_distances(signals, coefficients)
+    np.testing.assert_allclose(energies, kernels.energies(signals, atoms), **tolerance)
+    np.testing.assert_allclose(distances, 1 + expected, **tolerance)
+
+    alone = np.empty_like(energies)
+    tiles.products(signals, atoms, alone, coefficients[:0], distances[:0])
+    np.testing.assert_array_equal(alone, energies)
+    alone = np.ones_like(atoms)
+    tiles.products(signals, atoms, energies[:0], coefficients, alone)
+    np.testing.assert_array_equal(alone, distances)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_ascend_takes_the_dual_step(shape, dtype):
+    case, tolerance = _case(shape, dtype)
+    sigma = dtype(0.3)
+    raised, pulls = np.full_like(case["dual"], np.nan), np.ones_like(case["coefficients"])
+    mixed = tiles.ascend(
+        case["coefficients"], case["weights"], case["degrees"], case["ahead"],
+        2 * case["degrees"], case["dual"], sigma, raised, pulls,
+    )  # fmt: skip
+    step = case["dual"].astype(float) + 0.3 * case["ahead"] @ (2 * case["degrees"])
+    expected = (step - np.sqrt(step**2 + 1.2)) / 2
+    weighted = case["weights"][:, None] * case["coefficients"]
+    np.testing.assert_allclose(raised, expected, **tolerance)
+    np.testing.assert_allclose(pulls, 1 + expected @ case["degrees"].T, **tolerance)
+    np.testing.assert_allclose(mixed, weighted.T @ expected, **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_push_on_atoms(shape, dtype):
+    case, tolerance = _case(shape, dtype)
+    push = tiles.push_on_atoms(case["coefficients"], case["weights"], case["degrees"])
+    weighted = case["weights"][:, None] * case["coefficients"]
+    expected = weighted.T @ (1 / (case["coefficients"] @ case["degrees"]))
+    np.testing.assert_allclose(push, expected, **tolerance)
+
+
+@pytest.mark.parametrize("stretch", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_recode(shape, dtype, stretch):
+    case, tolerance = _case(shape, dtype)
+    recoded = np.full_like(case["coefficients"], np.nan)
+    value, gradient, scale = tiles.recode(
+        case["coefficients"], case["weights"], case["degrees"],
+        kernels.energies(case["signals"], case["atoms"]), dtype(0.1), 3, stretch, recoded,
+    )  # fmt: skip
+    energies = kernels.energies(case["signals"], case["atoms"]).astype(float)
+    degrees = case["degrees"].astype(float)
+    c = case["coefficients"].astype(float)
+    for inner in range(3):
+        push = (1 / (c @ degrees)) @ degrees.T
+        if inner == 0:
+            slope = energies + 0.1 - push
+            free = np.where((c >= 1) & (slope < 0), 0, c * slope)
+            np.testing.assert_allclose(gradient, np.sum(free**2), rtol=1e-3)
+            np.testing.assert_allclose(scale, np.sum((c * (energies + 0.1)) ** 2), rtol=1e-3)
+        c = np.minimum(1, c * (push / (energies + 0.1)) ** (1.5 if stretch else 1))
+    logs = np.log(c @ degrees).sum(axis=1)
+    np.testing.assert_allclose(recoded, c, rtol=tolerance["rtol"] * 10)
+    expected = case["weights"] @ (np.sum(c * energies, axis=1) - logs)
+    np.testing.assert_allclose(value, expected, rtol=1e-4 if dtype == np.float32 else 1e-9)
+
+
+def _value(case, atoms):
+    """Of the coefficients as they are."""
+    energies = kernels.energies(case["signals"], atoms)
+    value, _, _ = tiles.recode(
+        case["coefficients"], case["weights"], graphs.degrees(atoms), energies, 0.0, 0, False,
+        np.empty_like(case["coefficients"]),
+    )  # fmt: skip
+    return value
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_value_where_products_of_degrees_leave_the_range(size):
+    case, _ = _case((300, 8, 2), np.float64)
+    atoms = size * case["atoms"]
+    energies = kernels.energies(case["signals"], atoms)
+    logs = np.log(case["coefficients"] @ graphs.degrees(atoms)).sum(axis=1)
+    expected = case["weights"] @ (np.sum(case["coefficients"] * energies, axis=1) - logs)
+    np.testing.assert_allclose(_value(case, atoms), expected, rtol=1e-10)
+
+
+def test_a_graph_without_edges_has_no_finite_value():
+    case, _ = _case((20, 4, 2), np.float64)
+    assert _value(case, np.zeros_like(case["atoms"])) == np.inf
