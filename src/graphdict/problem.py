@@ -11,7 +11,7 @@ hundred and for five million of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 from graphdict.operators import BilinearOperator
 from graphdict.terms import base
 from graphdict.terms.coefficients import window_means
+from graphdict.terms.constraints import Sum
 
 __all__ = ["Problem", "TermGroup", "row_barriers"]
 
+ALL = slice(None)
 IMAGE_BYTES = 1 << 25
 
 
@@ -34,7 +36,7 @@ class TermGroup:
     and every further proximable term is ``split`` off with a dual variable of its own.
 
     With ``counts``, the variable has one row for each window of that many samples, while the terms
-    still speak of samples.
+    still speak of samples. A group that is ``separable`` may be asked about some ``rows`` alone.
     """
 
     def __init__(self, terms: Sequence[Any], counts: NDArray | None = None):
@@ -54,47 +56,58 @@ class TermGroup:
         self.direct = (*before[:1], *elementwise[:1], *intervals) or tuple(rest[:1])
         self.split = tuple(t for t in rest if not any(t is d for d in self.direct))
 
-    def value(self, x: NDArray) -> float:
-        x = self._expand(x)
+    @property
+    def separable(self) -> bool:
+        """Whether no term ties rows together, as far as terms say."""
+        return all(isinstance(term, Sum) for term in self.smooth) and all(
+            hasattr(term, "interval") or getattr(term, "elementwise", False) for term in self.terms
+        )
+
+    def value(self, x: NDArray, rows: slice = ALL) -> float:
+        x = self._expand(x, rows)
         return float(sum(term.value(x) for term in self.terms))
 
-    def gradient(self, x: NDArray) -> NDArray | float:
+    def gradient(self, x: NDArray, rows: slice = ALL) -> NDArray | float:
         if not self.smooth:
             return 0.0
-        expanded = self._expand(x)
-        return self._reduce(sum(term.gradient(expanded) for term in self.smooth))
+        expanded = self._expand(x, rows)
+        return self._reduce(sum(term.gradient(expanded) for term in self.smooth), rows)
 
     def lipschitz(self, x: NDArray) -> float:
         if not self.smooth:
             return 0.0
-        expanded = self._expand(x)
+        expanded = self._expand(x, ALL)
         return float(sum(term.lipschitz(expanded) for term in self.smooth))
 
-    def prox(self, x: NDArray, step: float) -> NDArray:
+    def prox(self, x: NDArray, step: float, rows: slice = ALL) -> NDArray:
         for term in self.direct:
-            x = self._prox(term, x, step)
+            x = self._prox(term, x, step, rows)
         return x
 
-    def prox_conjugate(self, term: Any, dual: NDArray, step: float) -> NDArray:
+    def prox_conjugate(self, term: Any, dual: NDArray, step: float, rows: slice = ALL) -> NDArray:
         """Of one of the ``split`` terms."""
-        return self._reduce(base.prox_conjugate(term, self._expand(dual), step))
+        return self._reduce(base.prox_conjugate(term, self._expand(dual, rows), step), rows)
 
-    def _prox(self, term: Any, x: NDArray, step: float) -> NDArray:
+    def _prox(self, term: Any, x: NDArray, step: float, rows: slice) -> NDArray:
         if hasattr(term, "interval") or getattr(term, "elementwise", False):
             return base.prox(term, x, step)
         # Exact for terms that keep equal neighbours equal, as total variation does.
-        return self._reduce(base.prox(term, self._expand(x), step))
+        return self._reduce(base.prox(term, self._expand(x, rows), step), rows)
 
-    def _expand(self, x: NDArray) -> NDArray:
-        return x if self.counts is None else np.repeat(x, self.counts, axis=0)
+    def _expand(self, x: NDArray, rows: slice) -> NDArray:
+        return x if self.counts is None else np.repeat(x, self.counts[rows], axis=0)
 
-    def _reduce(self, x: NDArray) -> NDArray:
-        return x if self.counts is None else window_means(x, self.counts)
+    def _reduce(self, x: NDArray, rows: slice) -> NDArray:
+        return x if self.counts is None else window_means(x, self.counts[rows])
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A choice of signal fit, operator, barrier and priors; see the module's formula."""
+    """A choice of signal fit, operator, barrier and priors; see the module's formula.
+
+    Where the rows are only some of all (:meth:`part`), ``first`` says from where on, and
+    ``samples`` is T.
+    """
 
     fit: Any
     operator: BilinearOperator
@@ -102,6 +115,8 @@ class Problem:
     atom_terms: Sequence[Any]
     coefficient_terms: Sequence[Any]
     counts: NDArray
+    samples: int | None = None
+    first: int = 0
 
     def __post_init__(self) -> None:
         if not (base.proximable(self.barrier) and hasattr(self.barrier, "values")):
@@ -120,8 +135,28 @@ class Problem:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """Share of the samples that each row stands for; sums to one."""
-        return self.counts / self.counts.sum()
+        """Share of all samples that each row stands for."""
+        return self.counts / self.total
+
+    @property
+    def rows(self) -> int:
+        return len(self.counts)
+
+    @property
+    def total(self) -> int:
+        """T, the number of all samples."""
+        return int(self.counts.sum()) if self.samples is None else self.samples
+
+    @property
+    def read_when_used(self) -> bool:
+        """Whether parts of it are costly to keep: they are on disk, or larger than memory."""
+        return getattr(self.fit, "read_when_used", False)
+
+    def part(self, rows: slice) -> Problem:
+        """The problem of some rows, whose shares stay those among all."""
+        fit = self.fit.part(rows) if hasattr(self.fit, "part") else _Rows(self.fit, rows)
+        first = self.first + rows.start
+        return replace(self, fit=fit, counts=self.counts[rows], samples=self.total, first=first)
 
     def objective(self, coefficients: NDArray, atoms: NDArray) -> float:
         """``F`` at a point."""
@@ -139,8 +174,26 @@ class Problem:
 
     def priors_value(self, coefficients: NDArray, atoms: NDArray) -> float:
         """What the priors add to ``F``."""
-        per_sample = self.coefficients.value(coefficients) / float(self.counts.sum())
+        per_sample = self.coefficients.value(coefficients) / self.total
         return self.atoms.value(atoms) + per_sample
+
+
+class _Rows:
+    """Some rows of a signal fit that cannot be cut itself."""
+
+    def __init__(self, fit: Any, rows: slice):
+        self.fit = fit
+        self.start, self.stop, _ = rows.indices(rows.stop)
+
+    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
+        return self.fit.energies(atoms, self._all(rows))
+
+    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
+        return self.fit.weighted_distances(coefficients, self._all(rows))
+
+    def _all(self, rows: slice) -> slice:
+        start, stop, _ = rows.indices(self.stop - self.start)
+        return slice(self.start + start, self.start + stop)
 
 
 def row_barriers(

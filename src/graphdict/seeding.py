@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["spread_labels"]
+__all__ = ["distances_to", "draw", "odds", "spread_labels"]
 
 
 def spread_labels(features: NDArray, count: int, rng: np.random.RandomState) -> NDArray[np.intp]:
@@ -14,16 +14,31 @@ def spread_labels(features: NDArray, count: int, rng: np.random.RandomState) -> 
     Seeds are drawn one by one with probability proportional to the squared distance from the
     nearest seed so far (k-means++), the distance of two signals being ``1 - cos^2``.
     """
-    squares = np.einsum("tn,tn->t", features, features)
-    squares = np.where(squares > 0, squares, 1)
     distance = np.ones(len(features))
     nearest = np.zeros(len(features), dtype=np.intp)
     for cluster in range(count):
-        weights = np.maximum(distance, 0) + 1e-12
-        seed = rng.choice(len(features), p=weights / weights.sum())
-        alike = np.square(features @ features[seed]) / squares / squares[seed]
-        to_seed = 1 - alike.astype(np.float64)
-        closer = to_seed < distance
-        nearest[closer] = cluster
+        seed = draw(odds(distance), rng.random_sample())
+        to_seed = distances_to(features, features[seed])
+        nearest[to_seed < distance] = cluster
         distance = np.minimum(distance, to_seed)
     return nearest
+
+
+def odds(distance: NDArray) -> NDArray:
+    """How likely each sample is to be the next seed, up to a factor."""
+    return np.maximum(distance, 0) + 1e-12
+
+
+def draw(weights: NDArray, chance: float) -> int:
+    """The index that a uniform ``chance`` picks with probabilities in proportion to ``weights``."""
+    sums = np.cumsum(weights)
+    return min(int(np.searchsorted(sums / sums[-1], chance, side="right")), len(sums) - 1)
+
+
+def distances_to(features: NDArray, seed: NDArray) -> NDArray[np.float64]:
+    """``1 - cos^2`` between each sample (T, N) and one (N,); one where either is zero."""
+    squares = np.einsum("tn,tn->t", features, features)
+    squares = np.where(squares > 0, squares, 1)
+    size = np.einsum("tn,tn->t", seed[None], seed[None])[0] or 1
+    alike = np.square(features @ seed) / squares / size
+    return 1 - alike.astype(np.float64)

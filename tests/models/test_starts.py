@@ -4,7 +4,39 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict.models.starts import STARTS, start_atoms, start_coefficients
+from graphdict.models import starts
+from graphdict.models.starts import STARTS
+from graphdict.operators import Bilinear, Degrees
+from graphdict.problem import Problem
+from graphdict.seeding import spread_labels
+from graphdict.solvers import blocks
+from graphdict.solvers.blocks import crew_for
+from graphdict.terms import LogBarrier, Smoothness
+
+
+def start_coefficients(kind, features, n_atoms, rng):
+    samples, nodes = features.shape
+    ones = np.ones(samples, dtype=int)
+    problem = Problem(Smoothness(features), Bilinear(Degrees(nodes)), LogBarrier(), [], [], ones)
+    atoms = np.ones((n_atoms, nodes * (nodes - 1) // 2))
+    with crew_for(problem, atoms) as crew:
+        return crew.collect(
+            starts.start_coefficients(kind, crew, samples, n_atoms, rng, features.dtype)
+        )
+
+
+def start_atoms(problem, coefficients):
+    with crew_for(problem, np.ones((3, 10))) as crew:
+        return starts.start_atoms(problem, coefficients, crew)
+
+
+def test_seeds_do_not_depend_on_blocks(monkeypatch):
+    features = np.random.default_rng(0).standard_normal((300, 4))
+    whole = spread_labels(features, 5, np.random.RandomState(3))
+    for size in (2**21, 4096, 700):
+        monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
+        found = start_coefficients("k-means++", features, 5, np.random.RandomState(3))
+        assert_array_equal(found.argmax(axis=1), whole)
 
 
 @pytest.mark.parametrize("kind", STARTS)

@@ -13,44 +13,79 @@ from graphdict.solvers import blocks
 
 
 @given(rows=st.integers(1, 10_000), row_bytes=st.integers(1, 1 << 22))
-def test_blocks_cover_every_row_once_and_in_order(rows, row_bytes):
-    slices = blocks.row_blocks(rows, row_bytes)
-    covered = [row for part in slices for row in range(part.start, part.stop)]
+def test_parts_and_their_blocks_cover_every_row_once_and_in_order(rows, row_bytes):
+    parts = blocks.row_parts(rows, row_bytes)
+    covered = [
+        part.start + row
+        for part in parts
+        for block in blocks.blocks_of(part, row_bytes)
+        for row in range(block.start, block.stop)
+    ]
     assert covered == list(range(rows))
-    assert all(part.stop > part.start for part in slices)
+    assert all(part.stop > part.start for part in parts)
 
 
-def test_results_come_in_the_order_of_the_blocks():
-    slices = blocks.row_blocks(64, blocks.BLOCK_BYTES // 8)
-    with threadpool_limits(2), blocks.parallel_blocks(slices) as parts:
-        assert parts.map(lambda rows: rows.start) == [part.start for part in slices]
+def test_small_blocks_are_parts_and_many_blocks_are_grouped():
+    one = blocks.row_parts(40, blocks.BLOCK_BYTES)
+    assert len(one) == 40
+    assert all(len(blocks.blocks_of(part, blocks.BLOCK_BYTES)) == 1 for part in one)
+    many = blocks.row_parts(6400, blocks.BLOCK_BYTES)
+    assert len(many) == blocks.PARTS
+    assert len(blocks.blocks_of(many[0], blocks.BLOCK_BYTES)) == 50
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=700))
+def test_sums_in_groups_are_sums(values):
+    (total,) = blocks.add_in_groups([(value,) for value in values])
+    assert total == pytest.approx(sum(values), abs=1e-3)
+
+
+@pytest.fixture
+def case(make_problem):
+    return make_problem(samples=64, nodes=5)
+
+
+def where(problem, rows):
+    return None, ([problem.first + rows.start],)
+
+
+def test_what_leaves_blocks_comes_in_their_order(case, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 600)
+    with threadpool_limits(2), blocks.crew_for(case.problem, case.atoms) as crew:
+        assert len(crew.cut) > 10
+        _, (starts,) = crew.run(where, [])
+        states = crew.place(case.coefficients)
+        np.testing.assert_array_equal(crew.collect(states), case.coefficients)
+    assert starts == sorted(starts)
+    assert len(set(starts)) == len(starts) >= len(crew.cut)
 
 
 def blas_threads():
     return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
 
 
-def test_blas_has_one_thread_inside_and_its_own_number_again_after():
-    slices = blocks.row_blocks(64, blocks.BLOCK_BYTES)
+def test_blas_has_one_thread_inside_and_its_own_number_again_after(case, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 600)
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
-        with blocks.parallel_blocks(slices) as parts:
-            assert parts.pool is not None
+        with blocks.crew_for(case.problem, case.atoms) as crew:
+            assert crew.pool is not None
             assert blas_threads() == {1}
-            with blocks.parallel_blocks(slices):  # a second fit at the same time
+            with blocks.crew_for(case.problem, case.atoms):  # a second fit at the same time
                 assert blas_threads() == {1}
             assert blas_threads() == {1}
         assert blas_threads() == before
 
 
-def test_an_error_in_a_block_reaches_the_caller_and_lifts_the_limit():
-    def fail(rows):
-        raise FloatingPointError(rows.start)
+def fail(problem, rows):
+    raise FloatingPointError(rows.start)
 
-    slices = blocks.row_blocks(64, blocks.BLOCK_BYTES)
+
+def test_an_error_in_a_block_reaches_the_caller_and_lifts_the_limit(case, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 600)
     with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(FloatingPointError), blocks.parallel_blocks(slices) as parts:
-            parts.map(fail)
+        with pytest.raises(FloatingPointError), blocks.crew_for(case.problem, case.atoms) as crew:
+            crew.run(fail, [])
         assert blas_threads() == {2}
 
 

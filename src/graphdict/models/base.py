@@ -29,8 +29,9 @@ from graphdict.problem import Problem, row_barriers
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
 from graphdict.signals import OnAllNodes
-from graphdict.solvers import Solution, bipds, code, mm
-from graphdict.solvers.coding import codes_samples_alone
+from graphdict.solvers import Solution, bipds, mm
+from graphdict.solvers.blocks import crew_for
+from graphdict.solvers.coding import code_part, codes_samples_alone
 from graphdict.solvers.mm import mm_lacks
 from graphdict.terms import (
     L1,
@@ -146,21 +147,26 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         _, signals = self._learn(X, self.rescale and self.fix != "atoms")
         self._learn_likelihood(signals)
         problem = self._problem(signals)
-
         starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
         rng = check_random_state(self.random_state)
-        best: Solution | None = None
-        for _ in range(starts):
-            solution = self._solve(problem, *self._start(problem, signals, rng))
-            if best is None or solution.objective < best.objective:
-                best = solution
-            if solution.interrupted:
-                break
-        assert best is not None
-        if self.fix != "coefficients" and not best.interrupted:
-            best.coefficients = self._code(problem, best.atoms)
-            best.objective = problem.objective(best.coefficients, best.atoms)
-        self._describe(best, problem.counts)
+        with crew_for(problem, self._shape_of_atoms(signals)) as crew:
+            best: Solution | None = None
+            for _ in range(starts):
+                start = self._start(problem, signals, rng, crew)
+                solution = self._solve(problem, *start, crew)
+                if best is None or solution.objective < best.objective:
+                    best = solution
+                if solution.interrupted:
+                    break
+            assert best is not None
+            objective, coefficients = best.objective, None
+            if self.fix != "coefficients" and not best.interrupted:
+                coded, value = self._code(problem, best.atoms, crew)
+                objective = value + problem.atoms.value(best.atoms)
+                coefficients = crew.collect(coded)
+            else:
+                coefficients = best.coefficients
+        self._describe(best, objective, _by_sample(coefficients, problem.counts))
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -241,20 +247,21 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         return [OnAllNodes(term, self._preparation) for term in priors]
 
     def _start(
-        self, problem: Problem, signals: NDArray, rng: np.random.RandomState
-    ) -> tuple[NDArray, NDArray]:
+        self, problem: Problem, signals: NDArray, rng: np.random.RandomState, crew: Any
+    ) -> tuple[Any, NDArray]:
         """Starting coefficients and atoms, given or drawn."""
         atoms, coefficients = self._given(len(signals), signals.dtype)
         if coefficients is not None:
             coefficients = window_means(coefficients, problem.counts)
         elif atoms is not None:
-            shape = (len(problem.counts), len(atoms))
+            shape = (problem.rows, len(atoms))
             coefficients = np.full(shape, 0.5, dtype=signals.dtype)
         else:
-            features = signals if self.window_size == 1 else problem.fit.distances
-            coefficients = start_coefficients(self.init, features, self.n_atoms, rng)
+            coefficients = start_coefficients(
+                self.init, crew, problem.rows, self.n_atoms, rng, signals.dtype
+            )
         if atoms is None:
-            atoms = start_atoms(problem, coefficients)
+            atoms = start_atoms(problem, coefficients, crew)
         else:
             atoms = self._preparation.restrict(atoms)
         check_held(problem, self.fix, coefficients, atoms)
@@ -271,44 +278,54 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             check_given("coefficients", self.coefficients, (samples, self.n_atoms), 1, dtype),
         )
 
-    def _solve(self, problem: Problem, coefficients: NDArray, atoms: NDArray) -> Solution:
+    def _solve(self, problem: Problem, coefficients: Any, atoms: NDArray, crew: Any) -> Solution:
         if self.fix == "atoms":  # one coding step is the whole fit
-            return bipds(problem, coefficients, atoms, fixed="atoms", max_iter=1)
+            return bipds(problem, coefficients, atoms, fixed="atoms", max_iter=1, crew=crew)
         use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
         solve = mm if use_mm else bipds
         with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
             solution = solve(
-                problem, coefficients, atoms,
-                fixed=self.fix, max_iter=self.max_iter, tol=self.tol, callback=call,
+                problem, coefficients, atoms, fixed=self.fix, max_iter=self.max_iter,
+                tol=self.tol, callback=call, crew=crew,
             )  # fmt: skip
         if not (solution.converged or solution.interrupted or solution.stopped):
             self._warn_unconverged(self.max_iter, _reached(solution), stacklevel=4)
         return solution
 
-    def _code(self, problem: Problem, atoms: NDArray) -> NDArray:
-        """Optimal coefficients for given atoms; at once where samples stand alone."""
+    def _code(self, problem: Problem, atoms: NDArray, crew: Any) -> tuple[Any, float]:
+        """Optimal coefficients for given atoms, and the objective but for the priors on atoms.
+
+        They are found at once where samples stand alone.
+        """
         if codes_samples_alone(problem):
-            return code(problem, atoms)
-        rows = len(problem.counts)
-        start = np.full((rows, len(atoms)), 0.5, dtype=atoms.dtype)
+            states, (value,) = crew.run_parts(code_part, [], atoms)
+            return states, value
+        start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
         steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
-        solution = bipds(problem, start, atoms, fixed="atoms", max_iter=steps, tol=tight)
+        solution = bipds(problem, start, atoms, fixed="atoms", max_iter=steps, tol=tight, crew=crew)
         if _last_residual(solution) > self.tol and not solution.interrupted:
             self._warn_unconverged(steps, _reached(solution), stacklevel=4)
-        return solution.coefficients
+        value = solution.objective - problem.atoms.value(atoms)
+        return crew.place(solution.coefficients), value
 
     def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
         """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         problem = self._problem(signals)
-        return signals, atoms, np.repeat(self._code(problem, atoms), problem.counts, axis=0)
+        with crew_for(problem, atoms) as crew:
+            coefficients = crew.collect(self._code(problem, atoms, crew)[0])
+        return signals, atoms, _by_sample(coefficients, problem.counts)
 
-    def _describe(self, solution: Solution, counts: NDArray) -> None:
+    def _shape_of_atoms(self, signals: NDArray) -> NDArray:
+        """Atoms that say no more than how many there are, and of what kind."""
+        return np.ones((self.n_atoms, graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
+
+    def _describe(self, solution: Solution, objective: float, coefficients: NDArray) -> None:
         """Set the fitted attributes, and say what a user should know."""
         self.atoms_ = self._preparation.embed(solution.atoms)
-        self.coefficients_ = np.repeat(solution.coefficients, counts, axis=0)
-        self.objective_ = solution.objective
+        self.coefficients_ = coefficients
+        self.objective_ = objective
         self.history_ = solution.history.as_dict()
         self.n_iter_ = solution.n_iter
         self._n_features_out = len(self.atoms_)
@@ -321,6 +338,11 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
                 DeadAtomWarning,
                 stacklevel=3,
             )
+
+
+def _by_sample(rows: NDArray, counts: NDArray) -> NDArray:
+    """Rows of windows repeated for each of their samples."""
+    return rows if len(rows) == int(counts.sum()) else np.repeat(rows, counts, axis=0)
 
 
 def _last_residual(solution: Solution) -> float:

@@ -9,36 +9,42 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 from graphdict.problem import Problem
-from graphdict.seeding import spread_labels
+from graphdict.seeding import distances_to, draw, odds
+from graphdict.solvers.blocks import States
+from graphdict.solvers.passes import shares
 from graphdict.terms import L1
 
 __all__ = ["STARTS", "check_given", "check_held", "start_atoms", "start_coefficients"]
 
+AT_ONCE = 1 << 16  # rows that are drawn together
 LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still change
 
 
 def start_coefficients(
-    kind: str, features: NDArray, n_atoms: int, rng: np.random.RandomState
-) -> NDArray:
-    """Starting coefficients (T, K) by the name of the method; ``features`` has T rows."""
-    return STARTS[kind](features, n_atoms, rng).astype(features.dtype)
+    kind: str, crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
+) -> States:
+    """Starting coefficients by the name of the method, as states of the crew."""
+    return STARTS[kind](crew, rows, n_atoms, rng, dtype)
 
 
-def start_atoms(problem: Problem, coefficients: NDArray) -> NDArray:
+def start_atoms(problem: Problem, coefficients: Any, crew: Any) -> NDArray:
     """Edges in inverse proportion to the mean squared difference where an atom is active.
 
     The sparsity penalty counts as a difference. Scaled so that a sample that mixes the atoms
     equally has the energy of an optimal graph.
     """
-    count = coefficients.shape[1]
-    weighted = coefficients * problem.weights.astype(coefficients.dtype)[:, None]
-    mass = weighted.sum(axis=0)[:, None]
+    _, (distances, mass) = crew.run(_moments, [crew.place(coefficients)])
     sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, L1))
-    distances = (problem.fit.weighted_distances(weighted) + sparsity) / np.maximum(mass, 1e-12)
-    nodes = graphs.n_nodes(distances.shape[1])
-    typical = distances.mean() or 1.0
-    distances = np.maximum(distances, 1e-3 * typical)
-    return (1 / (distances * (nodes - 1) * count)).astype(coefficients.dtype)
+    means = (distances + sparsity) / np.maximum(mass[:, None], 1e-12)
+    nodes = graphs.n_nodes(means.shape[1])
+    typical = means.mean() or 1.0
+    means = np.maximum(means, 1e-3 * typical)
+    return (1 / (means * (nodes - 1) * len(means))).astype(distances.dtype)
+
+
+def _moments(problem: Problem, rows: slice, coefficients: NDArray) -> Any:
+    weighted = shares(problem, rows, coefficients) * coefficients
+    return None, (problem.fit.weighted_distances(weighted, rows), weighted.sum(axis=0))
 
 
 def check_given(
@@ -76,25 +82,68 @@ def check_held(problem: Problem, fix: str | None, coefficients: NDArray, atoms: 
             )
 
 
-def _uniform(features: NDArray, n_atoms: int, rng: np.random.RandomState) -> NDArray:
+def _uniform(crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any) -> States:
     """Every coefficient uniform on [0, 1]."""
-    return rng.uniform(size=(len(features), n_atoms))
+    drawn = np.empty((rows, n_atoms), dtype=dtype)
+    for start in range(0, rows, AT_ONCE):
+        some = drawn[start : start + AT_ONCE]
+        some[...] = rng.uniform(size=some.shape)
+    return crew.place(drawn)
 
 
-def _discrete(features: NDArray, n_atoms: int, rng: np.random.RandomState) -> NDArray:
+def _discrete(crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any) -> States:
     """Every sample uses one atom, drawn at random."""
-    return _soften(rng.randint(n_atoms, size=len(features)), n_atoms)
+    return crew.run(_soften, [crew.place(rng.randint(n_atoms, size=rows))], n_atoms, dtype)[0]
 
 
-def _kmeans(features: NDArray, n_atoms: int, rng: np.random.RandomState) -> NDArray:
-    """Samples go to the nearest of K spread-out samples, whatever their sign and size."""
-    return _soften(spread_labels(features, n_atoms, rng), n_atoms)
+def _kmeans(crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any) -> States:
+    """Samples go to the nearest of K spread-out samples, as in :mod:`graphdict.seeding`."""
+    states, _ = crew.run(_unassigned, [])
+    for cluster in range(n_atoms):
+        masses = crew.collect(crew.run(_mass, [states])[0])
+        chance = rng.random_sample()
+        block = draw(masses[:, 1], chance)
+        before, mass = masses[:block, 1].sum(), masses[block, 1]
+        within = float(np.clip((chance * masses[:, 1].sum() - before) / mass, 0, 1))
+        _, (seed,) = crew.run(_pick, [states], int(masses[block, 0]), within)
+        states, _ = crew.run(_assign, [states], seed, cluster)
+    return crew.run(_soften, [crew.run(_labels, [states])[0]], n_atoms, dtype)[0]
 
 
-def _soften(labels: NDArray, n_atoms: int) -> NDArray:
-    coefficients = np.full((len(labels), n_atoms), LOW)
+# Passes ---------------------------------------------------------------------------------------
+
+
+def _unassigned(problem: Problem, rows: slice) -> Any:
+    count = len(range(*rows.indices(problem.rows)))
+    return (np.ones(count), np.zeros(count, dtype=np.intp)), ()
+
+
+def _mass(problem: Problem, rows: slice, state: Any) -> Any:
+    """Where the block begins, and how likely it is to hold the next seed."""
+    return np.array([[problem.first + rows.start, odds(state[0]).sum()]]), ()
+
+
+def _pick(problem: Problem, rows: slice, state: Any, first: int, chance: float) -> Any:
+    """The seed, from the block that begins at row ``first``; zeros from all others."""
+    if problem.first + rows.start != first:
+        return None, (0.0,)
+    return None, (problem.fit.features(rows)[draw(odds(state[0]), chance)],)
+
+
+def _assign(problem: Problem, rows: slice, state: Any, seed: NDArray, cluster: int) -> Any:
+    distance, nearest = state
+    to_seed = distances_to(problem.fit.features(rows), seed)
+    return (np.minimum(distance, to_seed), np.where(to_seed < distance, cluster, nearest)), ()
+
+
+def _labels(problem: Problem, rows: slice, state: Any) -> Any:
+    return state[1], ()
+
+
+def _soften(problem: Problem, rows: slice, labels: NDArray, n_atoms: int, dtype: Any) -> Any:
+    coefficients = np.full((len(labels), n_atoms), LOW, dtype=dtype)
     coefficients[np.arange(len(labels)), labels] = HIGH
-    return coefficients
+    return coefficients, ()
 
 
 STARTS = {"uniform": _uniform, "discrete": _discrete, "k-means++": _kmeans}

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,18 @@ class History:
         self.residuals.append(residuals)
         self.seconds.append(time.perf_counter() - self.started)
 
+    def until(self, iteration: int) -> dict[str, list]:
+        """The entries up to an iteration as lists, to be stored and given to :meth:`resumed`."""
+        count = sum(i <= iteration for i in self.iteration)
+        names = ("iteration", "objective", "residual", "residuals", "seconds")
+        return {name: getattr(self, name)[:count] for name in names}
+
+    @classmethod
+    def resumed(cls, entries: dict[str, list]) -> History:
+        """A history that goes on after stored entries."""
+        elapsed = entries["seconds"][-1] if entries["seconds"] else 0.0
+        return cls(**entries, started=time.perf_counter() - elapsed)
+
     def as_dict(self) -> dict[str, NDArray]:
         """Arrays by name; the residual of each variable as ``residual_<variable>``."""
         names = self.residuals[0] if self.residuals else {}
@@ -52,34 +65,52 @@ class History:
         }
 
 
-@dataclass(frozen=True)
 class Progress:
-    """What a callback is shown at each check. The arrays are live: copy to keep them."""
+    """What a callback is shown at each check: where the solver is.
 
-    iteration: int
-    objective: float
-    residual: float
-    atoms: NDArray
-    coefficients: NDArray
+    ``atoms`` is live: copy to keep it. ``coefficients`` are put together when they are looked at.
+    """
+
+    def __init__(
+        self, iteration: int, objective: float, residual: float, atoms: NDArray, coefficients: Lazy
+    ):
+        self.iteration = iteration
+        self.objective = objective
+        self.residual = residual
+        self.atoms = atoms
+        self._coefficients = coefficients
+
+    @cached_property
+    def coefficients(self) -> NDArray:
+        return self._coefficients() if callable(self._coefficients) else self._coefficients
 
 
+Lazy = NDArray | Callable[[], NDArray]
 Callback = Callable[[Progress], "bool | None"]
 """Called at each check; returning True stops the solver there."""
 
 
 @dataclass
 class Solution:
-    """Where a solver stopped."""
+    """Where a solver stopped. What is the size of the samples is put together when asked for."""
 
     atoms: NDArray
-    coefficients: NDArray
-    dual: NDArray | None
+    read_coefficients: Callable[[], NDArray] = field(repr=False)
+    read_dual: Callable[[], NDArray | None] = field(repr=False)
     objective: float
     history: History
     n_iter: int
     converged: bool
     interrupted: bool = False  # by Ctrl-C
     stopped: bool = False  # by the callback
+
+    @cached_property
+    def coefficients(self) -> NDArray:
+        return self.read_coefficients()
+
+    @cached_property
+    def dual(self) -> NDArray | None:
+        return self.read_dual()
 
 
 def warn_interrupted(iteration: int) -> None:

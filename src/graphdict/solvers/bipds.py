@@ -20,25 +20,33 @@ Here is the iteration; :mod:`graphdict.solvers.steps` keeps the step sizes and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.problem import Problem, TermGroup
+from graphdict.problem import Problem
+from graphdict.solvers import points
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.solvers.blocks import Blocks, parallel_blocks, row_blocks
-from graphdict.solvers.points import Evaluator, Point
+from graphdict.solvers.blocks import States, crew_for
+from graphdict.solvers.passes import weighted_distances
+from graphdict.solvers.points import Step, Sums
 from graphdict.solvers.steps import Steps, split_step
 from graphdict.terms import base
 
 __all__ = ["bipds"]
 
+PACKED = (
+    "iteration", "atoms", "split_atoms", "steps", "lipschitz", "gradient_atoms", "objective",
+)  # fmt: skip
+SOME = 1000  # rows from which the first sigma is found
+
 
 def bipds(
     problem: Problem,
-    coefficients: NDArray,
+    coefficients: NDArray | States,
     atoms: NDArray,
     *,
     dual: NDArray | None = None,
@@ -50,6 +58,8 @@ def bipds(
     sigma: float | None = None,
     check_every: int = 10,
     callback: Callback | None = None,
+    crew: Any = None,
+    stage: Any = None,
 ) -> Solution:
     """Minimise a problem from a starting point.
 
@@ -73,6 +83,9 @@ def bipds(
         the history and shown to the callback. The last iteration is always checked.
     callback : callable, optional
         Called with a :class:`Progress` at each check; returning True stops.
+    crew, stage : optional
+        Who passes over the samples, and where to keep what an interrupted run needs to go on; an
+        estimator has them.
 
     Returns
     -------
@@ -81,17 +94,17 @@ def bipds(
     """
     if fixed not in (None, "atoms", "coefficients"):
         raise ValueError(f"fixed must be 'atoms', 'coefficients' or None, got {fixed!r}")
-    image_bytes = problem.operator.forward(coefficients[:1], atoms).nbytes
-    slices = row_blocks(len(coefficients), image_bytes * len(atoms))
-    history = History()
-    iteration, converged, interrupted, stopped = 0, False, False, False
-    with parallel_blocks(slices) as blocks:
-        given = (tau_atoms, tau_coefficients, sigma)
-        run = _Run(problem, fixed, blocks, given, coefficients, atoms, dual)
-        point = run.start
-        best = point.snapshot()
+    converged, interrupted, stopped = False, False, False
+    with crew_for(problem, atoms, crew) as team:
+        run = _Run(problem, fixed, team, (tau_atoms, tau_coefficients, sigma))
+        if stage is None or stage.saved is None:
+            point, history = run.start(coefficients, atoms, dual), History()
+            best = point
+        else:
+            point, best, history = run.restore(stage.saved)
+        iteration = point.iteration
         try:
-            for iteration in range(1, max_iter + 1):
+            for iteration in range(point.iteration + 1, max_iter + 1):
                 check = iteration % check_every == 0 or iteration == max_iter
                 following = run.step(point, check)
                 if not check:
@@ -99,120 +112,260 @@ def bipds(
                     continue
                 # Where both variables are zero, neither has a gradient to leave by.
                 collapsed = np.isfinite(best.objective) and not (
-                    following.atoms.any() or following.coefficients.any()
+                    following.atoms.any() or following.sums.size
                 )
                 if collapsed or not following.is_finite():
-                    point = run.retreat(best)
+                    point = replace(run.retreat(best), iteration=iteration)
                     continue
-                residuals = run.evaluator.residuals(point, following)
-                point = following
+                residuals = run.residuals(point, following)
+                point = run.settle(following)
                 history.add(point.objective, residuals, iteration)
                 converged = history.residual[-1] <= tol
                 if point.objective <= best.objective or (
                     converged and np.isfinite(point.objective)
                 ):
-                    best = point.snapshot()
+                    best = point
                 progress = Progress(
                     iteration, point.objective, history.residual[-1], point.atoms,
-                    point.coefficients,
+                    partial(run.read, point, "coefficients"),
                 )  # fmt: skip
                 stopped = callback is not None and bool(callback(progress))
                 if converged or stopped:
                     break
                 run.steps.balance(residuals, point.objective)
                 run.steps.calm(history.residual)
+                if stage is not None:
+                    stage.offer(partial(run.save, point, best, run.steps.save(), history))
         except KeyboardInterrupt:
             interrupted = True
             warn_interrupted(iteration)
     return Solution(
-        best.atoms, best.coefficients, best.dual, best.objective, history, iteration,
-        converged, interrupted, stopped,
+        best.atoms, partial(run.read, best, "coefficients"), partial(run.read, best, "dual"),
+        best.objective, history, iteration, converged, interrupted, stopped,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Point:
+    """One point of the iteration and what was computed there; objective only at checks."""
+
+    iteration: int
+    atoms: NDArray
+    split_atoms: tuple[NDArray, ...]  # duals of the terms that have no direct prox
+    states: States
+    steps: tuple[float, float, float]  # that led here
+    lipschitz: float  # of the smooth priors on the coefficients
+    gradient_atoms: NDArray
+    sums: Sums
+    objective: float = np.nan
+
+    def is_finite(self) -> bool:
+        arrays = self.atoms, self.gradient_atoms
+        return not self.sums.wrong and all(bool(np.isfinite(a).all()) for a in arrays)
 
 
 class _Run:
     """One call: the starting point, the step from a point to the next, and the way back."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        fixed: str | None,
-        blocks: Blocks,
-        given: tuple[float | None, float | None, float | None],
-        coefficients: NDArray,
-        atoms: NDArray,
-        dual: NDArray | None,
-    ):
+    def __init__(self, problem: Problem, fixed: str | None, crew: Any, given: tuple):
         self.problem = problem
         self.fixed = fixed
-        self.evaluator = Evaluator(problem, fixed, blocks, coefficients, atoms)
-        image = problem.operator.forward(coefficients, atoms)
-        if dual is None:
-            sigma, dual = _first_dual(problem, image)
-        else:
-            sigma = _ratio(dual, image)
-        self.steps = Steps(
-            problem, fixed, given, sigma, self.evaluator.root_weights, coefficients, atoms
-        )
-        self.buffers = [np.array(dual), np.empty_like(dual)]
-        start = Point(
-            atoms, coefficients, self.buffers[0],
-            tuple(np.zeros_like(atoms) for _ in problem.atoms.split),
-            tuple(np.zeros_like(coefficients) for _ in problem.coefficients.split),
-            np.empty_like(atoms), np.empty_like(coefficients), (1.0, 1.0, self.steps.sigma),
-        )  # fmt: skip
-        self.start = self.evaluator.evaluate(start, check=True)
+        self.crew = crew
+        self.given = given
+        self.distances: Any = 0.0  # of fixed coefficients
+        self.steps: Steps
+        # Priors that tie samples together move the coefficients of all samples at once, here.
+        self.coupled = fixed != "coefficients" and not problem.coefficients.separable
 
-    def step(self, point: Point, check: bool) -> Point:
+    def start(self, coefficients: NDArray | States, atoms: NDArray, dual: Any) -> _Point:
+        """Gradients and objective where a user wants to begin."""
+        problem, crew = self.problem, self.crew
+        states = crew.place(coefficients)
+        if dual is None:
+            sigma = _first_sigma(problem, crew.collect(crew.run(_some, [states])[0]), atoms)
+            duals, _ = crew.run(_first_dual, [states], atoms, sigma)
+        else:
+            duals = crew.place(dual)
+            sigma = _ratio(*crew.run(_sizes, [states, duals], atoms)[1])
+        if self.fixed == "coefficients":
+            _, (self.distances,) = crew.run(_distances, [states])
+        extra, value, lipschitz = crew.place(None), None, 0.0
+        if self.coupled:
+            group, whole = problem.coefficients, crew.collect(states)
+            extra = crew.place(_like(whole, group.gradient(whole)))
+            value, lipschitz = group.value(whole), group.lipschitz(whole)
+        step = Step(atoms, atoms, 1.0, sigma, True, self.fixed)
+        states, sums = crew.run(points.begin, [states, duals, extra], step)
+        gram = np.asarray(Sums(*sums).gram)
+        self.steps = Steps(problem, self.fixed, self.given, sigma, gram, atoms)
+        split_atoms = tuple(np.zeros_like(atoms) for _ in problem.atoms.split)
+        steps = (1.0, 1.0, self.steps.sigma)
+        return self._point(0, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value)
+
+    def step(self, point: _Point, check: bool) -> _Point:
         """One iteration of Algorithm 1."""
-        problem = self.problem
-        atoms, coefficients = point.atoms, point.coefficients
-        steps = tau_atoms, tau_coefficients, _ = self.steps.at(coefficients, atoms)
+        problem, crew = self.problem, self.crew
+        steps = self.steps.at(point.sums.gram, point.atoms, point.lipschitz)
+        tau_atoms, tau, sigma = steps
+        atoms = point.atoms
         if self.fixed != "atoms":
             atoms = problem.atoms.prox(atoms - tau_atoms * point.gradient_atoms, tau_atoms)
-        if self.fixed != "coefficients":
-            coefficients = problem.coefficients.prox(
-                coefficients - tau_coefficients * point.gradient_coefficients, tau_coefficients
-            )
-        ahead = (2 * coefficients - point.coefficients, 2 * atoms - point.atoms)
-        split_atoms = _ascend(problem.atoms, point.split_atoms, ahead[1], tau_atoms)
-        split_coefficients = _ascend(
-            problem.coefficients, point.split_coefficients, ahead[0], tau_coefficients
+        ahead = 2 * atoms - point.atoms
+        split_atoms = points.ascend(problem.atoms, point.split_atoms, ahead, tau_atoms)
+        message = Step(atoms, ahead, tau, sigma, check, self.fixed)
+        value, lipschitz = None, 0.0
+        if self.coupled:
+            group = problem.coefficients
+            splits = [self.read(point, "splits", i) for i in range(len(group.split))]
+            old, gradient = self.read(point, "coefficients"), self.read(point, "gradient")
+            moved, raised, extra = points.move(group, old, gradient, splits, tau)
+            lipschitz = group.lipschitz(moved)
+            value = group.value(moved) if check else None
+            given = [crew.place(x) for x in (moved, _like(moved, extra), *raised)]
+            states, sums = crew.run(points.follow, [point.states, *given], message)
+        else:
+            states, sums = crew.run(points.advance, [point.states], message)
+        return self._point(
+            point.iteration + 1, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value
         )
-        other = self.buffers[1] if point.dual is self.buffers[0] else self.buffers[0]
-        following = replace(
-            point, atoms=atoms, coefficients=coefficients, dual=other, split_atoms=split_atoms,
-            split_coefficients=split_coefficients, steps=steps,
-        )  # fmt: skip
-        return self.evaluator.evaluate(following, check, point.dual, ahead)
 
-    def retreat(self, best: Point) -> Point:
+    def _point(
+        self, iteration: int, atoms: NDArray, split_atoms: tuple[NDArray, ...], states: States,
+        steps: tuple[float, float, float], sums: Sums, lipschitz: float, value: float | None,
+    ) -> _Point:  # fmt: skip
+        gradient = np.zeros_like(atoms)
+        if self.fixed != "atoms":
+            gradient = sums.gradient_atoms + self.distances + self.problem.atoms.gradient(atoms)
+            gradient = gradient + sum(split_atoms, 0.0)
+        objective = sums.value + self.problem.atoms.value(atoms)
+        objective += 0.0 if value is None else value / self.problem.total
+        return _Point(
+            iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, objective
+        )
+
+    def residuals(self, before: _Point, after: _Point) -> dict[str, float]:
+        """Relative distance from optimality in each variable, at the new point.
+
+        Each is a subgradient at the new point, so all vanish together only where it is
+        stationary, whatever the step sizes; a small step alone would not show that.
+        """
+        tau_atoms = after.steps[0]
+        sums = after.sums
+        found = {"dual": _relative(sums.dual_gap**0.5, sums.image**0.5)}
+        if self.fixed != "atoms":
+            gap = (before.atoms - after.atoms) / tau_atoms
+            gap += after.gradient_atoms - before.gradient_atoms
+            fit = np.linalg.norm(before.gradient_atoms) + np.linalg.norm(after.gradient_atoms)
+            found["atoms"] = _relative(np.linalg.norm(gap), fit)
+            if after.split_atoms:
+                step = split_step(tau_atoms, len(after.split_atoms))
+                gaps = [
+                    (old - new) / step + after.atoms - before.atoms
+                    for old, new in zip(before.split_atoms, after.split_atoms, strict=True)
+                ]
+                size = np.linalg.norm(after.atoms)
+                found["split_atoms"] = _relative(np.linalg.norm(gaps), size)
+        if self.fixed != "coefficients":
+            found["coefficients"] = _relative(sums.coefficient_gap**0.5, sums.energy**0.5)
+            if self.problem.coefficients.split:
+                found["split_coefficients"] = _relative(sums.split_gap**0.5, sums.size**0.5)
+        return found
+
+    def retreat(self, best: _Point) -> _Point:
         """After overflow or a leap to zero: back to the best point, with half the primal steps."""
         self.steps.caution *= 0.5
-        self.buffers[0][...] = np.nan_to_num(best.dual)
-        return replace(best, dual=self.buffers[0])
+        return replace(best, states=self.crew.run(points.calm, [best.states])[0])
+
+    def settle(self, point: _Point) -> _Point:
+        return replace(point, states=self.crew.settle(point.states)[0])
+
+    def save(
+        self, point: _Point, best: _Point, steps: dict[str, Any], history: History
+    ) -> dict[str, Any]:
+        """All that :meth:`restore` needs to go on as if nothing had happened."""
+        return {
+            "point": self._packed(point), "best": None if best is point else self._packed(best),
+            "steps": steps, "history": history.until(point.iteration),
+        }  # fmt: skip
+
+    def restore(self, saved: dict[str, Any]) -> tuple[_Point, _Point, History]:
+        point = self._unpacked(saved["point"])
+        best = point if saved["best"] is None else self._unpacked(saved["best"])
+        gram, atoms = point.sums.gram, point.atoms
+        self.steps = Steps(self.problem, self.fixed, self.given, 1.0, gram, atoms)
+        self.steps.restore(saved["steps"])
+        if self.fixed == "coefficients":
+            states, _ = self.crew.run(points.field, [point.states], "coefficients")
+            _, (self.distances,) = self.crew.run(_distances, [states])
+        return point, best, History.resumed(saved["history"])
+
+    def _packed(self, point: _Point) -> dict[str, Any]:
+        splits = range(len(self.problem.coefficients.split))
+        names = [("coefficients",), ("dual",), ("gradient",), *(("splits", i) for i in splits)]
+        if self.fixed == "coefficients":
+            names.remove(("gradient",))
+        return {
+            **{name: getattr(point, name) for name in PACKED}, "sums": list(point.sums),
+            "samples": [self.read(point, *path) for path in names],
+        }  # fmt: skip
+
+    def _unpacked(self, saved: dict[str, Any]) -> _Point:
+        columns = [self.crew.place(array) for array in saved["samples"]]
+        states, _ = self.crew.run(points.again, columns, saved["atoms"], self.fixed)
+        found = {name: saved[name] for name in PACKED}
+        found["split_atoms"], found["steps"] = tuple(found["split_atoms"]), tuple(found["steps"])
+        return _Point(**found, states=states, sums=Sums(*saved["sums"]))
+
+    def read(self, point: _Point, *path: Any) -> NDArray:
+        """One of the arrays in a point's states, put together."""
+        return self.crew.collect(self.crew.run(points.field, [point.states], *path)[0])
 
 
-def _first_dual(problem: Problem, image: NDArray) -> tuple[float, NDArray]:
+# Passes ---------------------------------------------------------------------------------------
+
+
+def _some(problem: Problem, rows: slice, coefficients: NDArray) -> Any:
+    """A few of the rows, spread over all."""
+    return coefficients[:: max(1, problem.total // SOME)], ()
+
+
+def _first_dual(
+    problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, sigma: float
+) -> Any:
+    image = problem.operator.forward(coefficients, atoms)
+    return base.prox_conjugate(problem.barrier, sigma * image, sigma), ()
+
+
+def _sizes(
+    problem: Problem, rows: slice, coefficients: NDArray, dual: NDArray, atoms: NDArray
+) -> Any:
+    image = problem.operator.forward(coefficients, atoms)
+    return None, (float(np.vdot(dual, dual)), float(np.vdot(image, image)))
+
+
+def _distances(problem: Problem, rows: slice, coefficients: NDArray) -> Any:
+    return None, (weighted_distances(problem, rows, coefficients),)
+
+
+def _first_sigma(problem: Problem, coefficients: NDArray, atoms: NDArray) -> float:
     """The ``sigma`` at which ``Y = prox_{sigma h*}(sigma A)`` has the size of ``sigma A``."""
-    sigma, some = 1.0, image[:: max(1, len(image) // 1000)]
+    image = problem.operator.forward(coefficients, atoms)
+    sigma, size = 1.0, float(np.vdot(image, image))
     for _ in range(20):
-        sigma = _ratio(base.prox_conjugate(problem.barrier, sigma * some, sigma), some)
-    return sigma, base.prox_conjugate(problem.barrier, sigma * image, sigma)
+        dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
+        sigma = _ratio(float(np.vdot(dual, dual)), size)
+    return sigma
 
 
-def _ratio(dual: NDArray, image: NDArray) -> float:
-    return float(np.linalg.norm(dual)) / (float(np.linalg.norm(image)) or 1.0) or 1.0
+def _ratio(dual: float, image: float) -> float:
+    """Of two sizes, given their squares; one where that says nothing."""
+    return dual**0.5 / (image**0.5 or 1.0) or 1.0
 
 
-def _ascend(
-    group: TermGroup, duals: Sequence[NDArray], ahead: NDArray, tau: float
-) -> tuple[NDArray, ...]:
-    """Dual steps of the split-off terms, whose operator is the identity."""
-    if not duals:
-        return ()
-    sigma = split_step(tau, len(duals))
-    return tuple(
-        group.prox_conjugate(term, dual + sigma * ahead, sigma)
-        for term, dual in zip(group.split, duals, strict=True)
-    )
+def _like(coefficients: NDArray, values: Any) -> NDArray:
+    return np.broadcast_to(np.asarray(values, dtype=coefficients.dtype), coefficients.shape)
+
+
+def _relative(size: Any, reference: Any) -> float:
+    """``size`` against ``reference``; absolute where there is nothing to compare with."""
+    return float(size / reference) if reference > 0 else float(size)

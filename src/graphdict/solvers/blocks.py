@@ -1,25 +1,53 @@
-"""Samples in blocks: what is done for each sample is done while its block is in cache.
+"""Samples in parts of blocks: what is done for each sample is done where its block is.
 
-A block is a slice of rows. Whatever a solver does with samples (signals, coefficients, duals) it
-does block by block, and only sums the size of the dictionary leave a block. The cut depends on the
-shapes alone and sums are taken in the order of the blocks, so results do not depend on the number
-of threads. Blocks run on threads, with BLAS held to one thread meanwhile.
+The rows of a problem are cut into parts, and each part into blocks that stay in cache. A part is a
+problem of its own rows; a block is a slice of them. Solvers keep everything the size of the samples
+(coefficients, duals) as one state for each block and touch it in passes only,
+
+    step(problem, rows, *states, *message) -> (new state, sums)
+
+which are plain functions: what they know comes as a message the size of the dictionary, and what
+they find leaves as sums of that size. Who runs a pass (threads here, a cluster in
+:mod:`graphdict.cluster`) is a crew. The cut depends on shapes alone and sums are taken in one
+order, so results do not depend on who ran it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.problem import Problem
 from graphdict.threads import blas_threads, single_threaded_blas
 
-__all__ = ["Blocks", "parallel_blocks", "row_blocks"]
+__all__ = [
+    "Part",
+    "Threads",
+    "add",
+    "add_in_groups",
+    "blocks_of",
+    "crew_for",
+    "in_blocks",
+    "row_blocks",
+    "row_parts",
+]
 
 BLOCK_BYTES = 1 << 21  # about the second-level cache of a core
-Result = TypeVar("Result")
+PARTS = 64  # enough for the threads of a machine; more only where a part would be larger than
+PART_BYTES = 1 << 30
+TOGETHER = 16  # sums that are added at a time
+
+
+class States(list):
+    """Something for every sample: a list for each part, or what stands for it elsewhere."""
 
 
 def row_blocks(rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[slice]:
@@ -31,25 +59,127 @@ def row_blocks(rows: int, bytes_per_row: int, block_bytes: int | None = None) ->
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-class Blocks:
-    """The blocks of a problem and the threads they run on."""
+def row_parts(rows: int, bytes_per_row: int) -> list[slice]:
+    """Slices of whole blocks: one block each, or where these are many, about ``PARTS`` parts."""
+    share = -(-rows * bytes_per_row // PARTS)
+    return row_blocks(rows, bytes_per_row, max(BLOCK_BYTES, min(share, PART_BYTES)))
 
-    def __init__(self, slices: list[slice], pool: Executor | None):
-        self.slices = slices
-        self.pool = pool
 
-    def map(self, function: Callable[[slice], Result]) -> list[Result]:
-        """``function(rows)`` of every block, in the order of the blocks."""
-        run = map if self.pool is None or len(self.slices) < 2 else self.pool.map
-        return list(run(function, self.slices))
+def blocks_of(part: slice, bytes_per_row: int) -> list[slice]:
+    """The cut of one part, counted from its beginning."""
+    return row_blocks(part.stop - part.start, bytes_per_row, BLOCK_BYTES + bytes_per_row)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some consecutive rows of a problem, as a problem, and how they are cut into blocks."""
+
+    problem: Problem
+    blocks: list[slice]
+
+    @classmethod
+    def of(cls, problem: Problem, rows: slice, bytes_per_row: int) -> Part:
+        return cls(problem.part(rows), blocks_of(rows, bytes_per_row))
+
+
+def in_blocks(
+    step: Callable[..., Any], part: Part, columns: Sequence[Any], *message: Any
+) -> tuple[list[Any], tuple[Any, ...]]:
+    """``step`` on each block of a part: the list of new states, and the sum of the sums."""
+    found = [
+        step(part.problem, rows, *states, *message)
+        for rows, *states in zip(part.blocks, *columns, strict=True)
+    ]
+    return [state for state, _ in found], add([sums for _, sums in found])
+
+
+def add(sums: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Entry by entry, in order."""
+    return tuple(sum(column[1:], column[0]) for column in zip(*sums, strict=True))
+
+
+def add_in_groups(sums: Sequence[Any], add: Callable[[Sequence[Any]], Any] = add) -> Any:
+    """All sums, a few neighbours at a time, so that a cluster can add where they are."""
+    while len(sums) > 1:
+        sums = [add(sums[i : i + TOGETHER]) for i in range(0, len(sums), TOGETHER)]
+    return sums[0]
+
+
+class Threads:
+    """The crew of this machine: parts on threads, read again in each pass if they are on disk.
+
+    Where a method takes ``columns`` of states, the function it runs gets one of each.
+    """
+
+    def __init__(self, problem: Problem, cut: list[slice], bytes_per_row: int, pool: Any):
+        self.problem = problem
+        self.cut = cut
+        self.bytes_per_row = bytes_per_row
+        self.pool: Executor | None = pool
+        self.kept: list[Part] | None = None
+        if not problem.read_when_used:
+            self.kept = [Part.of(problem, rows, bytes_per_row) for rows in cut]
+
+    def run(self, step: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
+        """A pass: new states, and the sum over all blocks of what leaves them."""
+        return self.run_parts(partial(in_blocks, step), columns, *message)
+
+    def run_parts(self, work: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
+        """The same for a function of a part: ``work(part, columns, *message)``."""
+
+        def visit(index: int) -> Any:
+            return work(self._part(index), [column[index] for column in columns], *message)
+
+        run = map if self.pool is None or len(self.cut) < 2 else self.pool.map
+        found = list(run(visit, range(len(self.cut))))
+        return States(states for states, _ in found), add_in_groups([sums for _, sums in found])
+
+    def place(self, array: NDArray | States | None) -> States:
+        """An array of all rows as states: a slice of it for each block of each part."""
+        if isinstance(array, States):
+            return array
+        return States(self._split(array, rows) for rows in self.cut)
+
+    def settle(self, *columns: States) -> tuple[States, ...]:
+        """Told after each iteration which states the next one starts from."""
+        return columns
+
+    def collect(self, states: States) -> NDArray:
+        """States that are arrays as one array of all rows."""
+        return np.concatenate([state for part in states for state in part])
+
+    def _part(self, index: int) -> Part:
+        if self.kept is not None:
+            return self.kept[index]
+        return Part.of(self.problem, self.cut[index], self.bytes_per_row)
+
+    def _split(self, array: NDArray | None, rows: slice) -> list[Any]:
+        blocks = blocks_of(rows, self.bytes_per_row)
+        if array is None:
+            return [None] * len(blocks)
+        return [array[rows][block] for block in blocks]
 
 
 @contextmanager
-def parallel_blocks(slices: list[slice]) -> Iterator[Blocks]:
-    """Blocks on as many threads as BLAS would use, which is told to use one meanwhile."""
-    threads = min(blas_threads(), len(slices))
-    if threads < 2:
-        yield Blocks(slices, None)
+def crew_for(problem: Problem, atoms: NDArray, crew: Any = None) -> Iterator[Any]:
+    """Who passes over the samples: the cluster they live on, or the threads of this machine.
+
+    There are as many threads as BLAS would use, which is told to use one meanwhile. A ``crew`` that
+    is there already is used instead.
+    """
+    if crew is not None:
+        yield crew
         return
-    with single_threaded_blas, ThreadPoolExecutor(threads) as pool:
-        yield Blocks(slices, pool)
+    mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
+    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
+    cut = row_parts(problem.rows, bytes_per_row)
+    if hasattr(problem.fit, "crew"):
+        with problem.fit.crew(problem, cut, bytes_per_row) as crew:
+            yield crew
+        return
+    count = min(blas_threads(), len(cut))
+    if count < 2:
+        yield Threads(problem, cut, bytes_per_row, None)
+        return
+    with single_threaded_blas, ThreadPoolExecutor(count) as pool:
+        yield Threads(problem, cut, bytes_per_row, pool)

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
-from graphdict.solvers.blocks import parallel_blocks, row_blocks
+from graphdict.solvers.blocks import Part, crew_for, in_blocks, row_blocks
+from graphdict.solvers.passes import keep_value
 from graphdict.terms import L1, UnitBox
 
-__all__ = ["code", "codes_samples_alone"]
+__all__ = ["code", "code_part", "codes_samples_alone"]
 
 BLOCK_BYTES = 1 << 24
 WARM_UP = 4  # multiplicative updates that bring a start to the right magnitude
@@ -49,23 +50,28 @@ def code(problem: Problem, atoms: NDArray, *, max_iter: int = 100, tol: float = 
     gradient is met to 1,000 ``tol``, relatively. Where several coefficient vectors are equally
     good, a small one is returned; atoms without edges get zero.
     """
+    with crew_for(problem, atoms) as crew:
+        return crew.collect(crew.run_parts(code_part, [], atoms, max_iter, tol)[0])
+
+
+def code_part(
+    part: Part, columns: Any, atoms: NDArray, max_iter: int = 100, tol: float = 1e-12
+) -> Any:
+    """The coefficients of a part for each of its blocks, and their share of the objective."""
+    problem = part.problem
     shrinkage = sum(t.alpha for t in problem.coefficient_terms if isinstance(t, L1))
-    costs = problem.fit.energies(atoms).astype(np.float64) + shrinkage
     images = problem.operator.linear.apply(atoms.astype(np.float64))  # type: ignore[attr-defined]
     alive = atoms.any(axis=1)
-    coefficients = np.zeros(costs.shape)
+    coefficients = np.zeros((problem.rows, len(atoms)), dtype=atoms.dtype)
     if alive.any():
         images = images[alive]
         row_bytes = 8 * (images.size + 4 * len(images) ** 2)
-        slices = row_blocks(len(costs), row_bytes, BLOCK_BYTES)
-
-        def visit(rows: slice) -> None:
-            block = _Block(problem.barrier, costs[rows][:, alive], images)
+        for rows in row_blocks(problem.rows, row_bytes, BLOCK_BYTES):
+            costs = problem.fit.energies(atoms, rows).astype(np.float64) + shrinkage
+            block = _Block(problem.barrier, costs[:, alive], images)
             coefficients[rows, alive] = block.solve(max_iter, tol)
-
-        with parallel_blocks(slices) as blocks:
-            blocks.map(visit)
-    return coefficients.astype(atoms.dtype)
+    states = [coefficients[rows] for rows in part.blocks]
+    return in_blocks(keep_value, part, [states], atoms)
 
 
 class _Block:

@@ -16,21 +16,23 @@ squares. No step size exists and nothing leaves its domain. While one block is u
 Factors raised to the power 1.5 take longer steps in the same direction. They are tried first and
 kept where they lower ``F``; the power one always does.
 
-Weights approach zero without reaching it; :func:`_prune` ends with exact zeros, where setting an
+Weights approach zero without reaching it; pruning ends with exact zeros, where setting an
 edge to zero lowers ``F``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.solvers.blocks import Blocks, parallel_blocks, row_blocks
+from graphdict.solvers.blocks import States, crew_for
+from graphdict.solvers.passes import shares, total_objective, weighted_distances
 from graphdict.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.terms.base import name_of
 
@@ -59,13 +61,15 @@ def mm_lacks(problem: Problem) -> str | None:
 
 def mm(
     problem: Problem,
-    coefficients: NDArray,
+    coefficients: NDArray | States,
     atoms: NDArray,
     *,
     fixed: str | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
     callback: Callback | None = None,
+    crew: Any = None,
+    stage: Any = None,
 ) -> Solution:
     """Minimise a problem from a starting point; arguments as for :func:`bipds`.
 
@@ -76,107 +80,132 @@ def mm(
     lack = mm_lacks(problem)
     if lack is not None:
         raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
-    if fixed != "coefficients":
-        coefficients = np.clip(coefficients, FLOOR, 1)
-    if fixed != "atoms":
-        positive = atoms[atoms > 0]
-        least = FLOOR * float(positive.mean()) if positive.size else 1.0
-        atoms = np.maximum(atoms, least)
-    image_bytes = problem.operator.forward(coefficients[:1], atoms).nbytes
-    slices = row_blocks(len(coefficients), image_bytes * len(atoms))
-    history = History()
-    iteration, converged, interrupted, stopped = 0, False, False, False
-    objective = problem.objective(coefficients, atoms)
-    with parallel_blocks(slices) as blocks:
-        run = _Run(problem, fixed, blocks, coefficients)
+    converged, interrupted, stopped = False, False, False
+    with crew_for(problem, atoms, crew) as team:
+        run = _Run(problem, fixed, team)
+        if stage is None or stage.saved is None:
+            point, history = run.start(coefficients, atoms), History()
+        else:
+            point, history = run.restore(stage.saved), History.resumed(stage.saved["history"])
+        iteration = point.iteration
         try:
-            for iteration in range(1, max_iter + 1):
-                updated, recoded, lower, residuals = run.update(coefficients, atoms, stretch=True)
-                if not lower <= objective:
-                    updated, recoded, lower, residuals = run.update(
-                        coefficients, atoms, stretch=False
-                    )
-                if not lower <= objective + 1e-6 * abs(objective):
-                    converged = bool(np.isfinite(lower))  # rounding has taken over, or overflow
+            for iteration in range(point.iteration + 1, max_iter + 1):
+                following, residuals = run.update(point, stretch=True)
+                if not following.objective <= point.objective:
+                    following, residuals = run.update(point, stretch=False)
+                if not following.objective <= point.objective + 1e-6 * abs(point.objective):
+                    # Rounding has taken over, or overflow.
+                    converged = bool(np.isfinite(following.objective))
                     break
-                run.commit()
-                history.add(lower, residuals, iteration)
-                gain = objective - lower
-                atoms, coefficients, objective = updated, recoded, lower
-                if callback is not None and callback(
-                    Progress(iteration, objective, history.residual[-1], atoms, coefficients)
-                ):
-                    stopped = True
+                history.add(following.objective, residuals, iteration)
+                gain = point.objective - following.objective
+                point = run.settle(following)
+                progress = Progress(
+                    iteration, point.objective, history.residual[-1], point.atoms,
+                    partial(team.collect, point.coefficients),
+                )  # fmt: skip
+                stopped = callback is not None and bool(callback(progress))
+                settled = gain <= STANDSTILL * tol * max(abs(point.objective), 1.0)
+                converged = not stopped and (history.residual[-1] <= tol or settled)
+                if stopped or converged:
                     break
-                settled = gain <= STANDSTILL * tol * max(abs(objective), 1.0)
-                if history.residual[-1] <= tol or settled:
-                    converged = True
-                    break
+                if stage is not None:
+                    stage.offer(partial(run.save, point, history))
         except KeyboardInterrupt:
             interrupted = True
             warn_interrupted(iteration)
-    if fixed != "atoms" and not interrupted:
-        atoms, objective = _prune(problem, coefficients, atoms, objective)
+        if fixed != "atoms" and not interrupted:
+            point = run.prune(point)
     return Solution(
-        atoms, coefficients, None, objective, history, iteration, converged, interrupted, stopped
-    )
+        point.atoms, partial(team.collect, point.coefficients), lambda: None, point.objective,
+        history, iteration, converged, interrupted, stopped,
+    )  # fmt: skip
+
+
+class _Point(NamedTuple):
+    """Where an iteration is, and what the next one needs of its samples."""
+
+    iteration: int
+    atoms: NDArray
+    coefficients: States
+    energies: States  # of fixed atoms, else None for every block
+    distances: Any  # (p Delta)' Z
+    objective: float
 
 
 class _Run:
-    """One call: the penalties, and the two block updates over the blocks of samples."""
+    """One call: the penalties, and the two updates by passes over the samples."""
 
-    def __init__(self, problem: Problem, fixed: str | None, blocks: Blocks, coefficients: NDArray):
+    def __init__(self, problem: Problem, fixed: str | None, crew: Any):
         self.problem = problem
         self.fixed = fixed
-        self.blocks = blocks
-        self.weights = problem.weights.astype(coefficients.dtype)[:, None]
+        self.crew = crew
         self.sparsity = _strength(problem.atom_terms, L1)
         self.overlap = _strength(problem.atom_terms, Orthogonality)
         self.shrinkage = _strength(problem.coefficient_terms, L1)
-        self.energies: NDArray | None = None  # of fixed atoms
-        self.distances: Any = sum(
-            blocks.map(lambda rows: self._distances(rows, coefficients[rows]))
-        )
-        self.next_distances = self.distances
 
-    def _distances(self, rows: slice, coefficients: NDArray) -> NDArray:
-        return self.problem.fit.weighted_distances(self.weights[rows] * coefficients, rows)
+    def start(self, coefficients: NDArray | States, atoms: NDArray) -> _Point:
+        if self.fixed != "atoms":
+            positive = atoms[atoms > 0]
+            least = FLOOR * float(positive.mean()) if positive.size else 1.0
+            atoms = np.maximum(atoms, least)
+        states = self.crew.place(coefficients)
+        if self.fixed != "coefficients":
+            states, _ = self.crew.run(_raise, [states])
+        return self._at(0, atoms, states, None)
 
-    def update(
-        self, coefficients: NDArray, atoms: NDArray, stretch: bool
-    ) -> tuple[NDArray, NDArray, float, dict[str, float]]:
-        """New atoms and coefficients, the objective they reach, residuals where they began."""
+    def restore(self, saved: dict[str, Any]) -> _Point:
+        states = self.crew.place(saved["coefficients"])
+        return self._at(saved["iteration"], saved["atoms"], states, saved["objective"])
+
+    def save(self, point: _Point, history: History) -> dict[str, Any]:
+        """All that :meth:`restore` needs to go on as if nothing had happened."""
+        return {
+            "iteration": point.iteration, "atoms": point.atoms, "objective": point.objective,
+            "coefficients": self.crew.collect(point.coefficients),
+            "history": history.until(point.iteration),
+        }  # fmt: skip
+
+    def _at(self, iteration: int, atoms: NDArray, states: States, objective: Any) -> _Point:
+        keep = self.fixed == "atoms"
+        energies, (distances,) = self.crew.run(_begin, [states], atoms, keep)
+        if objective is None:
+            objective = total_objective(self.crew, states, atoms) + self.problem.atoms.value(atoms)
+        return _Point(iteration, atoms, states, energies, distances, objective)
+
+    def settle(self, point: _Point) -> _Point:
+        coefficients, energies = self.crew.settle(point.coefficients, point.energies)
+        return point._replace(coefficients=coefficients, energies=energies)
+
+    def update(self, point: _Point, stretch: bool) -> tuple[_Point, dict[str, float]]:
+        """The next point, and residuals where it began."""
         residuals: dict[str, float] = {}
-        updated = self._update_atoms(coefficients, atoms, stretch, residuals)
-        recoded, lower = self._update_coefficients(coefficients, updated, stretch, residuals)
-        return updated, recoded, lower, residuals
+        atoms = point.atoms
+        if self.fixed != "atoms":
+            atoms = self._update_atoms(point, stretch, residuals)
+        columns = [point.coefficients, point.energies]
+        message = (atoms, self.fixed, self.shrinkage, stretch)
+        states, (value, square, scale, distances) = self.crew.run(_recode, columns, *message)
+        if self.fixed != "coefficients":
+            residuals["coefficients"] = _relative(square, scale)
+        return _Point(
+            point.iteration + 1, atoms, states, point.energies,
+            distances if self.fixed is None else point.distances,
+            value + self.problem.atoms.value(atoms),
+        ), residuals  # fmt: skip
 
-    def commit(self) -> None:
-        """Take the last update as the point to go on from."""
-        self.distances = self.next_distances
-
-    def _update_atoms(
-        self, coefficients: NDArray, atoms: NDArray, stretch: bool, residuals: dict[str, float]
-    ) -> NDArray:
+    def _update_atoms(self, point: _Point, stretch: bool, residuals: dict[str, float]) -> NDArray:
         """``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
-        if self.fixed == "atoms":
-            return atoms
-        operator, barrier = self.problem.operator, self.problem.barrier
-
-        def push_of(rows: slice) -> NDArray:
-            mixed = coefficients[rows]
-            slope = barrier.slope(operator.forward(mixed, updated))
-            return operator.adjoint_atoms(self.weights[rows] * mixed, slope)
-
-        pull = self.distances + self.sparsity
+        atoms = updated = point.atoms
+        pull = point.distances + self.sparsity
         precision = np.finfo(atoms.dtype)
         tiny = precision.tiny
         least = max(LEAST_PULL, 100 * float(precision.eps))
         pull = np.maximum(pull, least * float(pull.mean()) + tiny)
-        updated = atoms
         for inner in range(INNER):
+            _, (push,) = self.crew.run(_push, [point.coefficients], updated)
             # Never negative but for rounding, where resistances of strong edges cancel.
-            push = np.maximum(sum(self.blocks.map(push_of)), tiny)
+            push = np.maximum(push, tiny)
             others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
             if inner == 0:
                 residuals["atoms"] = _relative(
@@ -186,50 +215,75 @@ class _Run:
             updated = updated * _stretched(2 * push / (pull + root), stretch)
         return updated
 
-    def _update_coefficients(
-        self, coefficients: NDArray, atoms: NDArray, stretch: bool, residuals: dict[str, float]
-    ) -> tuple[NDArray, float]:
-        """``INNER`` updates of the coefficients, and the objective that they reach.
+    def prune(self, point: _Point) -> _Point:
+        """Set to zero the small weights of each atom, as many as lower the objective."""
+        atoms = point.atoms
+        for share in 10.0 ** np.arange(-2, -13, -1):
+            small = atoms < share * atoms.max(axis=1, keepdims=True)
+            if not small.any():
+                break
+            candidate = np.where(small, 0, atoms)
+            lower = total_objective(self.crew, point.coefficients, candidate)
+            lower += self.problem.atoms.value(candidate)
+            if lower <= point.objective:
+                return point._replace(atoms=candidate, objective=lower)
+        return point
 
-        All of a block is done while it is in cache: its energies, its updates, its share of the
-        objective, and its share of the ``Delta' Z`` that the atoms need next.
-        """
-        problem, operator, barrier = self.problem, self.problem.operator, self.problem.barrier
-        result = np.empty_like(coefficients)
-        if self.fixed == "atoms" and self.energies is None:
-            self.energies = problem.fit.energies(atoms)
 
-        def visit(rows: slice) -> tuple[Any, ...]:
-            recoded = coefficients[rows]
-            if self.energies is None:
-                energies = problem.fit.energies(atoms, rows)
-            else:
-                energies = self.energies[rows]
-            squares = (0.0, 0.0)
-            if self.fixed != "coefficients":
-                pull = energies + self.shrinkage
-                for inner in range(INNER):
-                    slope = barrier.slope(operator.forward(recoded, atoms))
-                    push = operator.adjoint_coefficients(slope, atoms)
-                    if inner == 0:
-                        squares = _stationarity(recoded, pull - push, pull, 1.0)
-                    # Where the push is the stronger by far, the quotient could overflow.
-                    ratio = np.divide(
-                        push, pull, out=np.full_like(push, 1e6), where=push < 1e6 * pull
-                    )
-                    recoded = np.minimum(1, recoded * _stretched(ratio, stretch))
-            result[rows] = recoded
-            image = operator.forward(recoded, atoms)
-            value = problem.samples_value(rows, recoded, energies, image)
-            learned = self.fixed is None
-            return value, *squares, self._distances(rows, recoded) if learned else 0.0
+# Passes ---------------------------------------------------------------------------------------
 
-        parts = list(zip(*self.blocks.map(visit)))
-        if self.fixed != "coefficients":
-            residuals["coefficients"] = _relative(sum(parts[1]), sum(parts[2]))
-        if self.fixed is None:
-            self.next_distances = sum(parts[3])
-        return result, sum(parts[0]) + problem.priors_value(result, atoms)
+
+def _raise(problem: Problem, rows: slice, coefficients: NDArray) -> Any:
+    return np.clip(coefficients, FLOOR, 1), ()
+
+
+def _begin(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, keep: bool) -> Any:
+    """The energies of atoms that stay as they are; ``(p Delta)' Z`` of those that do not."""
+    if keep:
+        return problem.fit.energies(atoms, rows), (0.0,)
+    return None, (weighted_distances(problem, rows, coefficients),)
+
+
+def _push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -> Any:
+    """``R = A**(p Delta, B)``."""
+    slope = problem.barrier.slope(problem.operator.forward(coefficients, atoms))
+    weighted = shares(problem, rows, coefficients) * coefficients
+    return None, (problem.operator.adjoint_atoms(weighted, slope),)
+
+
+def _recode(
+    problem: Problem,
+    rows: slice,
+    coefficients: NDArray,
+    energies: NDArray | None,
+    atoms: NDArray,
+    fixed: str | None,
+    shrinkage: float,
+    stretch: bool,
+) -> Any:
+    """``INNER`` updates of the coefficients; the objective, residuals and ``(p Delta)' Z`` there.
+
+    All of a block is done while it is in cache.
+    """
+    operator, barrier = problem.operator, problem.barrier
+    if energies is None:
+        energies = problem.fit.energies(atoms, rows)
+    squares = (0.0, 0.0)
+    if fixed != "coefficients":
+        pull = energies + shrinkage
+        for inner in range(INNER):
+            slope = barrier.slope(operator.forward(coefficients, atoms))
+            push = operator.adjoint_coefficients(slope, atoms)
+            if inner == 0:
+                squares = _stationarity(coefficients, pull - push, pull, 1.0)
+            # Where the push is the stronger by far, the quotient could overflow.
+            ratio = np.divide(push, pull, out=np.full_like(push, 1e6), where=push < 1e6 * pull)
+            coefficients = np.minimum(1, coefficients * _stretched(ratio, stretch))
+    image = operator.forward(coefficients, atoms)
+    value = problem.samples_value(rows, coefficients, energies, image)
+    value += problem.coefficients.value(coefficients, rows) / problem.total
+    distances = weighted_distances(problem, rows, coefficients) if fixed is None else 0.0
+    return coefficients, (value, *squares, distances)
 
 
 def _stretched(factor: NDArray, stretch: bool) -> NDArray:
@@ -251,18 +305,3 @@ def _stationarity(
 
 def _relative(square: float, reference: float) -> float:
     return (square / max(reference, 1e-300)) ** 0.5
-
-
-def _prune(
-    problem: Problem, coefficients: NDArray, atoms: NDArray, objective: float
-) -> tuple[NDArray, float]:
-    """Set to zero the small weights of each atom, as many as lower the objective."""
-    for share in 10.0 ** np.arange(-2, -13, -1):
-        small = atoms < share * atoms.max(axis=1, keepdims=True)
-        if not small.any():
-            break
-        candidate = np.where(small, 0, atoms)
-        lower = problem.objective(coefficients, candidate)
-        if lower <= objective:
-            return candidate, lower
-    return atoms, objective

@@ -1,170 +1,217 @@
-"""A point of BiPDS, and the pass over blocks of samples that evaluates everything there.
+"""Passes of BiPDS: the step of a block's coefficients and dual, then all gradients there.
 
 The dual step into a point and the gradients at it need the same samples, so one pass serves both.
-Only the gradient in the atoms and four numbers leave a block.
+Only the gradient in the atoms, a Gram matrix and a few numbers leave a block.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.problem import Problem
-from graphdict.solvers.blocks import Blocks
+from graphdict.problem import Problem, TermGroup
+from graphdict.solvers.passes import shares
 from graphdict.solvers.steps import split_step
 from graphdict.terms import base
 
-__all__ = ["Evaluator", "Point"]
+__all__ = [
+    "Sample",
+    "Step",
+    "Sums",
+    "advance",
+    "again",
+    "ascend",
+    "begin",
+    "calm",
+    "field",
+    "follow",
+    "move",
+]
 
 
-@dataclass(frozen=True)
-class Point:
-    """One point of the iteration and what was computed there."""
+class Sample(NamedTuple):
+    """The state of a block: everything of an iterate that is the size of the samples."""
 
-    atoms: NDArray
     coefficients: NDArray
     dual: NDArray
-    split_atoms: tuple[NDArray, ...]  # duals of the terms that have no direct prox
-    split_coefficients: tuple[NDArray, ...]
-    gradient_atoms: NDArray  # of everything but the direct proxes, dual included
-    gradient_coefficients: NDArray
-    steps: tuple[float, float, float]  # that led here
-    objective: float = np.nan  # this and the sizes below only where it was checked
-    image_size: float = np.nan
-    energy_size: float = np.nan
-    dual_gap: float = np.nan
-
-    def is_finite(self) -> bool:
-        arrays = (self.atoms, self.gradient_atoms, self.gradient_coefficients, self.dual)
-        return all(bool(np.isfinite(array).all()) for array in arrays)
-
-    def snapshot(self) -> Point:
-        """With a dual of its own: the buffer of an iterate is reused two iterations later."""
-        return replace(self, dual=self.dual.copy())
+    gradient: NDArray | None  # in the coefficients, of all but the direct proxes, dual included
+    splits: tuple[NDArray, ...]  # duals of the terms that have no direct prox
+    energies: NDArray | None  # of fixed atoms
 
 
-class Evaluator:
-    """Evaluates points of one problem; what a fixed variable makes constant is computed once."""
+class Step(NamedTuple):
+    """The message of a pass."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        fixed: str | None,
-        blocks: Blocks,
-        coefficients: NDArray,
-        atoms: NDArray,
-    ):
-        self.problem = problem
-        self.fixed = fixed
-        self.blocks = blocks
-        self.weights = problem.weights.astype(coefficients.dtype)[:, None]
-        self.root_weights = np.sqrt(self.weights)
-        self.energies: NDArray | None = None
-        self.distances: NDArray | None = None
-        if fixed == "atoms":
-            self.energies = problem.fit.energies(atoms)
-        if fixed == "coefficients":
-            self.distances = problem.fit.weighted_distances(self.weights * coefficients)
+    atoms: NDArray
+    ahead: NDArray  # the atoms, extrapolated
+    tau: float  # of the coefficients
+    sigma: float
+    check: bool
+    fixed: str | None
 
-    def evaluate(
-        self,
-        point: Point,
-        check: bool,
-        before: NDArray | None = None,
-        ahead: tuple[NDArray, NDArray] | None = None,
-    ) -> Point:
-        """The dual step into ``point.dual`` (where there is one before), then all gradients."""
-        problem, operator, barrier = self.problem, self.problem.operator, self.problem.barrier
-        gradient_coefficients = np.zeros_like(point.coefficients)
-        sigma = point.steps[2]
 
-        def visit(rows: slice) -> tuple[Any, ...]:
-            coefficients, dual = point.coefficients[rows], point.dual[rows]
-            extrapolated: Any = 0.0
-            if before is not None and ahead is not None:
-                extrapolated = operator.forward(ahead[0][rows], ahead[1])
-                raised = before[rows] + sigma * extrapolated
-                dual[...] = base.prox_conjugate(barrier, raised, sigma)
-            if self.energies is None:
-                energies = problem.fit.energies(point.atoms, rows)
-            else:
-                energies = self.energies[rows]
-            if self.fixed != "coefficients":
-                pull = energies + operator.adjoint_coefficients(dual, point.atoms)
-                gradient_coefficients[rows] = pull
-            gradient_atoms: Any = 0.0
-            if self.fixed != "atoms":
-                weighted = self.weights[rows] * coefficients
-                gradient_atoms = operator.adjoint_atoms(weighted, dual)
-                if self.distances is None:
-                    gradient_atoms += problem.fit.weighted_distances(weighted, rows)
-            if not check:
-                return (gradient_atoms,)
-            image = operator.forward(coefficients, point.atoms)
-            value = problem.samples_value(rows, coefficients, energies, image)
-            moved = 0.0 if before is None else (before[rows] - dual) / sigma
-            gap = moved + extrapolated - image
-            sizes = [_square(gap), _square(image), _square(self.root_weights[rows] * energies)]
-            return (gradient_atoms, value, *sizes)
+class Sums(NamedTuple):
+    """What leaves a block; numbers only where the point is checked, squares all of them."""
 
-        parts = list(zip(*self.blocks.map(visit)))
-        gradient_atoms = np.zeros_like(point.atoms)
-        if self.fixed != "atoms":
-            gradient_atoms = sum(parts[0][1:], parts[0][0])
-            gradient_atoms += 0.0 if self.distances is None else self.distances
-            gradient_atoms += problem.atoms.gradient(point.atoms)
-            gradient_atoms += sum(point.split_atoms, 0.0)
-        if self.fixed != "coefficients":
-            gradient_coefficients += problem.coefficients.gradient(point.coefficients)
-            gradient_coefficients += sum(point.split_coefficients, 0.0)
-        found: dict[str, Any] = {}
-        if check:
-            priors = problem.priors_value(point.coefficients, point.atoms)
-            value, gap, image, energy = (float(sum(part)) for part in parts[1:])
-            found = {
-                "objective": value + priors, "dual_gap": gap**0.5, "image_size": image**0.5,
-                "energy_size": energy**0.5,
-            }  # fmt: skip
-        return replace(
-            point, gradient_atoms=gradient_atoms, gradient_coefficients=gradient_coefficients,
-            **found,
-        )  # fmt: skip
+    gradient_atoms: Any
+    gram: Any  # Delta' diag(p) Delta
+    value: float = 0.0
+    dual_gap: float = 0.0
+    image: float = 0.0
+    energy: float = 0.0
+    coefficient_gap: float = 0.0
+    split_gap: float = 0.0
+    size: float = 0.0  # of the coefficients
+    wrong: int = 0  # entries that are not finite
 
-    def residuals(self, before: Point, after: Point) -> dict[str, float]:
-        """Relative distance from optimality in each variable, at the new point.
 
-        Each is a subgradient at the new point, so all vanish together only where it is
-        stationary, whatever the step sizes; a small step alone would not show that.
-        """
-        tau_atoms, tau_coefficients, _ = after.steps
-        found = {"dual": _relative(after.dual_gap, after.image_size)}
-        if self.fixed != "atoms":
-            gap = (before.atoms - after.atoms) / tau_atoms
-            gap += after.gradient_atoms - before.gradient_atoms
-            fit = np.linalg.norm(before.gradient_atoms) + np.linalg.norm(after.gradient_atoms)
-            found["atoms"] = _relative(np.linalg.norm(gap), fit)
-        if self.fixed != "coefficients":
-            gap = (before.coefficients - after.coefficients) / tau_coefficients
-            gap += after.gradient_coefficients - before.gradient_coefficients
-            size = np.linalg.norm(self.root_weights * gap)
-            found["coefficients"] = _relative(size, after.energy_size)
-        for name, tau in (("atoms", tau_atoms), ("coefficients", tau_coefficients)):
-            old, new = getattr(before, name), getattr(after, name)
-            duals = getattr(before, f"split_{name}"), getattr(after, f"split_{name}")
-            if self.fixed != name and duals[0]:
-                step = split_step(tau, len(duals[0]))
-                gaps = [(y - y_new) / step + new - old for y, y_new in zip(*duals, strict=True)]
-                found[f"split_{name}"] = _relative(np.linalg.norm(gaps), np.linalg.norm(new))
-        return found
+def begin(
+    problem: Problem, rows: slice, coefficients: NDArray, dual: NDArray, extra: Any, step: Step
+) -> Any:
+    """The start: gradients and objective at a given point."""
+    splits = tuple(np.zeros_like(coefficients) for _ in problem.coefficients.split)
+    energies = problem.fit.energies(step.atoms, rows) if step.fixed == "atoms" else None
+    if extra is None:
+        extra = problem.coefficients.gradient(coefficients, rows)
+    sample = Sample(coefficients, dual, None, splits, energies)
+    return _evaluate(problem, rows, sample, extra, 0.0, None, step)
+
+
+def advance(problem: Problem, rows: slice, sample: Sample, step: Step) -> Any:
+    """One iteration of Algorithm 1, for samples that no prior ties to others."""
+    moved = sample.coefficients, sample.splits, 0.0
+    if step.fixed != "coefficients":
+        group = problem.coefficients
+        moved = move(group, sample.coefficients, sample.gradient, sample.splits, step.tau, rows)
+    return _land(problem, rows, sample, moved, step)
+
+
+def follow(
+    problem: Problem, rows: slice, sample: Sample, coefficients: NDArray, extra: NDArray, *rest: Any
+) -> Any:
+    """One iteration where the coefficients were moved together with all others."""
+    *splits, step = rest
+    return _land(problem, rows, sample, (coefficients, tuple(splits), extra), step)
+
+
+def move(
+    group: TermGroup,
+    coefficients: NDArray,
+    gradient: Any,
+    splits: Sequence[NDArray],
+    tau: float,
+    rows: slice = slice(None),
+) -> tuple[NDArray, tuple[NDArray, ...], Any]:
+    """New coefficients, new duals of split-off terms, and what both add to the gradient there."""
+    moved = group.prox(coefficients - tau * gradient, tau, rows)
+    raised = ascend(group, splits, 2 * moved - coefficients, tau, rows)
+    return moved, raised, group.gradient(moved, rows) + sum(raised, 0.0)
+
+
+def ascend(
+    group: TermGroup,
+    duals: Sequence[NDArray],
+    ahead: NDArray,
+    tau: float,
+    rows: slice = slice(None),
+) -> tuple[NDArray, ...]:
+    """Dual steps of the split-off terms, whose operator is the identity."""
+    if not duals:
+        return ()
+    sigma = split_step(tau, len(duals))
+    return tuple(
+        group.prox_conjugate(term, dual + sigma * ahead, sigma, rows)
+        for term, dual in zip(group.split, duals, strict=True)
+    )
+
+
+def field(problem: Problem, rows: slice, sample: Sample, *path: Any) -> Any:
+    """One array of the state."""
+    name, *index = path
+    found = getattr(sample, name)
+    return found[index[0]] if index else found, ()
+
+
+def again(problem: Problem, rows: slice, coefficients: NDArray, dual: NDArray, *rest: Any) -> Any:
+    """The state of a stored iterate."""
+    *arrays, atoms, fixed = rest
+    gradient = arrays.pop(0) if fixed != "coefficients" else None
+    energies = problem.fit.energies(atoms, rows) if fixed == "atoms" else None
+    return Sample(coefficients, dual, gradient, tuple(arrays), energies), ()
+
+
+def calm(problem: Problem, rows: slice, sample: Sample) -> Any:
+    """The state without the overflow of its dual."""
+    return sample._replace(dual=np.nan_to_num(sample.dual)), ()
+
+
+def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
+    """The dual step at the extrapolated point, then everything at the new one."""
+    coefficients, splits, extra = moved
+    extrapolated = problem.operator.forward(2 * coefficients - before.coefficients, step.ahead)
+    raised = before.dual + step.sigma * extrapolated
+    dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
+    after = Sample(coefficients, dual, None, splits, before.energies)
+    return _evaluate(problem, rows, after, extra, extrapolated, before, step)
+
+
+def _evaluate(
+    problem: Problem,
+    rows: slice,
+    sample: Sample,
+    extra: Any,
+    extrapolated: Any,
+    before: Sample | None,
+    step: Step,
+) -> Any:
+    """Gradients at a point; its objective and residuals where it is checked."""
+    operator, fixed = problem.operator, step.fixed
+    coefficients, dual, _, splits, kept = sample
+    energies: Any = kept
+    weighted = shares(problem, rows, coefficients) * coefficients
+    if energies is None and (fixed != "coefficients" or step.check):
+        energies = problem.fit.energies(step.atoms, rows)
+    gradient = None
+    if fixed != "coefficients":
+        gradient = energies + operator.adjoint_coefficients(dual, step.atoms) + extra
+    sample = sample._replace(gradient=gradient)
+    gradient_atoms: Any = 0.0
+    if fixed != "atoms":
+        gradient_atoms = operator.adjoint_atoms(weighted, dual)
+        if fixed is None:
+            gradient_atoms += problem.fit.weighted_distances(weighted, rows)
+    sums = Sums(gradient_atoms, weighted.T @ coefficients)
+    if not step.check:
+        return sample, sums
+    image = operator.forward(coefficients, step.atoms)
+    value = problem.samples_value(rows, coefficients, energies, image)
+    if problem.coefficients.separable:
+        value += problem.coefficients.value(coefficients, rows) / problem.total
+    gap = extrapolated - image
+    coefficient_gap, split_gap = 0.0, 0.0
+    if before is not None:
+        gap = gap + (before.dual - dual) / step.sigma
+        ahead = coefficients - before.coefficients
+        if gradient is not None:
+            slack = gradient - before.gradient - ahead / step.tau
+            coefficient_gap = _weighted_square(problem, rows, slack)
+            for old, new in zip(before.splits, splits, strict=True):
+                split_gap += _square((old - new) / split_step(step.tau, len(splits)) + ahead)
+    wrong = sum(int(x.size - np.isfinite(x).sum()) for x in (dual, gradient) if x is not None)
+    return sample, sums._replace(
+        value=value, dual_gap=_square(gap), image=_square(image),
+        energy=_weighted_square(problem, rows, energies), coefficient_gap=coefficient_gap,
+        split_gap=split_gap, size=_square(coefficients), wrong=wrong,
+    )  # fmt: skip
 
 
 def _square(x: NDArray) -> float:
     return float(np.vdot(x, x))
 
 
-def _relative(size: Any, reference: Any) -> float:
-    """``size`` against ``reference``; absolute where there is nothing to compare with."""
-    return float(size / reference) if reference > 0 else float(size)
+def _weighted_square(problem: Problem, rows: slice, x: NDArray) -> float:
+    """Squared size in which every row counts by its share of the samples."""
+    return float(problem.weights[rows] @ np.einsum("tk,tk->t", x, x))

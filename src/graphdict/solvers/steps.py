@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ __all__ = ["Steps", "split_step"]
 
 SAFETY = 0.99
 PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
+CHANGING = ("sigma", "floors", "room", "caution", "checks_at_this_pace")
 MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
 
 
@@ -23,36 +26,37 @@ class Steps:
         fixed: str | None,
         given: tuple[float | None, float | None, float | None],
         sigma: float,
-        root_weights: NDArray,
-        coefficients: NDArray,
+        gram: NDArray,
         atoms: NDArray,
     ):
         self.problem = problem
         self.fixed = fixed
         self.given = given
         self.sigma = given[2] or sigma
-        self.root_weights = root_weights
-        self.floors = tuple(MIN_NORM * norm for norm in self._norms(coefficients, atoms))
+        self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms))
         self.room = 1.0  # how much sigma may still be rebalanced
         self.caution = 1.0  # shrinks the primal steps after trouble
         self.checks_at_this_pace = 0
 
-    def _norms(self, coefficients: NDArray, atoms: NDArray) -> tuple[float, float]:
+    def _norms(self, gram: NDArray, atoms: NDArray) -> tuple[float, float]:
         operator = self.problem.operator
-        return (
-            operator.norm_atoms(self.root_weights * coefficients),
-            operator.norm_coefficients(atoms),
-        )
+        # Rows enter an operator alike, so its norm sees of the coefficients only their Gram matrix.
+        values, vectors = np.linalg.eigh(np.nan_to_num(gram))
+        root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+        return operator.norm_atoms(root), operator.norm_coefficients(atoms)
 
-    def at(self, coefficients: NDArray, atoms: NDArray) -> tuple[float, float, float]:
-        """``tau_w, tau_c, sigma`` by Condat's condition at the current point."""
-        norms = self._norms(coefficients, atoms)
+    def at(self, gram: NDArray, atoms: NDArray, lipschitz: float) -> tuple[float, float, float]:
+        """``tau_w, tau_c, sigma`` by Condat's condition at the current point.
+
+        ``gram`` is ``Delta' diag(p) Delta``, ``lipschitz`` that of the smooth priors on ``Delta``.
+        """
+        norms = self._norms(gram, atoms)
         norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.floors))
         shares = 2 if self.fixed is None else 1
         bound_atoms = shares * self.sigma * norm_atoms**2
         bound_atoms += self.problem.atoms.lipschitz(atoms) / 2
         bound_coefficients = shares * self.sigma * norm_coefficients**2
-        bound_coefficients += self.problem.coefficients.lipschitz(coefficients) / 2
+        bound_coefficients += lipschitz / 2
         # The other half of 1 / tau is for the duals of the split-off terms, where there are any.
         bound_atoms *= 2 if self.problem.atoms.split else 1
         bound_coefficients *= 2 if self.problem.coefficients.split else 1
@@ -61,6 +65,14 @@ class Steps:
             self.given[1] or self.caution * SAFETY / bound_coefficients,
             self.sigma,
         )
+
+    def save(self) -> dict[str, Any]:
+        """What changes from check to check."""
+        return {name: getattr(self, name) for name in CHANGING}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        for name in CHANGING:
+            setattr(self, name, saved[name])
 
     def balance(self, residuals: dict[str, float], objective: float) -> None:
         """Move ``sigma`` towards equal primal and dual residuals, ever more gently."""

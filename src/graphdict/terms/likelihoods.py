@@ -36,11 +36,18 @@ class Smoothness:
     """``x_t' L_t x_t``: how much a signal varies over the edges of its graph.
 
     As a function of ``W`` and ``Delta`` this is ``<Delta W, Z>``, linear in each. Both methods take
-    the rows (a slice) of the samples they are about; all of them by default.
+    the rows (a slice) of the samples they are about; all of them by default. ``part`` is the term
+    of some rows alone, and ``features`` what tells samples apart where a fit begins.
     """
 
     def __init__(self, signals: NDArray):
         self.signals = signals
+
+    def part(self, rows: slice) -> Smoothness:
+        return Smoothness(self.signals[rows])
+
+    def features(self, rows: slice = ALL) -> NDArray:
+        return self.signals[rows]
 
     def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
         """``Z W'`` (T, K), the gradient in the coefficients: ``x_t' L_k x_t``."""
@@ -54,8 +61,16 @@ class Smoothness:
 class CachedSmoothness:
     """The same from a matrix ``Z`` that is kept: of few samples, or the means over windows."""
 
-    def __init__(self, distances: NDArray):
+    def __init__(self, distances: NDArray, signals: NDArray | None = None):
         self.distances = distances
+        self.signals = signals
+
+    def part(self, rows: slice) -> CachedSmoothness:
+        signals = None if self.signals is None else self.signals[rows]
+        return CachedSmoothness(self.distances[rows], signals)
+
+    def features(self, rows: slice = ALL) -> NDArray:
+        return (self.distances if self.signals is None else self.signals)[rows]
 
     def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
         return self.distances[rows] @ atoms.T
@@ -74,7 +89,7 @@ def smoothness(signals: NDArray, counts: NDArray) -> Smoothness | CachedSmoothne
         edges = graphs.n_edges(signals.shape[1])
         if len(signals) * edges * signals.itemsize > CACHED_BYTES:
             return Smoothness(signals)
-        return CachedSmoothness(graphs.squared_differences(signals))
+        return CachedSmoothness(graphs.squared_differences(signals), signals)
     return CachedSmoothness(window_distances(signals, counts))
 
 
