@@ -1,0 +1,333 @@
+"""``graphdict fit``: from a file to a model, coefficients and a report."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graphdict.commands.bar import FitBar
+from graphdict.commands.console import EXIT_CODES, Console, command_errors
+from graphdict.commands.models import MODELS, accepts_missing, build
+from graphdict.commands.options import (
+    Command,
+    file_argument,
+    output_options,
+    read_file,
+    reading_options,
+    talk_options,
+)
+from graphdict.commands.outputs import check_free, results_in
+from graphdict.commands.prepare import Preparation, fill, remember, take_changes
+from graphdict.commands.results import (
+    atom_rows,
+    describe_atoms,
+    summarise_atoms,
+    write_coefficients,
+    write_page,
+)
+from graphdict.files import SignalTable, write_table
+
+__all__ = ["fit"]
+
+
+class _Atoms(click.ParamType):
+    """A number of atoms, or auto."""
+
+    name = "K|auto"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value == "auto" or isinstance(value, int):
+            return value
+        if not str(value).isdigit() or int(value) < 1:
+            self.fail(f"expected a whole number from 1, or auto, got {value!r}", param, ctx)
+        return int(value)
+
+
+@click.command(
+    cls=Command,
+    epilog=EXIT_CODES,
+    help="""Learn graphs from a table of signals, and write a report.
+
+    FILE holds one row for each sample and one column for each node (or one row for each value: a
+    long table): CSV, TSV, Parquet, NPY, NPZ, EDF or FIF. What is found in it, and what is done about
+    missing values, units and the like, is told. The output folder gets model.graphdict,
+    coefficients.csv (one row for each sample), atoms.csv (the edges of each graph), and report.html,
+    a page to explore them in.
+
+    \b
+    Examples:
+      graphdict fit sensors.csv -k 4
+      graphdict fit sensors.csv -k 4 --degree 3 --window 10min
+      graphdict fit prices.csv -k auto --changes relative --time Date
+      graphdict fit readings.csv --node station --value temperature -k 3
+      graphdict fit recording.edf -k 6 --window 0.5s -o result --json
+    """,
+)
+@file_argument("file", metavar="FILE")
+@click.option(
+    "-k",
+    "--atoms",
+    type=_Atoms(),
+    default="auto",
+    show_default=True,
+    help="How many graphs. auto: as many as signals that were not learned from ask for.",
+)
+@click.option(
+    "--model",
+    type=click.Choice(list(MODELS)),
+    default="marginal",
+    show_default=True,
+    help="marginal: most accurate. log: soft coefficients, fast. spectral, exact, hier: "
+    "see the documentation.",
+)
+@click.option(
+    "--degree",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="NUMBER",
+    help="Wanted neighbours of a node, on average over the graphs.",
+)
+@click.option(
+    "--density",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    metavar="SHARE",
+    help="Wanted share of all pairs of nodes that a graph joins; instead of --degree.",
+)
+@click.option(
+    "--penalty",
+    type=click.FloatRange(min=0),
+    metavar="NUMBER",
+    help="Raw sparsity (marginal) or alpha_w (others); instead of --degree.",
+)
+@click.option(
+    "--window",
+    metavar="LENGTH",
+    help="Samples that share their graph: a count (20) or a time (0.5s, 200ms, 5min).",
+)
+@click.option(
+    "--standardise",
+    type=click.Choice(["auto", "yes", "centre", "no"]),
+    default="auto",
+    show_default=True,
+    help="Bring columns to mean 0 and spread 1. auto: where units "
+    "differ, or spreads by more than 10 times; else only means are subtracted.",
+)
+@click.option(
+    "--changes",
+    type=click.Choice(["none", "difference", "relative"]),
+    default="none",
+    show_default=True,
+    help="Learn from changes between samples (prices: relative).",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["auto", "keep", "interpolate", "drop"]),
+    default="auto",
+    show_default=True,
+    help="Missing values: leave them to the model, fill "
+    "them in, or leave out their rows. auto: keep where the model can, else interpolate.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Decides everything random.",
+)
+@click.option("--max-iter", type=click.IntRange(min=1), help="Largest number of iterations.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Keep the state of the fit here, and go on from it after an interruption.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other setting of the model; repeat for more.",
+)
+@click.option(
+    "--table",
+    "table_format",
+    type=click.Choice(["csv", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="Format of the tables.",
+)
+@output_options("the file's name with -graphdict")
+@talk_options
+@reading_options
+@command_errors
+def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool,
+        table_format: str, **options: Any) -> None:  # fmt: skip
+    console = Console(quiet, as_json)
+    _check(options)
+    folder = output or Path(f"{file.name.split('.')[0] or 'signals'}-graphdict")
+    names = [
+        "model.graphdict", f"coefficients.{table_format}", f"atoms.{table_format}", "report.html"
+    ]  # fmt: skip
+    if folder.exists() and not folder.is_dir():
+        raise click.UsageError(f"-o {folder} is a file; name a folder")
+    check_free([folder / name for name in names], force)
+    signals = read_file(file, options, console)
+    preparation = _prepare(signals, options, console)
+    values = preparation.apply(signals.values)
+    chosen: dict[str, Any] = {}
+    if options["atoms"] == "auto":
+        chosen["atoms"] = _choose_atoms(signals, values, options, console)
+    model = build(signals, options, console)
+    if options["degree"] is not None or options["density"] is not None:
+        chosen["penalty"] = _choose_penalty(model, values, options, console)
+    seconds, objective = _learn(model, values, console)
+    remember(model, signals, preparation, {"source": file.name})
+    written = _write(model, signals, folder, table_format, file, console)
+
+    atoms = summarise_atoms(model)
+    title = type(model).__name__
+    console.result(
+        f"{title} learned {len(atoms)} atoms in {seconds:.1f} s: {model.n_iter_} iterations, "
+        f"objective {objective:.6g}"
+    )
+    describe_atoms(console, atoms)
+    for path in written:
+        console.result(f"Wrote {path}")
+    console.finish(
+        {
+            "command": "fit",
+            "input": _about_input(file, signals),
+            "model": {"class": title, "settings": _settings(model), "chosen": chosen},
+            "result": {
+                "objective": objective, "iterations": model.n_iter_, "seconds": seconds,
+                "atoms": atoms,
+            },
+            "files": [str(path) for path in written],
+        }
+    )  # fmt: skip
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Options that exclude each other."""
+    given = [n for n in ("degree", "density", "penalty") if options[n] is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"give one of --degree, --density and --penalty, not {len(given)}")
+    if options["atoms"] == "auto" and options["model"] != "marginal":
+        raise click.UsageError(
+            f"-k auto needs --model marginal: {options['model']} fits coefficients to whatever it "
+            "scores; give the number of atoms with -k"
+        )
+
+
+def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) -> Preparation:
+    told = len(signals.notes)
+    take_changes(signals, options["changes"])
+    how = options["missing"]
+    if how == "auto":
+        how = "keep" if accepts_missing(options["model"]) else "interpolate"
+    elif how == "keep" and signals.missing and not accepts_missing(options["model"]):
+        raise click.UsageError(
+            f"--model {options['model']} takes no missing values; use --missing interpolate or drop"
+        )
+    if done := fill(signals, how):
+        signals.notes.append(done)
+    preparation, said = Preparation.learn(signals, options["standardise"], options["changes"])
+    signals.notes.append(said)
+    for note in signals.notes[told:]:
+        console.note(note)
+    return preparation
+
+
+def _choose_atoms(
+    signals: SignalTable, values: Any, options: dict[str, Any], console: Console
+) -> dict[str, Any]:
+    """Set the number of atoms by held-out signals."""
+    from graphdict.selection import choose_n_atoms
+
+    console.say("Choosing the number of atoms by signals that are not learned from ...")
+    options["atoms"] = 2
+    trial = build(signals, options | {"checkpoint": None}, Console(quiet=True))
+    with console.warnings_as_lines():
+        choice = choose_n_atoms(trial, values, report=console.note)
+    options["atoms"] = choice.n_atoms
+    console.note(f"{choice.n_atoms} it is: the fewest within a standard error of the best")
+    return {"n_atoms": choice.n_atoms, "scores": choice.scores}
+
+
+def _choose_penalty(
+    model: Any, values: Any, options: dict[str, Any], console: Console
+) -> dict[str, Any]:
+    """Set the penalty that gives the wanted degree or density."""
+    from graphdict.selection import choose_penalty
+
+    degree, density = options["degree"], options["density"]
+    nodes = values.shape[1]
+    if degree is not None and degree > nodes - 1:
+        raise click.BadParameter(
+            f"{nodes} nodes have at most {nodes - 1} neighbours", param_hint="--degree"
+        )
+    if options["model"] == "hier":
+        wanted = degree if degree is not None else density * (nodes - 1)
+        model.set_params(avg_degree=max(1.0, wanted), likelihood="log-degree")
+        return {"avg_degree": max(1.0, wanted)}
+    console.say("Choosing the penalty that gives atoms of the wanted density ...")
+    with console.warnings_as_lines():
+        choice = choose_penalty(model, values, degree=degree, density=density, report=console.note)
+    if not choice.reached:
+        console.warn(
+            f"no penalty gives atoms of the wanted density; the nearest has an average degree of "
+            f"{choice.degree:.2f}"
+        )
+    model.set_params(**{choice.name: choice.value})
+    return {"name": choice.name, "value": choice.value, "degree": choice.degree}
+
+
+def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
+    """Fit with a progress bar; seconds it took, and the objective."""
+    known = model.get_params()
+    started = time.perf_counter()
+    limit = known["max_iter"] * (2 if "sparsity" in known else 1)
+    with FitBar("Learning", limit, show=not console.quiet) as bar, console.warnings_as_lines():
+        if "callback" in known:
+            model.set_params(callback=bar)
+        model.fit(values)
+    if "callback" in known:
+        model.set_params(callback=None)
+    return time.perf_counter() - started, float(model.objective_)
+
+
+def _write(
+    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path, console: Console
+) -> list[Path]:
+    """All files, or none."""
+    with results_in(folder) as temporary:
+        model.save(temporary / "model.graphdict")
+        write_coefficients(
+            temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
+            signals.time_name,
+        )  # fmt: skip
+        write_table(temporary / f"atoms.{table_format}", atom_rows(model))
+        page = write_page(
+            model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,
+            positions=signals.positions, source=file.name,
+        )  # fmt: skip
+        if not page:
+            console.note("this installation has no reports: report.html is not written")
+        names = sorted(path.name for path in temporary.iterdir())
+    return [folder / name for name in names]
+
+
+def _about_input(file: Path, signals: SignalTable) -> dict[str, Any]:
+    rows, nodes = signals.values.shape
+    return {
+        "file": str(file), "samples": rows, "nodes": nodes, "names": signals.names,
+        "time": signals.time_name, "time_unit": signals.time_unit, "step_seconds": signals.step,
+        "missing": signals.missing, "units": signals.units, "notes": signals.notes,
+    }  # fmt: skip
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    plain = (str, int, float, bool, type(None))
+    return {name: value for name, value in model.get_params().items() if isinstance(value, plain)}

@@ -1,0 +1,119 @@
+"""From options in plain words to a model: which one, how many atoms, how long a window."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from graphdict.commands.console import Console
+from graphdict.commands.prepare import parse_window
+from graphdict.files import SignalTable
+
+__all__ = ["MODELS", "accepts_missing", "build", "learner_of"]
+
+MODELS = {
+    "marginal": "GraphDictMarginal",
+    "log": "GraphDictLog",
+    "spectral": "GraphDictSpectral",
+    "exact": "GraphDictExact",
+    "hier": "GraphDictHier",
+}
+MANY_VALUES = 5_000_000  # from which fewer random starts are affordable
+MOST_POSTERIORS = 50_000_000  # windows times sets of atoms that a chain holds in memory
+
+
+def learner_of(name: str) -> type:
+    """The class of a model."""
+    import graphdict
+
+    return getattr(graphdict, MODELS[name])
+
+
+def accepts_missing(name: str) -> bool:
+    """Whether a model takes NaN, as it says itself."""
+    model = learner_of(name)()
+    tags = model.__sklearn_tags__()
+    return bool(tags.input_tags.allow_nan)
+
+
+def build(signals: SignalTable, options: dict[str, Any], console: Console) -> Any:
+    """The model to fit, from the options of ``graphdict fit``."""
+    name, atoms = options["model"], options["atoms"]
+    rows = len(signals.values)
+    learner = learner_of(name)
+    known = learner().get_params()
+    try:
+        window = 1 if options["window"] is None else parse_window(options["window"], signals.step)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--window") from None
+    if window > rows:
+        raise click.BadParameter(
+            f"{window} samples are more than the {rows} there are", param_hint="--window"
+        )
+    settings: dict[str, Any] = {
+        "n_atoms": atoms,
+        "window_size": window,
+        "random_state": options["seed"],
+    }
+    if name == "hier":
+        windows = max(1, rows // window) if options["window"] is not None else (atoms + 1) // 2
+        settings = {"n_windows": min(windows, rows)}
+    if name == "marginal":
+        settings |= _marginal(signals, atoms, window, console)
+    elif "n_init" in known:
+        settings["n_init"] = 3
+    if options["max_iter"] is not None:
+        settings["max_iter"] = options["max_iter"]
+    if options["penalty"] is not None:
+        settings["sparsity" if "sparsity" in known else "alpha_w"] = options["penalty"]
+    if options["checkpoint"] is not None:
+        if "checkpoint" not in known:
+            raise click.BadParameter(
+                f"--model {name} writes no checkpoints", param_hint="--checkpoint"
+            )
+        settings["checkpoint"] = str(options["checkpoint"])
+    settings |= _asked(options["settings"], known)
+    return learner(**settings)
+
+
+def _marginal(signals: SignalTable, atoms: int, window: int, console: Console) -> dict[str, Any]:
+    """How the marginal model suits these signals."""
+    from graphdict.marginal.patterns import count_patterns, default_max_active
+
+    settings: dict[str, Any] = {}
+    if signals.values.size > MANY_VALUES:
+        settings["n_init"] = 2
+        console.note("many samples: 2 random starts instead of 8 (--set n_init=8 takes more)")
+    if signals.times is None and signals.step is None:
+        return settings
+    settings["prior"] = "markov"
+    windows = -(-len(signals.values) // window)
+    largest = most = default_max_active(atoms)
+    while largest > 1 and windows * count_patterns(atoms, largest) > MOST_POSTERIORS:
+        largest -= 1
+    if largest < most:
+        settings["max_active"] = largest
+        console.note(
+            f"at most {largest} atom(s) active at a time, for memory (--set max_active={most} for all)"
+        )
+    return settings
+
+
+def _asked(pairs: tuple[str, ...], known: dict[str, Any]) -> dict[str, Any]:
+    """Settings given by name."""
+    found = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip()
+        if not equals or name not in known:
+            names = ", ".join(sorted(known))
+            raise click.BadParameter(
+                f"expected NAME=VALUE with one of {names}, got {pair!r}", param_hint="--set"
+            )
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = {"True": True, "False": False, "None": None}.get(text, text)
+    return found

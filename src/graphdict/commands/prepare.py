@@ -1,0 +1,166 @@
+"""Between a table and a model: missing values, changes instead of levels, columns brought to one scale.
+
+What was done is kept inside the model, so that new files are treated the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.files import InputError, SignalTable
+from graphdict.files.units import SECONDS
+
+__all__ = ["Preparation", "fill", "parse_window", "remember", "remembered"]
+
+APART = 10  # ratio of spreads from which columns are taken to have different units
+LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z\u00b5\u03bc]*)\s*")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What to subtract from each column and to divide it by."""
+
+    mean: NDArray
+    scale: NDArray
+    changes: str = "none"
+
+    @classmethod
+    def learn(cls, signals: SignalTable, standardise: str, changes: str) -> tuple[Preparation, str]:
+        """From the signals of a fit, and in words what is done and why."""
+        values = signals.values
+        spread, level = np.nanstd(values, axis=0), np.nanmean(values, axis=0)
+        varies = spread > 0
+        ratio = float(spread[varies].max() / spread[varies].min()) if varies.any() else 1.0
+        units = sorted({signals.units.get(name, "") for name in signals.names} - {""})
+        why = "as asked"
+        if standardise == "auto":
+            if len(units) > 1:
+                standardise, why = "yes", f"they have different units ({', '.join(units[:4])})"
+            elif ratio > APART:
+                standardise = "yes"
+                why = f"the largest varies {ratio:,.0f} times more than the smallest"
+            else:
+                standardise, why = "centre", "they vary about equally"
+        ones = np.ones_like(level)
+        if standardise == "yes":
+            made = cls(level, np.where(varies, spread, 1.0), changes)
+            return made, f"columns are standardised (mean 0, spread 1): {why}"
+        if standardise == "centre":
+            return cls(level, ones, changes), f"each column's mean is subtracted, no more: {why}"
+        return cls(np.zeros_like(level), ones, changes), "columns are taken as they are"
+
+    def apply(self, values: NDArray) -> NDArray:
+        return (values - self.mean) / self.scale
+
+
+def take_changes(signals: SignalTable, changes: str) -> None:
+    """Replace levels by their changes from one sample to the next."""
+    if changes == "none":
+        return
+    values = signals.values
+    if changes == "relative":
+        low = np.nanmin(values, axis=0)
+        if (low <= 0).any():
+            name = signals.names[int(np.argmax(low <= 0))]
+            raise InputError(
+                f"relative changes need positive values, and {name!r} has {low.min():g}"
+            )
+        values = np.log(values)
+    signals.values = np.diff(values, axis=0)
+    if signals.times is not None:
+        signals.times = signals.times[1:]
+    signals.notes.append(f"took {'relative ' * (changes == 'relative')}changes between samples")
+
+
+def fill(signals: SignalTable, how: str) -> str | None:
+    """Drop or fill in missing values; says what was done."""
+    missing = np.isnan(signals.values)
+    if how == "keep" or not missing.any():
+        return None
+    if how == "drop":
+        rows = ~missing.any(axis=1)
+        if rows.sum() < 2:
+            raise InputError(
+                f"has {int(rows.sum())} row(s) without a missing value; --missing interpolate fills gaps"
+            )
+        signals.values = signals.values[rows]
+        signals.times = None if signals.times is None else signals.times[rows]
+        return f"left out {int((~rows).sum()):,} row(s) with missing values"
+    clock = np.arange(len(missing), dtype=np.float64)
+    if signals.times is not None:
+        clock = (signals.times - signals.times[0]).astype(np.float64)
+    values = signals.values.copy()
+    for column, gaps in zip(values.T, missing.T):
+        column[gaps] = np.interp(clock[gaps], clock[~gaps], column[~gaps])
+    signals.values = values
+    return f"filled in {int(missing.sum()):,} missing value(s) on straight lines between their neighbours"
+
+
+def parse_window(text: str, step: float | None) -> int:
+    """Samples of a window given as a count (``20``) or a length of time (``0.5s``, ``5 min``)."""
+    found = LENGTH.fullmatch(text)
+    if found is None or (found[2] and found[2].lower() not in SECONDS):
+        raise ValueError(f"expected samples like 20 or time like 0.5s, 200ms, 5min, got {text!r}")
+    number = float(found[1])
+    if not found[2]:
+        if number < 1 or number % 1:
+            raise ValueError(f"expected a whole number of samples, or a unit of time, got {text!r}")
+        return int(number)
+    if step is None:
+        raise ValueError(
+            f"{text!r} is a time, and the file does not tell when samples were taken: name the "
+            "column with --time, or say --rate HZ"
+        )
+    return max(1, round(number * SECONDS[found[2].lower()] / step))
+
+
+def remember(model: Any, signals: SignalTable, preparation: Preparation, about: dict) -> None:
+    """Keep with the model what new data and the report need."""
+    model.feature_names_in_ = np.array(signals.names, dtype=object)
+    table: dict[str, NDArray] = {"mean": preparation.mean, "scale": preparation.scale}
+    if signals.positions is not None:
+        table["positions"] = signals.positions
+    kind = "count"
+    if signals.times is not None:
+        kind = "datetime" if signals.times.dtype.kind == "M" else "number"
+        table["times"] = (
+            signals.times.astype("datetime64[us]").astype(np.int64)
+            if kind == "datetime" else np.asarray(signals.times, dtype=np.float64)
+        )  # fmt: skip
+    model.table_ = table
+    model.about_ = json.dumps(
+        {**about, "times": kind, "time_unit": signals.time_unit, "time_name": signals.time_name,
+         "step": signals.step, "changes": preparation.changes, "units": signals.units}
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What a model file tells beyond the model."""
+
+    preparation: Preparation
+    times: NDArray | None
+    positions: NDArray | None
+    about: dict[str, Any]
+
+
+def remembered(model: Any) -> Remembered:
+    """What was kept by :func:`remember`; nothing for a model that was saved from Python."""
+    nodes = model.n_features_in_
+    table = getattr(model, "table_", {})
+    about = json.loads(getattr(model, "about_", "{}"))
+    mean, scale = table.get("mean", np.zeros(nodes)), table.get("scale", np.ones(nodes))
+    if mean.shape != (nodes,) or scale.shape != (nodes,) or not (scale > 0).all():
+        raise InputError("the model file has a preparation that does not fit its nodes")
+    times = table.get("times")
+    if times is not None and about.get("times") == "datetime":
+        times = times.astype("datetime64[us]")
+    return Remembered(
+        Preparation(mean, scale, about.get("changes", "none")), times, table.get("positions"), about
+    )

@@ -1,0 +1,101 @@
+"""What a fit writes and says: coefficients, atoms, the model, the report, a summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import graphs
+from graphdict.commands.console import Console
+from graphdict.files import write_table
+from graphdict.selection import EDGE, densities
+
+__all__ = ["atom_rows", "describe_atoms", "summarise_atoms", "time_column", "write_coefficients",
+           "write_page"]  # fmt: skip
+
+
+def time_column(times: NDArray | None, name: str | None, rows: int) -> tuple[str, NDArray]:
+    """The column that says to which sample a row belongs."""
+    if times is None:
+        return "sample", np.arange(rows)
+    return name or "time", times
+
+
+def write_coefficients(
+    path: Path, coefficients: NDArray, times: NDArray | None, time_name: str | None
+) -> None:
+    """One row for each sample: its time, and the coefficient of each atom."""
+    name, column = time_column(times, time_name, len(coefficients))
+    atoms = {f"atom_{k + 1}": values for k, values in enumerate(np.asarray(coefficients).T)}
+    clash = f"{name} " if name in atoms else name
+    write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)
+
+
+def atom_rows(model: Any) -> dict[str, NDArray]:
+    """The edges of all atoms, as columns: atom, source, target, weight."""
+    rows, cols = graphs.edge_index(graphs.n_nodes(model.atoms_.shape[1]))
+    atom, edge = np.nonzero(model.atoms_)
+    names = np.array(model.node_names, dtype=object)
+    return {
+        "atom": atom + 1,
+        "source": names[rows[edge]],
+        "target": names[cols[edge]],
+        "weight": model.atoms_[atom, edge].astype(np.float64),
+    }
+
+
+def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dict[str, Any]]:
+    """Of each atom: its share of all activity, its edges, degree and strongest edges."""
+    used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
+    mean = used.mean(axis=0, dtype=np.float64)
+    share = densities(model.atoms_, model.active_nodes_)
+    nodes = int(np.sum(model.active_nodes_))
+    rows, cols = graphs.edge_index(graphs.n_nodes(model.atoms_.shape[1]))
+    names = model.node_names
+    found = []
+    for k, weights in enumerate(model.atoms_):
+        order = np.argsort(weights)[::-1][:3]
+        strongest = [
+            {"source": names[rows[e]], "target": names[cols[e]], "weight": float(weights[e])}
+            for e in order
+            if weights[e] > 0
+        ]
+        found.append(
+            {
+                "atom": k + 1,
+                "mean_coefficient": float(mean[k]),
+                "edges": int((weights > EDGE * weights.max()).sum()) if weights.any() else 0,
+                "degree": float(share[k] * (nodes - 1)),
+                "density": float(share[k]),
+                "strongest": strongest,
+            }
+        )
+    return found
+
+
+def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
+    """The summary as a small table."""
+    console.result("atom  mean coefficient  edges  average degree  strongest edges")
+    for atom in atoms[:30]:
+        edges = ", ".join(f"{edge['source']} - {edge['target']}" for edge in atom["strongest"])
+        console.result(
+            f"{atom['atom']:4d}  {atom['mean_coefficient']:16.3f}  {atom['edges']:5d}  "
+            f"{atom['degree']:14.2f}  {edges}"
+        )
+    if len(atoms) > 30:
+        console.result(f"... and {len(atoms) - 30} more atoms")
+
+
+def write_page(model: Any, path: Path, **settings: Any) -> bool:
+    """Write report.html; False where this installation has no reports."""
+    try:
+        from graphdict.viz.report import write_report
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("graphdict.viz"):
+            raise
+        return False
+    write_report(model, path, **settings)
+    return True

@@ -1,0 +1,132 @@
+"""``graphdict transform``: coefficients of new signals under a learned model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from graphdict.commands.console import EXIT_CODES, Console, command_errors
+from graphdict.commands.options import (
+    Command,
+    file_argument,
+    output_options,
+    read_file,
+    reading_options,
+    talk_options,
+)
+from graphdict.commands.outputs import check_free
+from graphdict.commands.prepare import fill, remembered, take_changes
+from graphdict.commands.results import summarise_atoms, write_coefficients
+from graphdict.files import InputError, SignalTable
+
+__all__ = ["encode", "transform"]
+
+
+@click.command(
+    cls=Command,
+    epilog=EXIT_CODES,
+    help="""Find the coefficients of new signals, with graphs learned before.
+
+    MODEL is the model.graphdict of a fit, or its folder. FILE must have the columns the model was
+    learned from, in any order; they are prepared as they were then. Writes one table of
+    coefficients, one row for each sample.
+
+    \b
+    Examples:
+      graphdict transform sensors-graphdict/model.graphdict new.csv
+      graphdict transform sensors-graphdict new.csv -o new-coefficients.parquet
+    """,
+)
+@file_argument("model_file", metavar="MODEL")
+@file_argument("file", metavar="FILE")
+@output_options("the file's name with -coefficients.csv; .parquet is written too")
+@talk_options
+@reading_options
+@command_errors
+def transform(model_file: Path, file: Path, output: Path | None, force: bool, quiet: bool,
+              as_json: bool, **options: Any) -> None:  # fmt: skip
+    console = Console(quiet, as_json)
+    target = output or Path(f"{file.name.split('.')[0] or 'signals'}-coefficients.csv")
+    if target.suffix not in (".csv", ".tsv", ".parquet"):
+        raise click.UsageError(f"-o {target} must end in .csv, .tsv or .parquet")
+    check_free([target], force)
+    model = open_model(model_file)
+    signals, coefficients = encode(model, file, options, console)
+    write_coefficients(target, coefficients, signals.times, signals.time_name)
+    console.result(
+        f"Wrote {target}: {len(coefficients):,} rows of {len(model.atoms_)} coefficients"
+    )
+    console.finish(
+        {
+            "command": "transform",
+            "input": {"file": str(file), "samples": len(coefficients), "notes": signals.notes},
+            "result": {"atoms": summarise_atoms(model, coefficients)},
+            "files": [str(target)],
+        }
+    )
+
+
+def open_model(path: Path) -> Any:
+    """A model from its file or the folder of its fit."""
+    from graphdict import load_model
+
+    if path.is_dir() and (path / "model.graphdict").exists():
+        path = path / "model.graphdict"
+    try:
+        return load_model(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def encode(
+    model: Any, file: Path, options: dict[str, Any], console: Console
+) -> tuple[SignalTable, Any]:
+    """Signals of a file, prepared as those of the fit, and their coefficients."""
+    before = remembered(model)
+    signals = _matched(read_file(file, options, console), model, file, console)
+    take_changes(signals, before.preparation.changes)
+    if not model.__sklearn_tags__().input_tags.allow_nan and (done := fill(signals, "interpolate")):
+        signals.notes.append(done)
+        console.note(done)
+    step, then = signals.step, before.about.get("step")
+    if step and then and not 0.9 < step / then < 1.1 and getattr(model, "window_size", 1) > 1:
+        console.warn(
+            f"samples are {step:.4g} s apart, and were {then:.4g} s apart when the model was learned: "
+            f"a window of {model.window_size} samples now means another time"
+        )
+    values = before.preparation.apply(signals.values)
+    with console.warnings_as_lines():
+        if hasattr(model, "transform"):
+            coefficients = model.transform(values)
+        else:
+            coefficients = model.instantaneous_graphs(values).coefficients
+    return signals, np.asarray(coefficients)
+
+
+def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> SignalTable:
+    """The columns of the model, in its order."""
+    wanted = [str(name) for name in model.node_names]
+    named = hasattr(model, "feature_names_in_")
+    if not named or (not set(wanted) & set(signals.names) and len(wanted) == len(signals.names)):
+        if len(wanted) != len(signals.names):
+            raise InputError(
+                f"{file} has {len(signals.names)} columns, and the model {len(wanted)}"
+            )
+        if named:
+            console.warn("no column has a name that the model knows: columns are taken in order")
+        return signals
+    places = {name: place for place, name in enumerate(signals.names)}
+    lacking = [name for name in wanted if name not in places]
+    if lacking:
+        raise InputError(
+            f"{file} lacks {len(lacking)} of the model's columns: {', '.join(map(repr, lacking[:5]))}"
+        )
+    extra = [name for name in signals.names if name not in wanted]
+    if extra:
+        console.note(f"left out {len(extra)} column(s) that the model does not know")
+    order = [places[name] for name in wanted]
+    signals.values, signals.names = signals.values[:, order], wanted
+    return signals
