@@ -107,7 +107,7 @@ def _timeline(
     kind = "index" if times is None else "date" if times.dtype.kind == "M" else "number"
     clock = np.arange(samples, dtype=np.float64)
     if times is not None:
-        clock = times.astype(np.int64) / 1e3 if kind == "date" else times
+        clock = times.astype("datetime64[us]").astype(np.int64) / 1e3 if kind == "date" else times
     step, gap = _spacing(np.diff(clock))
     shown = windows(coefficients, np.flatnonzero(np.diff(clock) > gap) + 1)
     last = np.append(shown.start[1:], samples) - 1
@@ -126,9 +126,9 @@ def _timeline(
         "size": shown.size,
         "even": even,
         "points": len(shown.start),
-        "start": packed(shown.start, "u4"),
-        "first": packed(clock[shown.start], "f8"),
-        "last": packed(clock[last], "f8") if shown.size > 1 else None,
+        "start": packed(shown.start, "u4") if shown.size > 1 else None,
+        "first": None if times is None else packed(clock[shown.start], "f8"),
+        "last": None if times is None or shown.size == 1 else packed(clock[last], "f8"),
         "mean": packed(shown.mean, "f4"),
         "low": None if shown.low is None else packed(shown.low, "f4"),
         "high": None if shown.high is None else packed(shown.high, "f4"),

@@ -13,6 +13,9 @@ __all__ = ["MOST_NUMBERS", "Windows", "packed", "windows"]
 MOST_NUMBERS = 200_000
 """Coefficients that a page carries one by one; 0.8 MB of them."""
 
+MOST_WINDOWS = 10_000
+"""Windows to which more are reduced: several for each pixel of a screen."""
+
 
 def packed(values: NDArray, dtype: str) -> str:
     """The bytes of an array, little-endian, in base64: what ``decode`` of the page reads."""
@@ -41,7 +44,7 @@ def windows(coefficients: NDArray, breaks: NDArray, most: int = MOST_NUMBERS) ->
     samples, atoms = coefficients.shape
     if samples * atoms <= most:
         return Windows(np.arange(samples), 1, coefficients, None, None)
-    size = -(-samples // max(most // (3 * atoms), 1))
+    size = -(-samples // max(min(most // (3 * atoms), MOST_WINDOWS), 1))
     start = np.arange(0, samples, size)
     if len(breaks) <= len(start) // 4:
         start = np.union1d(start, breaks)

@@ -92,7 +92,7 @@ def _coefficients(model: Any, given: ArrayLike | None) -> NDArray:
 
 
 def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
-    """Times (T,) as float64, or as datetime64 in milliseconds and UTC."""
+    """Times (T,) as float64, or as datetime64 in UTC."""
     if given is None:
         return None
     times = np.asarray(given)
@@ -110,7 +110,7 @@ def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
         raise ValueError(
             f"times[{int(np.flatnonzero(~finite)[0])}] is missing; every sample needs one"
         )
-    return times.astype("datetime64[us]" if times.dtype.kind == "M" else np.float64)
+    return times if times.dtype.kind == "M" else times.astype(np.float64)
 
 
 def _from_datetimes(values: NDArray) -> NDArray:

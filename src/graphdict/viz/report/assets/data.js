@@ -31,6 +31,8 @@ const nodes = {
   shown: page.nodes.names.map(readable),
   x: decode(page.nodes.x, Float32Array),
   y: decode(page.nodes.y, Float32Array),
+  reachX: d3.max(decode(page.nodes.x, Float32Array), Math.abs) || 1,
+  reachY: d3.max(decode(page.nodes.y, Float32Array), Math.abs) || 1,
   circle: page.nodes.layout === 'circle',
   given: page.nodes.layout === 'given',
 };
@@ -66,11 +68,15 @@ const slots = (() => {
   return { count: edges.length, from, to };
 })();
 
+// What is plain counting is not carried: where samples start, and their times if they have none.
+const starts = decode(page.time.start, Uint32Array) || Uint32Array.from({ length: page.time.points }, (_, i) => i);
+const samplesOf = (point) => [starts[point], (point + 1 < starts.length ? starts[point + 1] : page.samples) - 1];
+const merged = page.time.size > 1;
+
 const time = {
   ...page.time,
-  start: decode(page.time.start, Uint32Array),
-  first: decode(page.time.first, Float64Array),
-  last: decode(page.time.last, Float64Array),
+  first: decode(page.time.first, Float64Array) || Float64Array.from(starts),
+  last: decode(page.time.last || (merged ? null : page.time.first), Float64Array) || Float64Array.from(starts, (_, point) => samplesOf(point)[1]),
   mean: decode(page.time.mean, Float32Array),
   low: decode(page.time.low, Float32Array),
   high: decode(page.time.high, Float32Array),

@@ -29,13 +29,19 @@ function frame(svg) {
   const base = Math.max(2.2, Math.min(7, room / (12 + 7 * Math.sqrt(nodes.count))));
   const marginX = nodes.circle ? Math.min(longest + base + 8, 0.26 * width) : base * 1.6 + 12;
   const marginY = radial ? Math.min(longest + base + 8, 0.24 * height) : base * 1.6 + font + 4;
-  const scale = Math.max(Math.min(width / 2 - marginX, height / 2 - marginY), 20);
-  // A computed layout may fill a wide panel; given positions keep their shape.
-  const wide = nodes.circle || nodes.given ? scale : Math.max(scale, Math.min(width / 2 - marginX, 1.5 * scale));
+  const [fullX, fullY] = [width / 2 - marginX, height / 2 - marginY].map((half) => Math.max(half, 20));
+  let wide = Math.min(fullX, fullY);
+  let tall = wide;
+  if (!nodes.circle) { // points reach less far up than sideways, or the other way round
+    const scale = Math.min(fullX / nodes.reachX, fullY / nodes.reachY);
+    const stretch = nodes.given ? 1 : 1.6; // given positions keep their shape
+    wide = Math.min(fullX / nodes.reachX, stretch * scale);
+    tall = Math.min(fullY / nodes.reachY, stretch * scale);
+  }
   return {
     width, height, font, labels, radial, base,
     x: Array.from(nodes.x, (x) => width / 2 + wide * x),
-    y: Array.from(nodes.y, (y) => height / 2 - scale * y),
+    y: Array.from(nodes.y, (y) => height / 2 - tall * y),
   };
 }
 
@@ -113,7 +119,7 @@ function drawLabels(group, at, degree, focus) {
       .attr('paint-order', 'stroke').attr('stroke', 'var(--panel)').attr('stroke-width', 2.5)
       .attr('stroke-linejoin', 'round').attr('dominant-baseline', 'central')
       .attr('opacity', focus !== null && !inside ? 0.55 : 1);
-    const place = nodes.circle ? beside(at, i) : above(at, i, taken);
+    const place = nodes.circle ? beside(at, i) : free(at, i, taken);
     if (place === null) { text.remove(); continue; }
     text.attr('x', place.x.toFixed(1)).attr('y', place.y.toFixed(1)).attr('text-anchor', place.anchor);
     if (place.turn) text.attr('transform', `rotate(${place.turn.toFixed(1)} ${place.x.toFixed(1)} ${place.y.toFixed(1)})`);
@@ -134,15 +140,23 @@ function beside(at, i) {
   return { x, y, anchor: left ? 'end' : 'start', turn: left ? angle + 180 : angle };
 }
 
-// Above the node, where no earlier label is; null where there is no room.
-function above(at, i, taken) {
+// Above, below or beside the node, clear of other labels and, if possible, of other nodes; null
+// where there is no room.
+function free(at, i, taken) {
   const half = textWidth(at.labels[i], at.font) / 2;
-  const x = Math.max(half + 2, Math.min(at.width - half - 2, at.x[i]));
-  const y = at.y[i] - at.base * 1.3 - at.font * 0.6;
-  const box = { l: x - half - 1, r: x + half + 1, t: y - at.font * 0.55, b: y + at.font * 0.55 };
-  if (taken.some((o) => box.l < o.r && box.r > o.l && box.t < o.b && box.b > o.t)) return null;
-  taken.push(box);
-  return { x, y, anchor: 'middle' };
+  const away = at.base * 1.2 + 2;
+  const tall = at.font * 0.55;
+  const places = [[0, -away - tall], [0, away + tall], [half + away, 0], [-half - away, 0]].map(([dx, dy]) => {
+    const x = Math.max(half + 2, Math.min(at.width - half - 2, at.x[i] + dx));
+    const y = at.y[i] + dy;
+    return { x, y, l: x - half, r: x + half, t: y - tall, b: y + tall };
+  }).filter((box) => !taken.some((o) => box.l < o.r && box.r > o.l && box.t < o.b && box.b > o.t));
+  const covers = (box) => d3.range(nodes.count).some((j) => j !== i
+    && at.x[j] > box.l - 2 && at.x[j] < box.r + 2 && at.y[j] > box.t - 2 && at.y[j] < box.b + 2);
+  const place = places.find((box) => !covers(box)) || places[0];
+  if (!place) return null;
+  taken.push(place);
+  return { x: place.x, y: place.y, anchor: 'middle' };
 }
 
 // What is under the pointer: a node, else an edge, else nothing.

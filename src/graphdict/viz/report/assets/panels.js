@@ -36,7 +36,7 @@ const mixView = (() => {
 
   // The heaviest edges in words, as many as the panel has room for.
   function listHeaviest(list) {
-    const most = atoms.length <= 3 ? 8 : atoms.length <= 6 ? 5 : 3;
+    const most = atoms.length <= 3 ? 6 : atoms.length <= 5 ? 4 : 3;
     const heaviest = list.slice().sort((a, b) => b.weight - a.weight || a.slot - b.slot).slice(0, most);
     byId('strong').tBodies[0].replaceChildren(...heaviest.map(({ slot, weight }) => {
       const split = make('span', { class: 'split' });
@@ -110,7 +110,7 @@ const mixture = (() => {
     });
     shares.setAttribute('aria-label', words.length ? `Shares: ${words.join(', ')}` : 'No atom contributes');
     const out = raw.filter((c, k) => c > 0 && kept[k] === 0).length;
-    byId('mixture-hint').textContent = 'Bars: the coefficient, 0 to 1. Percentages: the share of the total edge weight.'
+    byId('mixture-hint').textContent = 'Bar: coefficient, 0 to 1. Percent: share of all edge weight.'
       + (out ? ` Left out, being below ${number(state.least, 2)}: ${plural(out, 'atom')}.` : '');
   }
   return { draw };

@@ -28,10 +28,10 @@ function saveNodes() {
 function saveCoefficients() {
   const say = time.kind === 'date' ? (t) => new Date(t).toISOString() : (t) => t;
   const timed = time.kind !== 'index';
-  const head = [...(time.last ? ['first_sample', 'last_sample'] : ['sample']), ...(timed ? (time.last ? ['first_time', 'last_time'] : ['time']) : []), ...atoms.map((_, k) => `atom_${k + 1}`)];
+  const head = [...(merged ? ['first_sample', 'last_sample'] : ['sample']), ...(timed ? (merged ? ['first_time', 'last_time'] : ['time']) : []), ...atoms.map((_, k) => `atom_${k + 1}`)];
   const rows = d3.range(time.points).map((point) => {
-    const samples = time.last ? samplesOf(point) : [time.start[point]];
-    const moments = !timed ? [] : time.last ? [say(time.first[point]), say(time.last[point])] : [say(time.first[point])];
+    const samples = merged ? samplesOf(point) : [point];
+    const moments = !timed ? [] : merged ? [say(time.first[point]), say(time.last[point])] : [say(time.first[point])];
     return [...samples, ...moments, ...coefficientsAt(point)];
   });
   saveTable('coefficients', head, rows);

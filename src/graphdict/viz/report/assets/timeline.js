@@ -3,7 +3,7 @@
 // Every point covers [left, right], half way to its neighbours; gaps are left empty.
 const span = (() => {
   const count = time.points;
-  const end = time.last || time.first;
+  const end = time.last;
   const middle = Float64Array.from(time.first, (t, i) => (t + end[i]) / 2);
   const left = Float64Array.from(time.first, (t) => t - time.step / 2);
   const right = Float64Array.from(end, (t) => t + time.step / 2);
@@ -21,7 +21,7 @@ const view = { domain: fullView.slice() };
 const zoomed = () => view.domain[1] - view.domain[0] < 0.999 * (fullView[1] - fullView[0]);
 
 const dateText = (() => {
-  const every = (step) => time.kind === 'date' && time.first.every((t) => t % step === 0) && (!time.last || time.last.every((t) => t % step === 0));
+  const every = (step) => time.kind === 'date' && time.first.every((t) => t % step === 0) && time.last.every((t) => t % step === 0);
   const format = d3.utcFormat(`%Y-%m-%d${every(86400000) ? '' : every(60000) ? ' %H:%M' : every(1000) ? ' %H:%M:%S' : ' %H:%M:%S.%L'}`);
   return (t) => format(new Date(t));
 })();
@@ -33,12 +33,10 @@ const digits = (() => { // enough to tell neighbours apart
 
 function momentText(point) {
   const say = time.kind === 'date' ? dateText : (t) => `${Number(t.toPrecision(digits))}`;
-  const end = time.last ? time.last[point] : time.first[point];
+  const end = time.last[point];
   const range = time.first[point] === end ? say(end) : `${say(time.first[point])} to ${say(end)}`;
   return time.kind === 'number' ? `${range} ${time.unit}` : range;
 }
-
-const samplesOf = (point) => [time.start[point], (point + 1 < time.points ? time.start[point + 1] : page.samples) - 1];
 
 function sampleText(point) {
   const [first, last] = samplesOf(point);
@@ -112,7 +110,7 @@ const timeline = (() => {
     root.append('clipPath').attr('id', 'lanes').append('rect')
       .attr('x', lanes.gutter).attr('width', lanes.width - 12 - lanes.gutter).attr('height', lanes.bottom + 4);
     const body = root.append('g').attr('clip-path', 'url(#lanes)');
-    let merged = time.low !== null;
+    let shared = merged;
     atoms.forEach((atom, k) => {
       const y = lanes.y(k);
       const base = y.range()[0];
@@ -122,7 +120,7 @@ const timeline = (() => {
       body.append('rect').attr('x', lanes.gutter).attr('width', lanes.width - 12 - lanes.gutter)
         .attr('y', base - lanes.lane).attr('height', lanes.lane).attr('fill', 'var(--soft)').attr('opacity', 0.6);
       const found = columns(k);
-      merged = merged || found.some((c) => c.n > 1);
+      shared = shared || found.some((c) => c.n > 1);
       body.append('path').attr('d', outline(found, (c) => y(c.high), (c) => y(c.low)))
         .attr('fill', atom.colour).attr('opacity', 0.3);
       body.append('path').attr('d', outline(found, (c) => y(c.sum / c.n), () => base))
@@ -130,7 +128,7 @@ const timeline = (() => {
     });
     drawAxis(root);
     root.append('g').attr('class', 'cursor').attr('pointer-events', 'none');
-    hint(merged);
+    hint(shared);
     move();
   }
 
@@ -150,10 +148,10 @@ const timeline = (() => {
       .attr('y', lanes.bottom + 31).attr('height', 8).attr('rx', 4).attr('fill', 'var(--muted)');
   }
 
-  function hint(merged) {
+  function hint(shared) {
     const parts = [];
-    if (time.size > 1) parts.push(`${whole(page.samples)} samples, shown as ${whole(time.points)} windows of ${time.even ? '' : 'up to '}${whole(time.size)}: means, with bands from smallest to largest.`);
-    else if (merged) parts.push('Samples that share a pixel are merged: the mean, with a band from smallest to largest. Zoom in to see each.');
+    if (merged) parts.push(`${whole(page.samples)} samples, shown as ${whole(time.points)} windows of ${time.even ? '' : 'up to '}${whole(time.size)}: means, with bands from smallest to largest.`);
+    else if (shared) parts.push('Samples that share a pixel are merged: the mean, with a band from smallest to largest. Zoom in to see each.');
     if (span.gaps && time.kind !== 'index') parts.push(`${whole(span.gaps)} ${span.gaps === 1 ? 'gap' : 'gaps'} in time left empty.`);
     parts.push(time.kind === 'index' ? 'Samples are counted from 0.' : time.kind === 'date' ? 'Times in UTC.' : `Time in ${time.unit}.`);
     byId('timeline-hint').textContent = parts.join(' ');
