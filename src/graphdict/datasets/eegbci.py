@@ -73,6 +73,7 @@ def load_eegbci(
     sfreq: float = 160.0,
     errors: str = "raise",
     download: bool = True,
+    verbose: int = 0,
 ) -> list[EEGBCISubject]:
     """Recordings of imagined (or real) movement of the left or right fist.
 
@@ -97,7 +98,10 @@ def load_eegbci(
     errors : {"raise", "warn"}, default="raise"
         Whether a subject that cannot be used ends it all, or is left out with a warning.
     download : bool, default=True
-        Whether MNE may fetch what is missing, with its progress bar.
+        Whether MNE may fetch what is missing, 2.5 MB for each run; a progress bar then says how far
+        it is.
+    verbose : int, default=0
+        1 shows the progress bar where nothing is to be downloaded, too.
 
     Returns
     -------
@@ -109,14 +113,19 @@ def load_eegbci(
         For a file that is missing and cannot be had, cut short or no EDF; for other channels than
         the 64 of this data set; for a subject without trials of one of the classes.
     """
+    from tqdm.auto import tqdm
+
     from graphdict.eeg.extra import require_mne
 
     mne = require_mne()
     numbers = _check_request(subjects, runs, kind, errors, tmin, tmax)
+    folder = _data_folder(mne, data_dir)
+    missing = any(not path.is_file() for n in numbers for path in _paths(folder, n, runs))
     loaded = []
-    for subject in numbers:
+    bar = tqdm(numbers, "EEGBCI", unit="subject", disable=not (verbose or (missing and download)))
+    for subject in bar:
         try:
-            paths = _locate(mne, subject, runs, data_dir, download)
+            paths = _locate(mne, folder, subject, runs, download)
             raws = [_read(mne, subject, path, sfreq) for path in paths]
             loaded.append(_assemble(mne, subject, raws, kind, tmin, tmax, band))
         except RecordingError as error:
@@ -151,11 +160,14 @@ def _check_request(
     return numbers
 
 
-def _locate(mne: Any, subject: int, runs: Any, data_dir: Any, download: bool) -> list[Path]:
-    """Paths of the files, fetched where they are missing and may be."""
-    folder = _data_folder(mne, data_dir)
+def _paths(folder: Path, subject: int, runs: Any) -> list[Path]:
     names = [f"S{subject:03d}/S{subject:03d}R{int(run):02d}.edf" for run in runs]
-    paths = [folder / FOLDER / name for name in names]
+    return [folder / FOLDER / name for name in names]
+
+
+def _locate(mne: Any, folder: Path, subject: int, runs: Any, download: bool) -> list[Path]:
+    """Paths of the files, fetched where they are missing and may be."""
+    paths = _paths(folder, subject, runs)
     missing = [path for path in paths if not path.is_file()]
     if not missing:
         return paths
@@ -277,4 +289,4 @@ def _assemble(
 
 def _brief(error: Exception) -> str:
     """The first line of what an error says."""
-    return (str(error).strip().splitlines() or ["no details"])[0][:200]
+    return (str(error).strip().splitlines() or ["no details"])[0][:120]
