@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.exceptions import ConvergenceWarning
 from graphdict.signals import Preparation, check_finite
+from graphdict.sources import Rows, open_rows, prepared
 
 __all__ = ["SignalEstimator"]
 
@@ -21,8 +22,14 @@ class SignalEstimator(BaseEstimator):
     rescale: bool
     tol: float
     atoms_: NDArray
+    _reads_in_parts = False  # whether signals may be larger than memory
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+        X = open_rows(X) if self._reads_in_parts else X
+        if isinstance(X, Rows):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            check_finite(X, self.node_names)  # type: ignore[arg-type]
+            return X  # type: ignore[return-value]
         try:
             samples: NDArray = validate_data(
                 self, X, reset=reset, dtype=[np.float64, np.float32],
@@ -43,12 +50,17 @@ class SignalEstimator(BaseEstimator):
         samples = self._read(X, reset=True)
         preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
-        return samples, preparation.apply(samples)
+        return samples, self._apply(preparation, samples)
 
     def _prepare(self, X: ArrayLike) -> NDArray:
         """New signals, prepared like the training signals."""
         check_is_fitted(self)
-        return self._preparation.apply(self._read(X, reset=False))
+        return self._apply(self._preparation, self._read(X, reset=False))
+
+    def _apply(self, preparation: Preparation, samples: NDArray) -> NDArray:
+        if self._reads_in_parts:
+            return prepared(samples, preparation)
+        return preparation.apply(samples)
 
     @property
     def _preparation(self) -> Preparation:

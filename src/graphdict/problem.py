@@ -142,7 +142,7 @@ class Problem:
     def rows(self) -> int:
         return len(self.counts)
 
-    @property
+    @cached_property
     def total(self) -> int:
         """T, the number of all samples."""
         return int(self.counts.sum()) if self.samples is None else self.samples

@@ -8,8 +8,9 @@ not), and all signals are divided by one number, so that volts and microvolts gi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from graphdict import graphs
 from graphdict.exceptions import LevelWarning, SilentNodeWarning
 
-__all__ = ["OnAllNodes", "Preparation", "check_finite"]
+__all__ = ["OnAllNodes", "Preparation", "check_finite", "each_block", "row_slices"]
 
 BLOCK_BYTES = 1 << 24
 LEVELS = 5  # how many times levels must exceed variation to be worth a warning
@@ -34,7 +35,9 @@ class Preparation:
     @classmethod
     def learn(cls, signals: NDArray, names: NDArray, rescale: bool) -> Preparation:
         """From training signals (T, N); warns about silent nodes."""
-        active = signals.max(axis=0) > signals.min(axis=0)
+        lows, highs = (np.array(ends) for ends in zip(*each_block(signals, _extent)))
+        lows, highs = lows.min(axis=0), highs.max(axis=0)
+        active = highs > lows
         if active.sum() < 2:
             raise ValueError(
                 f"X has {int(active.sum())} node(s) that vary over its {len(signals)} samples; "
@@ -48,19 +51,25 @@ class Preparation:
                 SilentNodeWarning,
                 stacklevel=4,
             )
-        _check_levels(signals, active)
+        largest = float(max(np.abs(highs[active]).max(), np.abs(lows[active]).max()))
+        origin = signals[:1][0, active] / largest
+        moments = each_block(signals, partial(_moments, active, largest, origin))
+        first, second, squares, agree = zip(*moments)
+        _check_levels(len(signals), origin, sum(first), sum(second))
         # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
-        if not rescale or _all_nodes_agree(signals, active):
+        if not rescale or all(agree):
             return cls(active, 1.0)
-        return cls(active, _root_mean_square(signals, active))
+        # Without overflow or underflow, whatever the unit.
+        mean_square = sum(squares) / (len(signals) * int(active.sum()))
+        return cls(active, largest * float(np.sqrt(mean_square)))
 
     def apply(self, signals: NDArray) -> NDArray:
         """Prepared signals (T, active nodes), in the precision of the input."""
         prepared = np.empty((len(signals), int(self.active.sum())), dtype=signals.dtype)
         # In two steps: the scale may be too small or too large for one division.
         root = float(np.sqrt(self.scale))
-        for rows in _blocks(signals):
-            prepared[rows] = _centred(signals[rows, self.active] / root) / root
+        for rows in row_slices(signals):
+            prepared[rows] = _centred(signals[rows][:, self.active] / root) / root
         return prepared
 
     def embed(self, weights: NDArray) -> NDArray:
@@ -110,16 +119,39 @@ class OnAllNodes:
 
 def check_finite(signals: NDArray, names: Sequence[Any]) -> None:
     """Refuse missing and infinite values, saying where the first one is."""
-    for rows in _blocks(signals):
-        wrong = ~np.isfinite(signals[rows])
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            value = signals[rows][row, column]
+    before = 0
+    for rows, wrong in each_block(signals, _first_wrong):
+        if wrong is not None:
+            row, column, value = wrong
             kind = "a missing value (NaN)" if np.isnan(value) else "infinity"
             raise ValueError(
-                f"X holds {kind} in row {rows.start + row}, column {names[column]!r}; fill in or "
+                f"X holds {kind} in row {before + row}, column {names[column]!r}; fill in or "
                 "leave out such rows: all values must be finite"
             )
+        before += rows
+
+
+def each_block(signals: Any, function: Callable[[NDArray], Any]) -> list[Any]:
+    """``function`` of all rows, some at a time and in order, wherever the signals are."""
+    if hasattr(signals, "each_block"):
+        return signals.each_block(function)
+    return [function(signals[rows]) for rows in row_slices(signals)]
+
+
+def row_slices(signals: Any) -> list[slice]:
+    """Rows to handle at a time, so that a memory map is never copied as a whole."""
+    size = max(1, BLOCK_BYTES // (signals.shape[1] * signals.dtype.itemsize))
+    count = len(signals)
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def _first_wrong(block: NDArray) -> tuple[int, tuple[int, int, float] | None]:
+    """Number of rows, and the row, column and value of the first that is not finite."""
+    wrong = ~np.isfinite(block)
+    if not wrong.any():
+        return len(block), None
+    row, column = np.argwhere(wrong)[0]
+    return len(block), (int(row), int(column), float(block[row, column]))
 
 
 def _centred(signals: NDArray) -> NDArray:
@@ -127,23 +159,29 @@ def _centred(signals: NDArray) -> NDArray:
     return signals - signals.mean(axis=1, keepdims=True)
 
 
-def _all_nodes_agree(signals: NDArray, active: NDArray) -> bool:
-    """Whether no sample differs from node to node."""
-    blocks = (signals[rows, active] for rows in _blocks(signals))
-    return all(bool((block == block[:, :1]).all()) for block in blocks)
+def _extent(block: NDArray) -> tuple[NDArray, NDArray]:
+    return block.min(axis=0), block.max(axis=0)
 
 
-def _check_levels(signals: NDArray, active: NDArray) -> None:
+def _moments(
+    active: NDArray, largest: float, origin: NDArray, block: NDArray
+) -> tuple[NDArray, NDArray, float, bool]:
+    """Sums of columns and of their squares, of squares once centred; whether all nodes agree."""
+    block = block[:, active]
+    scaled = block / largest
+    shifted = scaled - origin
+    return (
+        shifted.sum(axis=0, dtype=np.float64),
+        np.square(shifted).sum(axis=0, dtype=np.float64),
+        float(np.square(_centred(scaled)).sum(dtype=np.float64)),
+        bool((block == block[:, :1]).all()),
+    )
+
+
+def _check_levels(count: int, origin: NDArray, first: Any, second: Any) -> None:
     """Warn where columns stand at different levels, as sensors of several units do."""
-    largest = _largest(signals, active)
-    first, second = np.zeros(int(active.sum())), np.zeros(int(active.sum()))
-    origin = signals[0, active] / largest
-    for rows in _blocks(signals):
-        centred = signals[rows, active] / largest - origin
-        first += centred.sum(axis=0, dtype=np.float64)
-        second += np.square(centred).sum(axis=0, dtype=np.float64)
-    means = first / len(signals)
-    within = np.sqrt(max(float(np.mean(second / len(signals) - np.square(means))), 0.0))
+    means = first / count
+    within = np.sqrt(max(float(np.mean(second / count - np.square(means))), 0.0))
     between = float(np.std(means + origin))
     if between > LEVELS * within:
         warnings.warn(
@@ -154,25 +192,3 @@ def _check_levels(signals: NDArray, active: NDArray) -> None:
             LevelWarning,
             stacklevel=5,
         )
-
-
-def _largest(signals: NDArray, active: NDArray) -> float:
-    """The largest absolute value of the active nodes."""
-    highs, lows = signals.max(axis=0)[active], signals.min(axis=0)[active]
-    return float(max(np.abs(highs).max(), np.abs(lows).max()))
-
-
-def _root_mean_square(signals: NDArray, active: NDArray) -> float:
-    """Of the centred signals, without overflow or underflow, whatever the unit."""
-    largest = _largest(signals, active)
-    total = 0.0
-    for rows in _blocks(signals):
-        centred = _centred(signals[rows, active] / largest)
-        total += float(np.square(centred).sum(dtype=np.float64))
-    return largest * float(np.sqrt(total / (len(signals) * int(active.sum()))))
-
-
-def _blocks(signals: NDArray) -> list[slice]:
-    """Rows to handle at a time, so that a memory map is never copied as a whole."""
-    size = max(1, BLOCK_BYTES // (signals.shape[1] * signals.itemsize))
-    return [slice(start, start + size) for start in range(0, len(signals), size)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -28,11 +29,12 @@ from graphdict.operators import Bilinear
 from graphdict.problem import Problem, row_barriers
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
-from graphdict.signals import OnAllNodes
+from graphdict.signals import OnAllNodes, row_slices
 from graphdict.solvers import Solution, bipds, mm
-from graphdict.solvers.blocks import crew_for
+from graphdict.solvers.blocks import add_in_groups, crew_for
 from graphdict.solvers.coding import code_part, codes_samples_alone
 from graphdict.solvers.mm import mm_lacks
+from graphdict.sources import put_together, signal_fit
 from graphdict.terms import (
     L1,
     NonNegative,
@@ -40,7 +42,6 @@ from graphdict.terms import (
     Smoothness,
     TotalVariation,
     UnitBox,
-    smoothness,
 )
 from graphdict.terms.coefficients import window_counts, window_means
 
@@ -49,6 +50,8 @@ __all__ = ["GraphDictionary"]
 
 class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator):
     """Base of the graph dictionaries. A model is a choice of operator and barrier."""
+
+    _reads_in_parts = True
 
     _parameter_constraints: dict = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
@@ -134,8 +137,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
         Parameters
         ----------
-        X : array, DataFrame or memory map of shape (T, N)
-            One row for each sample, one column for each node.
+        X : array, DataFrame, memory map, Zarr or Dask array of shape (T, N)
+            One row for each sample, one column for each node. What is larger than scikit-learn's
+            ``working_memory`` is read part by part; see the page on scaling.
         y : None
             Ignored; there for scikit-learn's pipelines.
 
@@ -159,19 +163,31 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
                 if solution.interrupted:
                     break
             assert best is not None
-            objective, coefficients = best.objective, None
+            objective = best.objective
             if self.fix != "coefficients" and not best.interrupted:
-                coded, value = self._code(problem, best.atoms, crew)
+                coefficients, value = self._code(problem, best.atoms, crew)
                 objective = value + problem.atoms.value(best.atoms)
-                coefficients = crew.collect(coded)
             else:
-                coefficients = best.coefficients
-        self._describe(best, objective, _by_sample(coefficients, problem.counts))
+                coefficients = _by_sample(best.coefficients, problem.counts)
+        self._describe(best, objective, coefficients)
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray:
-        """Coefficients (T', K) of new signals under the learned atoms."""
-        _, _, coefficients = self._encode(X)
+    def transform(self, X: ArrayLike, *, out: Any = None) -> NDArray:
+        """Coefficients (T', K) of new signals under the learned atoms.
+
+        Parameters
+        ----------
+        X : array, DataFrame, memory map, Zarr or Dask array of shape (T', N)
+            Signals.
+        out : path or array (T', K), optional
+            Where to write the coefficients: an array, or a file in NumPy's format, which is then
+            returned as a memory map.
+
+        Returns
+        -------
+        array (T', K)
+        """
+        _, _, coefficients = self._encode(X) if out is None else self._encode(X, out)
         return coefficients
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
@@ -190,13 +206,18 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         """Log-likelihood of each sample; their mean is :meth:`score`."""
         signals, atoms, coefficients = self._encode(X)
         counts = self._counts(len(signals))
-        rows = coefficients[np.cumsum(counts) - counts]
+        rows = coefficients
+        if self.window_size > 1:
+            rows = coefficients[np.cumsum(counts) - counts]
         operator, barrier = self._likelihood(signals.shape[1])
-        barriers = np.repeat(row_barriers(operator, barrier, rows, atoms), counts)
-        energies = Smoothness(signals).energies(atoms)
-        fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
+        barriers = _by_sample(row_barriers(operator, barrier, rows, atoms), counts)
         constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
-        return -(fit + barriers + constant) / 2
+        scores = -(barriers + constant) / 2
+        for some in row_slices(signals):
+            energies = Smoothness(signals[some]).energies(atoms)
+            fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
+            scores[some] -= fit / 2
+        return scores
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs:
         """The graph of every sample of ``X``, or of the training signals where it is omitted."""
@@ -236,7 +257,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             UnitBox(), *_penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
             *(self.coefficient_priors or ()),
         ]  # fmt: skip
-        fit = smoothness(signals, counts)
+        fit = signal_fit(signals, counts)
         return Problem(fit, operator, barrier, atom_terms, coefficient_terms, counts)
 
     def _atom_priors(self) -> list[Any]:
@@ -250,9 +271,10 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         self, problem: Problem, signals: NDArray, rng: np.random.RandomState, crew: Any
     ) -> tuple[Any, NDArray]:
         """Starting coefficients and atoms, given or drawn."""
-        atoms, coefficients = self._given(len(signals), signals.dtype)
-        if coefficients is not None:
-            coefficients = window_means(coefficients, problem.counts)
+        atoms, given = self._given(len(signals), signals.dtype)
+        coefficients: Any
+        if given is not None:
+            coefficients = window_means(given, problem.counts)
         elif atoms is not None:
             shape = (problem.rows, len(atoms))
             coefficients = np.full(shape, 0.5, dtype=signals.dtype)
@@ -292,30 +314,39 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             self._warn_unconverged(self.max_iter, _reached(solution), stacklevel=4)
         return solution
 
-    def _code(self, problem: Problem, atoms: NDArray, crew: Any) -> tuple[Any, float]:
-        """Optimal coefficients for given atoms, and the objective but for the priors on atoms.
+    def _code(
+        self, problem: Problem, atoms: NDArray, crew: Any, out: Any = None
+    ) -> tuple[NDArray, float]:
+        """Optimal coefficients of every sample for given atoms, written as they come.
 
-        They are found at once where samples stand alone.
+        And the objective there, but for the priors on atoms. Where samples stand alone they are
+        coded at once.
         """
+        shape = (problem.counts, len(atoms), atoms.dtype, out)
         if codes_samples_alone(problem):
-            states, (value,) = crew.run_parts(code_part, [], atoms)
-            return states, value
+            sums: list[tuple] = []
+
+            def pieces() -> Iterator[NDArray]:
+                for coefficients, part in crew.stream(code_part, atoms):
+                    sums.append(part)
+                    yield coefficients
+
+            return put_together(pieces(), *shape), add_in_groups(sums)[0]
         start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
         steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
         solution = bipds(problem, start, atoms, fixed="atoms", max_iter=steps, tol=tight, crew=crew)
         if _last_residual(solution) > self.tol and not solution.interrupted:
             self._warn_unconverged(steps, _reached(solution), stacklevel=4)
         value = solution.objective - problem.atoms.value(atoms)
-        return crew.place(solution.coefficients), value
+        return put_together([solution.coefficients], *shape), value
 
-    def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
         """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         problem = self._problem(signals)
         with crew_for(problem, atoms) as crew:
-            coefficients = crew.collect(self._code(problem, atoms, crew)[0])
-        return signals, atoms, _by_sample(coefficients, problem.counts)
+            return signals, atoms, self._code(problem, atoms, crew, out)[0]
 
     def _shape_of_atoms(self, signals: NDArray) -> NDArray:
         """Atoms that say no more than how many there are, and of what kind."""

@@ -108,6 +108,7 @@ class GraphDictMarginal(GraphDictionary):
         As in scikit-learn.
     """
 
+    _reads_in_parts = False
     _parameter_constraints: dict = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],

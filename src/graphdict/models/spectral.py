@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphdict.models.base import GraphDictionary
 from graphdict.models.docs import document
 from graphdict.operators import Bilinear, Spectra
+from graphdict.signals import each_block
 from graphdict.terms import LogBarrier
 from graphdict.terms.likelihoods import centred_basis
 
@@ -78,7 +79,8 @@ class GraphDictSpectral(GraphDictionary):
         nodes = len(self.active_nodes_)
         if self.modes is None:
             basis = centred_basis(signals.shape[1])
-            moments = basis.T @ (signals.T @ signals).astype(np.float64) @ basis
+            moments = sum(each_block(signals, _second_moments))
+            moments = basis.T @ moments.astype(np.float64) @ basis
             active = basis @ np.linalg.eigh(moments)[1]
             modes = np.zeros((nodes, active.shape[1]))
             modes[self.active_nodes_] = active
@@ -96,3 +98,7 @@ class GraphDictSpectral(GraphDictionary):
 
     def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
         return Bilinear(Spectra(self.modes_[self.active_nodes_])), LogBarrier()
+
+
+def _second_moments(block: NDArray) -> NDArray:
+    return block.T @ block

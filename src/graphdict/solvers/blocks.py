@@ -134,6 +134,15 @@ class Threads:
         found = list(run(visit, range(len(self.cut))))
         return States(states for states, _ in found), add_in_groups([sums for _, sums in found])
 
+    def stream(self, work: Callable[..., Any], *message: Any) -> Iterator[tuple[NDArray, tuple]]:
+        """``work`` on one part after the other: its states as one array, and its sums."""
+        at_once = 2 * (1 if self.pool is None else blas_threads())
+        run = map if self.pool is None else self.pool.map
+        for start in range(0, len(self.cut), at_once):
+            parts = range(len(self.cut))[start : start + at_once]
+            for states, sums in run(lambda i: work(self._part(i), [], *message), parts):
+                yield np.concatenate(states), sums
+
     def place(self, array: NDArray | States | None) -> States:
         """An array of all rows as states: a slice of it for each block of each part."""
         if isinstance(array, States):

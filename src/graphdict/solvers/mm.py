@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
+from graphdict.solvers import compiled_log
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
 from graphdict.solvers.blocks import States, crew_for
 from graphdict.solvers.passes import shares, total_objective, weighted_distances
@@ -246,6 +247,8 @@ def _begin(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray,
 
 def _push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -> Any:
     """``R = A**(p Delta, B)``."""
+    if compiled_log.serves(problem, atoms):
+        return None, (compiled_log.push(problem, rows, coefficients, atoms),)
     slope = problem.barrier.slope(problem.operator.forward(coefficients, atoms))
     weighted = shares(problem, rows, coefficients) * coefficients
     return None, (problem.operator.adjoint_atoms(weighted, slope),)
@@ -266,6 +269,12 @@ def _recode(
     All of a block is done while it is in cache.
     """
     operator, barrier = problem.operator, problem.barrier
+    if fixed is None and compiled_log.serves(problem, atoms):
+        coefficients, (value, *rest) = compiled_log.recode(
+            problem, rows, coefficients, atoms, shrinkage, INNER, stretch
+        )
+        prior = problem.coefficients.value(coefficients, rows) / problem.total
+        return coefficients, (value + prior, *rest)
     if energies is None:
         energies = problem.fit.energies(atoms, rows)
     squares = (0.0, 0.0)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem, TermGroup
+from graphdict.solvers import compiled_log
 from graphdict.solvers.passes import shares
 from graphdict.solvers.steps import split_step
 from graphdict.terms import base
@@ -151,6 +152,14 @@ def calm(problem: Problem, rows: slice, sample: Sample) -> Any:
 def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
     """The dual step at the extrapolated point, then everything at the new one."""
     coefficients, splits, extra = moved
+    if step.fixed is None and not step.check and compiled_log.serves(problem, step.atoms):
+        ahead = 2 * coefficients - before.coefficients, step.ahead
+        dual, gradient, gradient_atoms = compiled_log.ascend(
+            problem, rows, coefficients, ahead, step.atoms, before.dual, step.sigma
+        )
+        gram = (shares(problem, rows, coefficients) * coefficients).T @ coefficients
+        after = Sample(coefficients, dual, gradient + extra, splits, None)
+        return after, Sums(gradient_atoms, gram)
     extrapolated = problem.operator.forward(2 * coefficients - before.coefficients, step.ahead)
     raised = before.dual + step.sigma * extrapolated
     dual = base.prox_conjugate(problem.barrier, raised, step.sigma)

@@ -45,6 +45,8 @@ class ConstantOverWindows:
 
 def window_counts(samples: int, size: int) -> NDArray[np.intp]:
     """Number of samples in each window of ``size``; the last one may be shorter."""
+    if size == 1:
+        return np.broadcast_to(np.intp(1), samples)  # no memory of its own
     full, rest = divmod(samples, size)
     return np.array([size] * full + ([rest] if rest else []), dtype=np.intp)
 

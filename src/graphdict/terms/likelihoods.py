@@ -8,6 +8,7 @@ vanishing, and is a term of what an operator of :mod:`graphdict.operators` retur
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ __all__ = [
     "LogDet",
     "Smoothness",
     "centred_basis",
+    "keeps_distances",
     "log_determinants",
     "smoothness",
     "window_distances",
@@ -79,18 +81,24 @@ class CachedSmoothness:
         return coefficients.T @ self.distances[rows]
 
 
-def smoothness(signals: NDArray, counts: NDArray) -> Smoothness | CachedSmoothness:
+def smoothness(
+    signals: NDArray, counts: NDArray, keep: bool | None = None
+) -> Smoothness | CachedSmoothness:
     """The smoothness term of samples grouped in consecutive windows of ``counts`` samples.
 
-    Without windows ``Z`` is kept where it is small enough to stay in cache: it then takes half the
-    arithmetic. With windows it has a row for each window only.
+    Without windows ``Z`` is kept where it is small enough to stay in cache, unless ``keep`` says
+    otherwise: it then takes half the arithmetic. With windows it has a row for each window only.
     """
     if len(counts) == len(signals):
-        edges = graphs.n_edges(signals.shape[1])
-        if len(signals) * edges * signals.itemsize > CACHED_BYTES:
+        if not (keeps_distances(signals.shape, signals.dtype) if keep is None else keep):
             return Smoothness(signals)
         return CachedSmoothness(graphs.squared_differences(signals), signals)
     return CachedSmoothness(window_distances(signals, counts))
+
+
+def keeps_distances(shape: tuple[int, int], dtype: Any) -> bool:
+    """Whether ``Z`` of all samples is small enough to be kept."""
+    return shape[0] * graphs.n_edges(shape[1]) * np.dtype(dtype).itemsize <= CACHED_BYTES
 
 
 def window_distances(signals: NDArray, counts: NDArray) -> NDArray:

@@ -1,0 +1,97 @@
+"""Passes of the log model by compiled tiles; what they find equals the plain passes.
+
+They serve problems of smoothness with log-degrees whose samples are single and at hand. Small ones
+are left to NumPy: they are solved before a compiler would be done.
+"""
+
+from __future__ import annotations
+
+from numpy import empty_like, zeros_like
+from numpy.typing import NDArray
+
+from graphdict.operators import Bilinear, Degrees
+from graphdict.problem import Problem
+from graphdict.terms import LogBarrier
+from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
+
+__all__ = ["ascend", "push", "recode", "serves"]
+
+SMALL = 1 << 17  # numbers in all mixtures' degrees, times atoms
+
+
+def serves(problem: Problem, atoms: NDArray) -> bool:
+    """Whether the problem is of this kind and size."""
+    linear = getattr(problem.operator, "linear", None)
+    return (
+        isinstance(problem.operator, Bilinear)
+        and isinstance(linear, Degrees)
+        and type(problem.barrier) is LogBarrier
+        and type(problem.fit) in (Smoothness, CachedSmoothness)
+        and problem.fit.signals is not None
+        and problem.total * linear.nodes * len(atoms) >= SMALL
+        and problem.fit.signals.dtype == atoms.dtype
+    )
+
+
+def push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -> NDArray:
+    """``R = A**(p Delta, 1 / A(Delta, W))`` of some rows."""
+    from graphdict import tiles
+
+    linear = problem.operator.linear
+    mixed = tiles.push_on_atoms(
+        coefficients, _shares(problem, rows, atoms), tiles.degrees(atoms, linear.nodes)
+    )
+    return linear.adjoint(mixed)
+
+
+def recode(
+    problem: Problem,
+    rows: slice,
+    coefficients: NDArray,
+    atoms: NDArray,
+    shrinkage: float,
+    rounds: int,
+    stretch: bool,
+) -> tuple[NDArray, tuple[float, float, float, NDArray]]:
+    """``rounds`` updates of the coefficients; value, squares of the residual, ``(p Delta)' Z``."""
+    from graphdict import tiles
+
+    signals = problem.fit.signals[rows]
+    shares = _shares(problem, rows, atoms)
+    energies, recoded = empty_like(coefficients), empty_like(coefficients)
+    distances = zeros_like(atoms)
+    tiles.products(signals, atoms, energies, coefficients[:0], distances[:0])
+    value, square, scale = tiles.recode(
+        coefficients, shares, tiles.degrees(atoms, signals.shape[1]), energies,
+        atoms.dtype.type(shrinkage), rounds, stretch, recoded,
+    )  # fmt: skip
+    tiles.products(signals, atoms, energies[:0], shares[:, None] * recoded, distances)
+    return recoded, (value, square, scale, distances)
+
+
+def ascend(
+    problem: Problem,
+    rows: slice,
+    coefficients: NDArray,
+    ahead: tuple[NDArray, NDArray],
+    atoms: NDArray,
+    dual: NDArray,
+    sigma: float,
+) -> tuple[NDArray, NDArray, NDArray]:
+    """The dual step of BiPDS at ``ahead``, and the gradients in coefficients and atoms there."""
+    from graphdict import tiles
+
+    signals, linear = problem.fit.signals[rows], problem.operator.linear
+    shares = _shares(problem, rows, atoms)
+    gradient, distances, raised = empty_like(coefficients), zeros_like(atoms), empty_like(dual)
+    tiles.products(signals, atoms, gradient, shares[:, None] * coefficients, distances)
+    mixed = tiles.ascend(
+        coefficients, shares, tiles.degrees(atoms, linear.nodes), ahead[0],
+        tiles.degrees(ahead[1], linear.nodes), dual, atoms.dtype.type(sigma), raised, gradient,
+    )  # fmt: skip
+    distances += linear.adjoint(mixed)
+    return raised, gradient, distances
+
+
+def _shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
+    return problem.weights[rows].astype(like.dtype)

@@ -1,0 +1,185 @@
+"""Signals that are read when they are used: memory maps, Zarr and Dask arrays, arrays too large.
+
+What is larger than scikit-learn's setting ``working_memory`` (in MiB; 1024 by default) is never
+copied as a whole: it is read and prepared a part at a time, again in each pass. What is smaller is
+read once. Results are the same.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+
+from graphdict.signals import Preparation, row_slices
+from graphdict.terms.likelihoods import CachedSmoothness, Smoothness, smoothness
+
+__all__ = ["Prepared", "Rows", "open_rows", "prepared", "put_together", "signal_fit", "too_large"]
+
+
+def too_large(shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether an array would not fit into scikit-learn's ``working_memory``."""
+    return int(np.prod(shape)) * np.dtype(dtype).itemsize > sklearn.get_config()[
+        "working_memory"
+    ] * (1 << 20)
+
+
+class Rows:
+    """Rows of a large array (T, N) as floating point numbers, read a slice at a time."""
+
+    def __init__(self, array: Any):
+        self.array = array
+        self.shape = tuple(array.shape)
+        self.dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> NDArray:
+        found = self.array[rows]
+        if hasattr(found, "compute"):  # Dask
+            found = found.compute()
+        block = np.array(found, dtype=self.dtype, order="C")
+        if isinstance(self.array, np.memmap):
+            _let_go(self.array)
+        return block
+
+
+class Prepared:
+    """Prepared signals (T, active nodes), each slice when it is asked for."""
+
+    def __init__(self, rows: Any, preparation: Preparation):
+        self.rows = rows
+        self.preparation = preparation
+        self.shape = (len(rows), int(preparation.active.sum()))
+        self.dtype = rows.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> NDArray:
+        return self.preparation.apply(self.rows[rows])
+
+    def each_block(self, function: Callable[[NDArray], Any]) -> list[Any]:
+        """``function`` of all rows, some at a time."""
+        return [function(self[rows]) for rows in row_slices(self)]
+
+
+def open_rows(X: Any) -> Any:
+    """``X`` itself, or :class:`Rows` where it is too large to be read at once."""
+    lazy = isinstance(X, np.memmap) or (
+        hasattr(X, "chunks") and hasattr(X, "dtype") and not isinstance(X, np.ndarray)
+    )
+    if not lazy:
+        return X
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or not too_large(X.shape, X.dtype):
+        return np.asarray(X)  # small, or wrong in a way that is told as for any other array
+    return Rows(X)
+
+
+def prepared(signals: Any, preparation: Preparation) -> Any:
+    """Prepared signals: an array, or one that is read when it is used."""
+    if isinstance(signals, np.ndarray) and not too_large(signals.shape, signals.dtype):
+        return preparation.apply(signals)
+    return Prepared(signals, preparation)
+
+
+class StreamedSmoothness:
+    """The smoothness term of signals that are read when they are used, a part of them at a time."""
+
+    read_when_used = True
+
+    def __init__(self, signals: Any, counts: NDArray):
+        self.signals = signals
+        self.counts = counts
+        self.windows = len(counts) < len(signals)
+        self.ends = np.cumsum(counts) if self.windows else None
+
+    def part(self, rows: slice) -> _StreamedPart:
+        samples = rows
+        if self.ends is not None:
+            samples = slice(
+                int(self.ends[rows.start] - self.counts[rows.start]), int(self.ends[rows.stop - 1])
+            )
+        return _StreamedPart(self.signals, samples, self.counts[rows])
+
+
+class _StreamedPart:
+    """A part that is read when it is first asked for something, and forgotten with this object."""
+
+    def __init__(self, signals: Any, samples: slice, counts: NDArray):
+        self.signals, self.samples, self.counts = signals, samples, counts
+
+    @cached_property
+    def fit(self) -> Smoothness | CachedSmoothness:
+        return smoothness(self.signals[self.samples], self.counts, keep=False)
+
+    def features(self, rows: slice) -> NDArray:
+        return self.fit.features(rows)
+
+    def energies(self, atoms: NDArray, rows: slice) -> NDArray:
+        return self.fit.energies(atoms, rows)
+
+    def weighted_distances(self, coefficients: NDArray, rows: slice) -> NDArray:
+        return self.fit.weighted_distances(coefficients, rows)
+
+
+def signal_fit(signals: Any, counts: NDArray) -> Any:
+    """The smoothness term of prepared signals in windows of ``counts`` samples."""
+    if isinstance(signals, Prepared):
+        return StreamedSmoothness(signals, counts)
+    return smoothness(signals, counts)
+
+
+def put_together(
+    pieces: Iterable[NDArray], counts: NDArray, columns: int, dtype: Any, out: Any = None
+) -> NDArray:
+    """Rows of windows that come piece by piece, as one array with a row for each sample.
+
+    ``out`` is an array to fill or the path of a file to write; by default it is an array in memory,
+    or a file without a name where that would be too large.
+    """
+    shape = (int(counts.sum()), columns)
+    if isinstance(out, (str, os.PathLike)):
+        partial = Path(f"{os.fspath(out)}.part")
+        target = np.lib.format.open_memmap(partial, mode="w+", dtype=dtype, shape=shape)
+        _fill(target, pieces, counts)
+        target.flush()
+        partial.replace(out)
+        return target
+    if out is None and too_large(shape, dtype):
+        out = np.memmap(tempfile.TemporaryFile(), dtype=dtype, mode="w+", shape=shape)  # noqa: SIM115
+    elif out is None:
+        out = np.empty(shape, dtype=dtype)
+    elif getattr(out, "shape", None) != shape:
+        raise ValueError(f"out must be a path or an array of shape {shape}, got {out!r:.80}")
+    _fill(out, pieces, counts)
+    return out
+
+
+def _fill(target: Any, pieces: Iterable[NDArray], counts: NDArray) -> None:
+    row, filled = 0, 0
+    for piece in pieces:
+        some = counts[row : row + len(piece)]
+        row += len(piece)
+        repeated = piece if (some == 1).all() else np.repeat(piece, some, axis=0)
+        target[filled : filled + len(repeated)] = repeated
+        filled += len(repeated)
+        if isinstance(target, np.memmap):
+            target.flush()
+            _let_go(target)
+
+
+def _let_go(array: np.memmap) -> None:
+    """Tell the system that a map was read for now, so that its pages do not stay resident."""
+    opened: mmap.mmap | None = getattr(array, "_mmap", None)
+    if opened is not None and array.mode != "c" and hasattr(opened, "madvise"):
+        opened.madvise(mmap.MADV_DONTNEED)
