@@ -1,9 +1,9 @@
-"""Which way to make the pass over the samples: BLAS, compiled loops, or a kept Z.
+"""Which way to make the pass over the samples: BLAS, compiled tiles, or a kept Z.
 
     python benchmarks/kernels.py
 
-prints milliseconds of one thread for ``C' Z`` and ``Z W'`` together. The choice in
-``graphdict.kernels`` and ``graphdict.terms.likelihoods`` rests on this.
+prints milliseconds of one thread for ``C' Z`` and ``Z W'`` together: matrix products of the signals
+(``graphdict.kernels``), both in one compiled pass (``graphdict.tiles``), or from a kept ``Z``.
 """
 
 from __future__ import annotations
@@ -12,48 +12,9 @@ import statistics
 import time
 
 import numpy as np
-from numba import njit
 from threadpoolctl import threadpool_limits
 
-from graphdict import graphs, kernels
-
-
-@njit(fastmath=True)
-def four_samples(c0, c1, c2, c3, weights, z, gradient):
-    """Both products of four samples with one atom, in one loop over edges."""
-    s0 = s1 = s2 = s3 = weights[0] * 0
-    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
-    for e in range(weights.size):
-        gradient[e] += c0 * z0[e] + c1 * z1[e] + c2 * z2[e] + c3 * z3[e]
-        s0 += weights[e] * z0[e]
-        s1 += weights[e] * z1[e]
-        s2 += weights[e] * z2[e]
-        s3 += weights[e] * z3[e]
-    return s0, s1, s2, s3
-
-
-@njit(fastmath=True)
-def compiled(signals, coefficients, atoms):
-    """The pass as loops; the number of samples is a multiple of four."""
-    samples, nodes = signals.shape
-    count, edges = atoms.shape
-    gradient = np.zeros(atoms.shape, signals.dtype)
-    energy = np.empty(coefficients.shape, signals.dtype)
-    z = np.empty((4, edges), signals.dtype)
-    for t in range(0, samples, 4):
-        for r in range(4):
-            start = 0
-            for i in range(nodes - 1):
-                for j in range(i + 1, nodes):
-                    difference = signals[t + r, i] - signals[t + r, j]
-                    z[r, start + j - i - 1] = difference * difference
-                start += nodes - 1 - i
-        for k in range(count):
-            c = coefficients[:, k]
-            found = four_samples(c[t], c[t + 1], c[t + 2], c[t + 3], atoms[k], z, gradient[k])
-            for r in range(4):
-                energy[t + r, k] = found[r]
-    return gradient, energy
+from graphdict import graphs, kernels, tiles
 
 
 def milliseconds(function) -> float:
@@ -67,13 +28,18 @@ def milliseconds(function) -> float:
 
 
 def blas(signals, coefficients, atoms):
-    """What the package does: matrix products, one pass for each of the two arrays."""
-    return kernels.weighted_distances(signals, coefficients), kernels.energies(signals, atoms)
+    return kernels.energies(signals, atoms), kernels.weighted_distances(signals, coefficients)
+
+
+def compiled(signals, coefficients, atoms):
+    energies, distances = np.empty_like(coefficients), np.zeros_like(atoms)
+    tiles.products(signals, atoms, energies, coefficients, distances)
+    return energies, distances
 
 
 def main() -> None:
-    print(f"{'T':>7} {'N':>4} {'K':>3} {'dtype':>8} {'BLAS':>9} {'compiled':>9} {'kept Z':>9}")
-    for samples, nodes, count in [(2500, 30, 5), (20_000, 64, 3), (20_000, 64, 8)]:
+    print(f"{'T':>7} {'N':>4} {'K':>3} {'dtype':>8} {'BLAS':>9} {'tiles':>9} {'kept Z':>9}")
+    for samples, nodes, count in [(2500, 30, 5), (20_000, 64, 3), (20_000, 64, 8), (5_000, 200, 5)]:
         for dtype in ("float64", "float32"):
             rng = np.random.default_rng(0)
             signals = rng.normal(size=(samples, nodes)).astype(dtype)

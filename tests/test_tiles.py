@@ -27,8 +27,9 @@ def _case(shape, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_products(shape, dtype):
+def test_products_and_degrees(shape, dtype):
     case, tolerance = _case(shape, dtype)
+    np.testing.assert_allclose(tiles.degrees(case["atoms"], shape[1]), case["degrees"], **tolerance)
     signals, atoms, coefficients = case["signals"], case["atoms"], case["coefficients"]
     energies, distances = np.full_like(coefficients, np.nan), np.ones_like(atoms)
     tiles.products(signals, atoms, energies, coefficients, distances)

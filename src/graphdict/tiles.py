@@ -21,11 +21,25 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["ascend", "products", "push_on_atoms", "recode"]
+__all__ = ["ascend", "degrees", "products", "push_on_atoms", "recode"]
 
 TILE = 256
 SUMS = {"reassoc", "contract", "arcp", "nsz"}
 compiled = njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+
+
+@compiled
+def degrees(atoms, nodes):  # pragma: no cover - compiled
+    """Degrees (K, N) of the atoms (K, E)."""
+    result = np.zeros((len(atoms), nodes), atoms.dtype)
+    for k in range(len(atoms)):
+        edge = 0
+        for i in range(nodes - 1):
+            for j in range(i + 1, nodes):
+                result[k, i] += atoms[k, edge]
+                result[k, j] += atoms[k, edge]
+                edge += 1
+    return result
 
 
 @compiled
