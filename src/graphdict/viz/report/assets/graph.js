@@ -50,7 +50,7 @@ function drawGraph(svg, { edges, top, colours, degree, label, focus }) {
   const at = frame(svg);
   const root = d3.select(svg);
   root.selectAll('*').remove();
-  root.attr('aria-label', label).attr('data-edges', edges.length);
+  root.attr('aria-label', label).attr('data-edges', edges.length).attr('viewBox', `0 0 ${at.width} ${at.height}`);
   if (at.width < 40) return at;
   drawEdges(root.append('g').attr('fill', 'none').attr('stroke-linecap', 'butt'), at, edges, top, colours, focus);
   drawNodes(root.append('g'), at, degree, focus);

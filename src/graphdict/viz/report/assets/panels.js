@@ -6,49 +6,51 @@ const plural = (count, word) => `${whole(count)} ${word}${count === 1 ? '' : 's'
 
 const mixView = (() => {
   let mix = null;
-  const parts = new Map(); // of each edge: [[colour, share], ...]
+  const parts = new Array(slots.count).fill(null); // of each edge drawn: [[colour, share, atom], ...]
 
   function compute() {
     mix = mixAt(state.point, state.least);
-    parts.clear();
+    parts.fill(null);
+    const least = state.level * strongest.mix;
     const list = [];
-    mix.weights.forEach((weight, slot) => { if (weight > 0) list.push({ slot, weight }); });
-    const { drawn, passed } = edgesAbove(list, state.level * strongest.mix);
-    for (const edge of drawn) parts.set(edge.slot, []);
+    let all = 0;
+    mix.weights.forEach((weight, slot) => {
+      if (weight > 0) all += 1;
+      if (weight > 0 && weight >= least) list.push({ slot, weight });
+    });
+    const { drawn, passed } = edgesAbove(list, least);
+    for (const edge of drawn) parts[edge.slot] = [];
     const degree = new Float64Array(nodes.count);
     atoms.forEach((atom, k) => {
       const c = mix.coefficients[k];
       if (c === 0) return;
       atom.slots.forEach((slot, e) => {
-        if (parts.has(slot) && atom.weights[e] > 0) parts.get(slot).push([atom.colour, (c * atom.weights[e]) / mix.weights[slot], k]);
+        if (parts[slot] !== null && atom.weights[e] > 0) parts[slot].push([atom.colour, (c * atom.weights[e]) / mix.weights[slot], k]);
       });
       for (let i = 0; i < nodes.count; i++) degree[i] += c * atom.degree[i];
     });
-    const all = list.length;
-    listHeaviest(list);
+    listHeaviest(drawn);
     byId('mix-hint').textContent = edgeCount(drawn.length, passed, all)
       + (atoms.length > 1 && all > 0 ? ' Each edge is divided in proportion to what each atom gives it.' : '');
     return {
-      edges: drawn, top: strongest.mix, degree, colours: (slot) => parts.get(slot),
+      edges: drawn, top: strongest.mix, degree, colours: (slot) => parts[slot],
       label: `Graph of ${sampleText(state.point)}: ${plural(nodes.count, 'node')}, ${plural(drawn.length, 'edge')} drawn`,
     };
   }
 
   // The heaviest edges in words, as many as the panel has room for.
-  function listHeaviest(list) {
+  function listHeaviest(drawn) {
     const most = atoms.length <= 3 ? 6 : atoms.length <= 5 ? 4 : 3;
-    const heaviest = list.slice().sort((a, b) => b.weight - a.weight || a.slot - b.slot).slice(0, most);
+    const heaviest = drawn.slice(-most).reverse();
     byId('strong').tBodies[0].replaceChildren(...heaviest.map(({ slot, weight }) => {
       const split = make('span', { class: 'split' });
       split.style.width = `${Math.max(3, 84 * Math.min(1, weight / strongest.mix))}px`;
-      atoms.forEach((atom, k) => {
-        const e = mix.coefficients[k] > 0 ? atom.slots.indexOf(slot) : -1;
-        if (e < 0) return;
+      for (const [colour, share] of parts[slot]) {
         const piece = make('i');
-        piece.style.background = atom.colour;
-        piece.style.flex = `${mix.coefficients[k] * atom.weights[e]} 0 0`;
+        piece.style.background = colour;
+        piece.style.flex = `${share} 0 0`;
         split.append(piece);
-      });
+      }
       return make('tr', {}, make('td', { title: edgeName(slot) }, edgeName(slot)), make('td', {}, split), make('td', { class: 'n' }, number(weight)));
     }));
     byId('strong').hidden = heaviest.length === 0;
@@ -57,7 +59,7 @@ const mixView = (() => {
   function tell(found, current) {
     if (found.node !== undefined) return `${nodes.shown[found.node]}\ndegree ${number(current.degree[found.node])}`;
     const { slot, weight } = found.edge;
-    const lines = parts.get(slot).map(([, share, k]) => `${atoms[k].name}: ${percent(share)}`);
+    const lines = parts[slot].map(([, share, k]) => `${atoms[k].name}: ${percent(share)}`);
     return [edgeName(slot), `weight ${number(weight)}`, ...lines].join('\n');
   }
 
@@ -109,7 +111,7 @@ const mixture = (() => {
       if (part > 0) words.push(`${atoms[k].name} ${percent(part)}`);
     });
     shares.setAttribute('aria-label', words.length ? `Shares: ${words.join(', ')}` : 'No atom contributes');
-    const out = raw.filter((c, k) => c > 0 && kept[k] === 0).length;
+    const out = raw.filter((c, k) => c >= 0.005 && kept[k] === 0).length;
     byId('mixture-hint').textContent = 'Bar: coefficient, 0 to 1. Percent: share of all edge weight.'
       + (out ? ` Left out, being below ${number(state.least, 2)}: ${plural(out, 'atom')}.` : '');
   }
@@ -210,7 +212,7 @@ function showAtom(k) {
     make('div', { class: 'bar' }, make('h2', { id: 'large-title' }, chip(atom.colour), atom.name),
       make('span', { class: 'buttons' }, ...pictureButtons(svg, `atom-${k + 1}`, atom.name),
         make('button', { type: 'button', onclick: () => dialog.close() }, 'Close'))),
-    svg, groupButtons(atom, 40),
+    svg, groupButtons(atom, 12),
     make('div', { class: 'columns' }, table(['Strongest edges', '', 'weight'], edges),
       table(['Strongest nodes', 'degree'], hubs(atom, 15).map((i) => [nodes.shown[i], number(atom.degree[i])]))));
   dialog.drawing = drawing;
@@ -231,7 +233,7 @@ function drawConvergence() {
     place.append(svg);
     const width = svg.clientWidth || 320;
     const [height, left, bottom] = [130, 58, 22];
-    const root = d3.select(svg).attr('height', height).attr('role', 'img')
+    const root = d3.select(svg).attr('height', height).attr('viewBox', `0 0 ${width} ${height}`).attr('role', 'img')
       .attr('aria-label', `${name} by iteration, from ${number(points[0][1])} to ${number(points[points.length - 1][1])}`);
     const x = d3.scaleLinear().domain(d3.extent(points, (p) => p[0])).range([left, width - 10]);
     const y = (log ? d3.scaleLog() : d3.scaleLinear()).domain(d3.extent(points, (p) => p[1])).nice().range([height - bottom, 20]);

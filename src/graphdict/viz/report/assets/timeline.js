@@ -104,7 +104,7 @@ const timeline = (() => {
 
   function draw() {
     measure();
-    const root = d3.select(svg).attr('height', lanes.height);
+    const root = d3.select(svg).attr('height', lanes.height).attr('viewBox', `0 0 ${lanes.width} ${lanes.height}`);
     root.selectAll('*').remove();
     if (lanes.width < 40) return;
     root.append('clipPath').attr('id', 'lanes').append('rect')
