@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from sphinx_gallery.sorting import FileNameSortKey
 
 import graphdict
 
@@ -30,11 +29,16 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "docstrings",
+    "repository_links",
 ]
 exclude_patterns = ["build", "figures", "images"]
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = True
+nitpick_ignore_regex = [
+    ("py:mod", r"graphdict\..*"),  # modules have no pages of their own
+    ("py:.*", r"sklearn\..*"),  # nor is anything fetched to link to
+]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -45,13 +49,13 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # without links from words of prose
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"[\\/]plot_",
-    "within_subsection_order": FileNameSortKey,
+    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

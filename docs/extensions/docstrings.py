@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 UNDERLINE = set("-")
+PLAIN = ("attribute", "property")
+_plain: dict[str, list[str]] = {}
 
 
 def mark_formulas(lines: list[str]) -> list[str]:
@@ -25,8 +27,20 @@ def mark_formulas(lines: list[str]) -> list[str]:
     return marked
 
 
-def _on_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def _before_napoleon(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     lines[:] = mark_formulas(lines)
+    if what in PLAIN:
+        _plain[name] = list(lines)
+
+
+def _after_napoleon(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Give back what napoleon takes apart at the first colon, as if a type stood before it."""
+    if what in PLAIN:
+        lines[:] = _plain.pop(name, lines)
 
 
 def _on_member(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -35,7 +49,8 @@ def _on_member(app: Any, what: str, name: str, obj: Any, skip: bool, options: An
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Ahead of napoleon, which reads the sections."""
-    app.connect("autodoc-process-docstring", _on_docstring, priority=100)
+    """Around napoleon, which reads the sections."""
+    app.connect("autodoc-process-docstring", _before_napoleon, priority=100)
+    app.connect("autodoc-process-docstring", _after_napoleon, priority=900)
     app.connect("autodoc-skip-member", _on_member)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
