@@ -6,6 +6,8 @@ are left to NumPy: they are solved before a compiler would be done.
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy import empty_like, zeros_like
 from numpy.typing import NDArray
 
@@ -21,7 +23,7 @@ SMALL = 1 << 17  # numbers in all mixtures' degrees, times atoms
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
     """Whether the problem is of this kind and size."""
-    linear = getattr(problem.operator, "linear", None)
+    linear = _linear(problem)
     return (
         isinstance(problem.operator, Bilinear)
         and isinstance(linear, Degrees)
@@ -37,7 +39,7 @@ def push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -
     """``R = A**(p Delta, 1 / A(Delta, W))`` of some rows."""
     from graphdict import tiles
 
-    linear = problem.operator.linear
+    linear = _linear(problem)
     mixed = tiles.push_on_atoms(
         coefficients, _shares(problem, rows, atoms), tiles.degrees(atoms, linear.nodes)
     )
@@ -81,7 +83,7 @@ def ascend(
     """The dual step of BiPDS at ``ahead``, and the gradients in coefficients and atoms there."""
     from graphdict import tiles
 
-    signals, linear = problem.fit.signals[rows], problem.operator.linear
+    signals, linear = problem.fit.signals[rows], _linear(problem)
     shares = _shares(problem, rows, atoms)
     gradient, distances, raised = empty_like(coefficients), zeros_like(atoms), empty_like(dual)
     tiles.products(signals, atoms, gradient, shares[:, None] * coefficients, distances)
@@ -91,6 +93,11 @@ def ascend(
     )  # fmt: skip
     distances += linear.adjoint(mixed)
     return raised, gradient, distances
+
+
+def _linear(problem: Problem) -> Any:
+    """What the operator does to one graph, where it says so."""
+    return getattr(problem.operator, "linear", None)
 
 
 def _shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:

@@ -1,0 +1,49 @@
+"""Compiled passes of the log model find what the plain ones find."""
+
+import numpy as np
+import pytest
+
+from graphdict import GraphDictLog
+from graphdict.solvers import compiled_log
+
+SIGNALS = np.random.default_rng(3).normal(size=(700, 9)) @ np.random.default_rng(4).normal(
+    size=(9, 9)
+)
+
+
+def _fit(monkeypatch, least, signals, **settings):
+    monkeypatch.setattr(compiled_log, "SMALL", least)
+    return GraphDictLog(n_atoms=3, max_iter=30, tol=0, random_state=0, **settings).fit(signals)
+
+
+@pytest.mark.parametrize("solver", ["mm", "bipds"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"alpha_c": 0.3}, {"alpha_orth": 0.5}, {"alpha_w": 0.0}],
+    ids=["plain", "alpha_c", "alpha_orth", "alpha_w=0"],
+)
+def test_same_dictionary(monkeypatch, solver, settings):
+    plain = _fit(monkeypatch, np.inf, SIGNALS, solver=solver, **settings)
+    compiled = _fit(monkeypatch, 0, SIGNALS, solver=solver, **settings)
+    assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    np.testing.assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
+    np.testing.assert_allclose(compiled.coefficients_, plain.coefficients_, atol=1e-6)
+    for name, values in plain.history_.items():
+        if name != "seconds":
+            np.testing.assert_allclose(compiled.history_[name], values, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["mm", "bipds"])
+def test_single_precision(monkeypatch, solver):
+    signals = SIGNALS.astype(np.float32)
+    compiled = _fit(monkeypatch, 0, signals, solver=solver)
+    double = _fit(monkeypatch, 0, SIGNALS, solver=solver)
+    assert compiled.atoms_.dtype == np.float32
+    assert compiled.objective_ == pytest.approx(double.objective_, rel=1e-3)
+
+
+def test_windows_and_other_likelihoods_stay_plain(monkeypatch):
+    called = []
+    monkeypatch.setattr(compiled_log, "recode", lambda *args: called.append(args))
+    _fit(monkeypatch, 0, SIGNALS, solver="mm", window_size=10)
+    assert not called
