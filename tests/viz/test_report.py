@@ -325,3 +325,14 @@ def test_communities_are_as_modular_as_those_of_networkx():
         reference = nx.community.louvain_communities(graph, seed=0)
         value = nx.community.modularity(graph, groups)
         assert value > 0.97 * nx.community.modularity(graph, reference)
+
+
+def test_the_page_on_the_explorer_shows_code_that_runs(tmp_path, monkeypatch):
+    import re
+    from pathlib import Path
+
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(block, {})
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "new.html"}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import __version__, graphs
+from graphdict.selection import EDGE
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.encode import packed, windows
 from graphdict.viz.report.layout import place
@@ -75,13 +76,14 @@ def _atoms(atoms: NDArray, coefficients: NDArray) -> tuple[list[dict[str, Any]],
         if len(edges) > most:
             cut += 1
             edges = np.sort(edges[np.argsort(-weights[edges], kind="stable")[:most]])
+        clear = np.where(weights > EDGE * weights.max(), weights, 0)
         described.append(
             {
                 "edges": packed(edges, "u4"),
                 "weights": packed(weights[edges], "f4"),
-                "total": int(np.count_nonzero(weights)),
+                "joined": int(np.count_nonzero(clear)),
                 "degree": packed(degree, "f4"),
-                "community": communities(weights).tolist(),
+                "community": communities(clear).tolist(),
                 "mean": float(average),
                 "often": float(share),
             }

@@ -151,11 +151,13 @@ function onThreshold() {
   redrawGraphs();
 }
 threshold.addEventListener('input', onThreshold);
-(() => { // at first, as many edges as can be told apart
+(() => { // at first, as many edges as can be told apart, and none that hardly are
   const all = [];
   for (const atom of atoms) for (const weight of atom.weights) all.push(weight / strongest.atom);
+  all.sort((a, b) => b - a);
   const most = 3 * nodes.count * atoms.length;
-  if (all.length > most) threshold.value = Math.ceil(1000 * Math.sqrt(all.sort((a, b) => b - a)[most]));
+  const least = Math.max(all.length > most ? all[most] : 0, all[all.length - 1] < 0.01 ? 0.01 : 0);
+  threshold.value = Math.ceil(1000 * Math.sqrt(least) - 1e-9);
 })();
 
 function focusOn(found, inside) {

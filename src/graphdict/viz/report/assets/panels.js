@@ -4,6 +4,13 @@ const plural = (count, word) => `${whole(count)} ${word}${count === 1 ? '' : 's'
 
 // The graph of the point in time, and what it consists of --------------------------------------
 
+// Rows of the table that fit beside the drawing, whose height style.css decides.
+function rowsBeside() {
+  if (window.innerWidth <= 820) return 6;
+  const drawing = Math.max(300, Math.min(560, window.innerHeight - 490));
+  return Math.max(3, Math.min(14, Math.floor((drawing - 78 - byId('coefficients').clientHeight) / 28)));
+}
+
 const mixView = (() => {
   let mix = null;
   const parts = new Array(slots.count).fill(null); // of each edge drawn: [[colour, share, atom], ...]
@@ -40,8 +47,7 @@ const mixView = (() => {
 
   // The heaviest edges in words, as many as the panel has room for.
   function listHeaviest(drawn) {
-    const most = atoms.length <= 3 ? 6 : atoms.length <= 5 ? 4 : 3;
-    const heaviest = drawn.slice(-most).reverse();
+    const heaviest = drawn.slice(-rowsBeside()).reverse();
     byId('strong').tBodies[0].replaceChildren(...heaviest.map(({ slot, weight }) => {
       const split = make('span', { class: 'split' });
       split.style.width = `${Math.max(3, 84 * Math.min(1, weight / strongest.mix))}px`;
@@ -167,13 +173,13 @@ function groupButtons(atom, most) {
 }
 
 function atomFacts(atom) {
-  if (atom.total === 0) return [make('p', { class: 'facts' }, make('b', {}, 'No edges'), ': this atom is empty.')];
-  const linked = d3.sum(atom.degree, (d) => (d > 0 ? 1 : 0));
+  if (atom.joined === 0) return [make('p', { class: 'facts' }, make('b', {}, 'No edges'), ': this atom is empty.')];
+  const linked = atom.community.filter((group) => group >= 0).length;
   const fact = (value, words) => [make('b', {}, value), ` ${words}`];
   const groups = groupsOf(atom).length;
   return [
     make('p', { class: 'facts' }, ...fact(number(atom.mean, 2), 'mean coefficient · '), ...fact(percent(atom.often), 'of samples at 0.5 or more')),
-    make('p', { class: 'facts' }, ...fact(whole(atom.total), `of ${whole(page.pairs)} edges · `), ...fact(number((2 * atom.total) / nodes.count, 2), 'edges a node · '),
+    make('p', { class: 'facts' }, ...fact(whole(atom.joined), `of ${whole(page.pairs)} pairs joined · `), ...fact(number((2 * atom.joined) / nodes.count, 2), 'edges a node · '),
       ...fact(`${whole(linked)}/${whole(nodes.count)}`, 'nodes linked')),
     make('p', { class: 'facts' }, 'Strongest nodes: ', ...hubs(atom, 3).map((i, n) =>
       `${n ? ', ' : ''}${isolated(shortened(nodes.shown[i], 18))} (${number(atom.degree[i])})`)),
@@ -259,7 +265,7 @@ function fillTexts() {
   const rows = [['model', page.model], ['graphdict', page.version], ...page.results, ...page.settings];
   byId('settings').append(make('table', {}, make('tbody', {}, ...rows.map(([name, value]) => make('tr', {}, make('th', { scope: 'row' }, name), make('td', { dir: 'auto' }, value))))));
   const drawn = { given: 'Nodes stand where their positions say.', circle: 'Nodes stand on a circle, linked ones close to each other.', stress: 'Nodes stand so that distances resemble those in the graph of all atoms.' };
-  const remarks = [...page.remarks, drawn[page.nodes.layout], 'Communities maximise modularity, step by step (Louvain).'];
+  const remarks = [...page.remarks, drawn[page.nodes.layout], 'Pairs count as joined from 1 % of an atom’s heaviest edge. Communities maximise modularity, step by step (Louvain).'];
   byId('remarks').append(...remarks.map((text) => make('li', { dir: 'auto' }, readable(text))));
   byId('atoms-hint').textContent = `All on one scale: the wider and darker a line, the heavier the edge, up to ${number(strongest.atom)}; the larger a dot, the higher its degree. Point at a node or an edge for its values, press a community to mark it.`;
   byId('footer').textContent = `Written by graphdict ${page.version}. This page is one file and needs no network.`;
