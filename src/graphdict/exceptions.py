@@ -3,6 +3,7 @@
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
+    "CheckpointError",
     "ConvergenceWarning",
     "DeadAtomWarning",
     "GraphDictWarning",
@@ -35,3 +36,7 @@ class LevelWarning(GraphDictWarning):
 
 class ModelFileError(ValueError):
     """A file that cannot be loaded as a model: damaged, of another kind, or of another time."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that a fit cannot go on from: damaged, or of other data or settings."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict import graphs, persistence
+from graphdict.checkpoint import Checkpoint, Stage, identity
 from graphdict.estimator import SignalEstimator
 from graphdict.exceptions import DeadAtomWarning
 from graphdict.models.starts import (
@@ -73,6 +75,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         "rescale": ["boolean"],
         "random_state": ["random_state"],
         "callback": [callable, None],
+        "checkpoint": [str, os.PathLike, None],
         "verbose": ["verbose"],
     }
 
@@ -98,6 +101,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         rescale: bool = True,
         random_state: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ):
         self.n_atoms = n_atoms
@@ -119,6 +123,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         self.rescale = rescale
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     # What a model chooses -------------------------------------------------------------------
@@ -148,27 +153,35 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         self
         """
         self._validate_params()
-        _, signals = self._learn(X, self.rescale and self.fix != "atoms")
+        samples, signals = self._learn(X, self.rescale and self.fix != "atoms")
         self._learn_likelihood(signals)
         problem = self._problem(signals)
         starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
         rng = check_random_state(self.random_state)
+        kept = Checkpoint(None, {})
+        if self.checkpoint is not None:
+            kept = Checkpoint(self.checkpoint, identity(self, samples))
+            kept.restore_chance(rng)
         with crew_for(problem, self._shape_of_atoms(signals)) as crew:
             best: Solution | None = None
             for _ in range(starts):
                 start = self._start(problem, signals, rng, crew)
-                solution = self._solve(problem, *start, crew)
+                solution = self._solve(problem, *start, crew, kept.stage())
                 if best is None or solution.objective < best.objective:
                     best = solution
                 if solution.interrupted:
                     break
             assert best is not None
-            objective = best.objective
-            if self.fix != "coefficients" and not best.interrupted:
-                coefficients, value = self._code(problem, best.atoms, crew)
-                objective = value + problem.atoms.value(best.atoms)
-            else:
+            objective, interrupted = best.objective, solution.interrupted
+            if self.fix == "coefficients" or (interrupted and best is solution):
                 coefficients = _by_sample(best.coefficients, problem.counts)
+            else:
+                stage = kept.stage()
+                coefficients, value, coded = self._code(problem, best.atoms, crew, stage=stage)
+                objective = value + problem.atoms.value(best.atoms)
+                interrupted = interrupted or not coded
+        if not interrupted:
+            kept.finish()
         self._describe(best, objective, coefficients)
         return self
 
@@ -300,7 +313,11 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             check_given("coefficients", self.coefficients, (samples, self.n_atoms), 1, dtype),
         )
 
-    def _solve(self, problem: Problem, coefficients: Any, atoms: NDArray, crew: Any) -> Solution:
+    def _solve(
+        self, problem: Problem, coefficients: Any, atoms: NDArray, crew: Any, stage: Stage
+    ) -> Solution:
+        if stage.result is not None:
+            return Solution.restored(stage.result)
         if self.fix == "atoms":  # one coding step is the whole fit
             return bipds(problem, coefficients, atoms, fixed="atoms", max_iter=1, crew=crew)
         use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
@@ -308,19 +325,23 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
             solution = solve(
                 problem, coefficients, atoms, fixed=self.fix, max_iter=self.max_iter,
-                tol=self.tol, callback=call, crew=crew,
+                tol=self.tol, callback=call, crew=crew, stage=stage,
             )  # fmt: skip
+        if solution.interrupted:
+            stage.flush()
+        else:
+            stage.finish(solution.summary())
         if not (solution.converged or solution.interrupted or solution.stopped):
             self._warn_unconverged(self.max_iter, _reached(solution), stacklevel=4)
         return solution
 
     def _code(
-        self, problem: Problem, atoms: NDArray, crew: Any, out: Any = None
-    ) -> tuple[NDArray, float]:
+        self, problem: Problem, atoms: NDArray, crew: Any, out: Any = None, stage: Any = None
+    ) -> tuple[NDArray, float, bool]:
         """Optimal coefficients of every sample for given atoms, written as they come.
 
-        And the objective there, but for the priors on atoms. Where samples stand alone they are
-        coded at once.
+        With the objective there, but for the priors on atoms, and whether nobody interrupted it.
+        Where samples stand alone they are coded at once.
         """
         shape = (problem.counts, len(atoms), atoms.dtype, out)
         if codes_samples_alone(problem):
@@ -331,14 +352,19 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
                     sums.append(part)
                     yield coefficients
 
-            return put_together(pieces(), *shape), add_in_groups(sums)[0]
+            return put_together(pieces(), *shape), add_in_groups(sums)[0], True
         start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
         steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
-        solution = bipds(problem, start, atoms, fixed="atoms", max_iter=steps, tol=tight, crew=crew)
+        solution = bipds(
+            problem, start, atoms, fixed="atoms", max_iter=steps, tol=tight, crew=crew, stage=stage
+        )
+        if solution.interrupted and stage is not None:
+            stage.flush()
         if _last_residual(solution) > self.tol and not solution.interrupted:
             self._warn_unconverged(steps, _reached(solution), stacklevel=4)
         value = solution.objective - problem.atoms.value(atoms)
-        return put_together([solution.coefficients], *shape), value
+        coefficients = put_together([solution.coefficients], *shape)
+        return coefficients, value, not solution.interrupted
 
     def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
         """Prepared signals, atoms on the active nodes, and per-sample coefficients."""

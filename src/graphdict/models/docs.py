@@ -54,6 +54,10 @@ random_state : int, RandomState or None, default=None
 callback : callable, optional
     Called with a :class:`graphdict.solvers.Progress` every iteration (every tenth of the
     primal-dual solver); returning True stops.
+checkpoint : path, optional
+    A file in which a fit keeps, every few seconds, what it needs to go on. After an interruption of
+    any kind, the same call with the same data goes on from there and ends with the same result. It
+    is removed when the fit is done.
 verbose : int, default=0
     1 shows a progress bar, 2 leaves it on the screen.
 """

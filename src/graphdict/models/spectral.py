@@ -64,6 +64,7 @@ class GraphDictSpectral(GraphDictionary):
         rescale: bool = True,
         random_state: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ):
         super().__init__(
@@ -71,7 +72,7 @@ class GraphDictSpectral(GraphDictionary):
             alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
             tol=tol, n_init=n_init, init=init, atoms=atoms, coefficients=coefficients, fix=fix,
             atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
-            random_state=random_state, callback=callback, verbose=verbose,
+            random_state=random_state, callback=callback, checkpoint=checkpoint, verbose=verbose,
         )  # fmt: skip
         self.modes = modes
 

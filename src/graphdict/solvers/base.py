@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,9 +109,24 @@ class Solution:
     def coefficients(self) -> NDArray:
         return self.read_coefficients()
 
+    def summary(self) -> dict[str, Any]:
+        """What is not the size of the samples, for a checkpoint; see :meth:`restored`."""
+        names = ("atoms", "objective", "n_iter", "converged", "stopped")
+        history = self.history.until(self.n_iter)
+        return {**{name: getattr(self, name) for name in names}, "history": history}
+
+    @classmethod
+    def restored(cls, summary: dict[str, Any]) -> Solution:
+        history = History.resumed(summary["history"])
+        return cls(**{**summary, "history": history}, read_coefficients=_gone, read_dual=_gone)
+
     @cached_property
     def dual(self) -> NDArray | None:
         return self.read_dual()
+
+
+def _gone() -> NDArray:
+    raise RuntimeError("the coefficients of this solution were not stored: code the samples again")
 
 
 def warn_interrupted(iteration: int) -> None:
