@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint docs format bench clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
@@ -17,6 +18,9 @@ lint: $(STAMP)  ## check style, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warning is a failure
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
 format: $(STAMP)  ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -26,10 +30,14 @@ bench: $(STAMP)  ## compare speed and memory with the authors' package (about te
 	$(BIN)/python benchmarks/scaling.py
 
 clean:
-	rm -rf $(VENV) .bench build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .bench build dist docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+$(DOCS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@

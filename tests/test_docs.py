@@ -1,12 +1,21 @@
 """What README and docs show is run as it stands there."""
 
+import ast
+import importlib
 import re
+import shlex
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
 
 from graphdict import GraphDictLog, graphs, load_model
+from graphdict.cli import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,6 +32,28 @@ def test_readme_example(tmp_path, monkeypatch):
         exec(block, space)
     assert space["coefficients"].shape[1] == space["model"].n_atoms
     assert load_model("model.graphdict").atoms_.shape == space["model"].atoms_.shape
+
+
+def console_commands(page):
+    text = (ROOT / page).read_text()
+    blocks = re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
+    return re.findall(r"^\$ graphdict (.*)$", "\n".join(blocks), flags=re.MULTILINE)
+
+
+def test_the_first_page_works_from_top_to_bottom(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in console_commands("docs/start.md"):
+        done = CliRunner().invoke(main, shlex.split(command))
+        assert done.exit_code == 0, f"{command}: {done.output}"
+    written = {path.name for path in Path("signals-graphdict").iterdir()}
+    assert {"report.html", "coefficients.csv", "atoms.csv", "model.graphdict"} <= written
+    assert Path("later-mix.csv").exists()
+    space = {}
+    for block in python_blocks("docs/start.md"):
+        exec(block, space)
+    assert space["model"].atoms_.shape == (3, 91)
+    assert space["network"].number_of_edges() > 0
+    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +98,32 @@ def test_the_smooth_pull_of_the_page_on_priors_pulls(prior_page):
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            made = target.startswith("gallery/")  # when the pages are built
+            place = ROOT / "examples" / f"{target[8:]}.py" if made else page.parent / target
+            assert place.exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_in_the_table_of_contents():
+    listed = re.findall(r"^([a-z][\w-]*)$", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE)
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages == set(listed)
+
+
+def test_every_public_name_is_in_the_api():
+    page = (ROOT / "docs" / "api.md").read_text()
+    for module in ("", ".baselines", ".datasets", ".metrics", ".viz", ".terms", ".solvers"):
+        names = importlib.import_module(f"graphdict{module}").__all__
+        missing = [name for name in names if not re.search(rf"\b{name}$", page, re.MULTILINE)]
+        assert set(missing) <= {"__version__", "TermGroup"}, f"graphdict{module}: {missing}"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").glob("plot_*.py")), ids=lambda p: p.stem
+)
+def test_examples_say_what_can_be_concluded(path):
+    """They are run when the pages are built; here, that each has a title and a conclusion."""
+    title = ast.get_docstring(ast.parse(path.read_text())).splitlines()
+    assert set(title[1]) == {"="}
+    assert len(title[1]) == len(title[0])
