@@ -13,6 +13,7 @@ from graphdict.datasets import make_superposition
 from graphdict.datasets.superposition import Superposition
 from graphdict.metrics import coefficient_error, edge_scores, match_atoms
 from graphdict.models import GraphDictLog, GraphDictMarginal
+from graphdict.viz.report import write_report
 
 __all__ = ["Demo", "Recovery", "run_demo"]
 
@@ -57,7 +58,9 @@ def run_demo(folder: Path, seed: int = 0, verbose: int = 1) -> Demo:
     picture, saved = folder / "recovery.png", folder / "model.graphdict"
     _draw(data, models[-1], picture)
     models[-1].save(saved)
-    return Demo(recoveries, [str(picture), str(saved)])
+    page = folder / "report.html"
+    write_report(models[-1], page, source="simulated signals", title="Three graphs on 14 nodes")
+    return Demo(recoveries, [str(picture), str(saved), str(page)])
 
 
 def _recover(model: Any, data: Superposition) -> Recovery:

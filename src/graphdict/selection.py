@@ -1,8 +1,8 @@
-"""Settings chosen from data: atoms of a wanted degree or density, and how many atoms there are.
+"""Settings chosen from data: atoms of a wanted degree, how many there are, how many are active.
 
-The penalty that gives sparse graphs has no scale that people know. How many neighbours a node has, or
-which share of all pairs is joined, they do know: the penalty is searched for that gives it. And how
-many atoms there are is decided by signals that were not learned from.
+The penalty that gives sparse graphs has no scale that people know. How many neighbours a node has,
+or which share of all pairs is joined, they do know: the penalty is searched for that gives it. How
+many atoms there are, and may be active at once, is decided by signals that were not learned from.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,27 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict import graphs
+from graphdict.exceptions import InterruptedFitWarning
 
-__all__ = ["AtomsChoice", "PenaltyChoice", "choose_n_atoms", "choose_penalty", "densities"]
+__all__ = [
+    "PenaltyChoice",
+    "ScoreChoice",
+    "choose_max_active",
+    "choose_n_atoms",
+    "choose_penalty",
+    "densities",
+]
 
 EDGE = 0.01  # of the largest weight of an atom: less is hardly an edge
 CLOSE = 0.05  # relative error of the density that is close enough
+ALIKE = 0.98  # cosine from which two atoms are one graph
 TRIALS = 12
 TRIAL_STARTS = 2
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 FOLDS = 5  # one block of samples in so many is held out
 BLOCKS = 20
+LITTLE = 0.05  # of all that is gained over the worst: not worth another atom
 MOST_ROWS = 20_000  # samples that suffice to tell how many atoms there are
-PATIENCE = 2  # numbers of atoms to try after the best
 
 
 def densities(atoms: NDArray, active: NDArray | None = None) -> NDArray:
@@ -78,8 +88,9 @@ def choose_penalty(
     Fits the model to ``X`` for a few penalties, from few starts, and closes in on the wanted
     density: by halving the logarithm of the penalty between two that lie on either side. For the
     marginal model more ``sparsity`` means fewer edges. For the others ``alpha_w`` first thins the
-    graphs a little and then fills them, since a pull on all weights alike blurs the contrast between
-    pairs; of several penalties that would do, the smallest is taken. Where no penalty gives
+    graphs a little and then fills them, since a pull on all weights alike blurs the contrast
+    between pairs; of several penalties that would do, the smallest is taken, and none that makes
+    all atoms the same graph. Where no penalty gives
     the wanted density, the nearest is returned, and ``reached`` is false.
 
     Parameters
@@ -113,31 +124,34 @@ def choose_penalty(
     if name not in model.get_params() or not hasattr(model, "n_init"):
         raise ValueError(f"{type(model).__name__} has no penalty to choose; set its own")
     tried: dict[float, float] = {}
+    alike: set[float] = set()
 
     def gap(exponent: float) -> float:
         value = float(10.0**exponent)
         if value not in tried:
-            tried[value] = _trial(model, X, name, value)
+            tried[value], same = _trial(model, X, name, value)
+            alike.update([value] if same else [])
             if report is not None:
-                found = tried[value] * (nodes - 1)
-                report(f"{name} {value:.3g} gives atoms of average degree {found:.2f}")
-        return tried[value] / density - 1
+                found = f"average degree {tried[value] * (nodes - 1):.2f}"
+                but = ", but all the same graph" if same else ""
+                report(f"{name} {value:.3g} gives atoms of {found}{but}")
+        return np.inf if value in alike else tried[value] / density - 1
 
     _close_in(gap, DECADES[name], rising=name == "alpha_w", budget=TRIALS)
-    value = min(tried, key=lambda v: (abs(tried[v] - density) > CLOSE * density and
+    usable = [v for v in tried if v not in alike] or list(tried)
+    value = min(usable, key=lambda v: (abs(tried[v] - density) > CLOSE * density and
                                       abs(tried[v] - density), v))  # fmt: skip
     return PenaltyChoice(name, value, tried[value], tried[value] * (nodes - 1), density, tried)
 
 
-def _trial(model: Any, X: ArrayLike, name: str, value: float) -> float:
-    """Mean density of the atoms with a penalty."""
+def _trial(model: Any, X: ArrayLike, name: str, value: float) -> tuple[float, bool]:
+    """Mean density of the atoms with a penalty, and whether they have become one graph."""
     trial = clone(model).set_params(**{name: value, "n_init": min(model.n_init, TRIAL_STARTS)})
-    trial.set_params(**{k: None for k in ("callback", "checkpoint") if k in trial.get_params()})
-    trial.set_params(verbose=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        trial.fit(X)
-    return float(densities(trial.atoms_, trial.active_nodes_).mean())
+    _fit_trial(trial, X)
+    norms = np.linalg.norm(trial.atoms_, axis=1, keepdims=True)
+    unit = trial.atoms_ / np.where(norms > 0, norms, 1)
+    same = len(unit) > 1 and float((unit @ unit.T).min()) > ALIKE
+    return float(densities(trial.atoms_, trial.active_nodes_).mean()), same
 
 
 def _close_in(
@@ -173,12 +187,13 @@ def _close_in(
 
 
 @dataclass(frozen=True)
-class AtomsChoice:
-    """How many atoms held-out signals ask for."""
+class ScoreChoice:
+    """The value of a setting that held-out signals ask for."""
 
-    n_atoms: int
+    name: str
+    value: int
     scores: dict[int, float]
-    """Mean held-out log-likelihood of a sample, by number of atoms; higher is better."""
+    """Mean held-out log-likelihood of a sample, by value; higher is better."""
     errors: dict[int, float]
     """Standard error of the difference to the best, over blocks of samples."""
 
@@ -189,43 +204,87 @@ def choose_n_atoms(
     candidates: Iterable[int] = range(1, 11),
     *,
     report: Callable[[str], None] | None = None,
-) -> AtomsChoice:
+) -> ScoreChoice:
     """The number of atoms by the likelihood of signals that were not learned from.
 
     Every fifth of twenty blocks of consecutive samples is held out, and ``candidates`` are tried in
-    rising order until two in a row do not help. Of those whose held-out likelihood is within one
-    standard error of the best, the smallest number is taken. Only models that do not fit anything to the
-    samples they score can tell: :class:`~graphdict.GraphDictMarginal` does, the soft models do not.
-
-    Of more than 20,000 samples, blocks spread over all of them are used.
+    rising order until two in a row do not help, or some atom is used by no sample. The smallest is
+    taken whose held-out likelihood is within one standard error of the best, or lacks at most a
+    twentieth of what is gained in all. Only models that fit nothing to the samples
+    they score can tell: :class:`~graphdict.GraphDictMarginal` does, the soft models do not. Of
+    more than 20,000 samples, blocks spread over all of them are used.
     """
-    if not hasattr(model, "sparsity"):
+    return _choose_by_score(model, X, "n_atoms", candidates, 2, report)
+
+
+def choose_max_active(
+    model: Any,
+    X: ArrayLike,
+    candidates: Iterable[int] | None = None,
+    *,
+    report: Callable[[str], None] | None = None,
+) -> ScoreChoice:
+    """How many atoms may be active at once, chosen like :func:`choose_n_atoms`.
+
+    One makes the atoms states that exclude each other. Allowing more than there are lets other
+    decompositions explain the same signals, so that this choice decides which atoms are found.
+    """
+    tried = range(1, min(model.n_atoms, 4) + 1) if candidates is None else candidates
+    return _choose_by_score(model, X, "max_active", tried, 1, report)
+
+
+def _choose_by_score(
+    model: Any,
+    X: ArrayLike,
+    name: str,
+    candidates: Iterable[int],
+    patience: int,
+    report: Callable[[str], None] | None,
+) -> ScoreChoice:
+    """The smallest value about as good as the best; ``patience`` is how many to try after it."""
+    if "max_active" not in model.get_params():
         raise ValueError(
-            f"the number of atoms is chosen with GraphDictMarginal; {type(model).__name__} fits "
-            "coefficients to the samples it scores, so that more atoms never look worse"
+            f"{name} is chosen with GraphDictMarginal; {type(model).__name__} fits coefficients to "
+            "the samples it scores, so that more atoms never look worse"
         )
     learn, blocks = _split(np.asarray(X), model.window_size)
     found: dict[int, NDArray] = {}
     best = 0
-    for number in sorted(set(candidates)):
-        trial = clone(model).set_params(n_atoms=number, callback=None, verbose=0)
-        if trial.max_active is not None:
-            trial.set_params(max_active=min(trial.max_active, number))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            trial.fit(learn)
-            found[number] = np.array([trial.score(block) for block in blocks])
+    for value in sorted(set(candidates)):
+        trial = clone(model).set_params(**{name: value})
+        _fit_trial(trial, learn)
+        if found and (trial.coefficients_.sum(axis=0) < 1).any():
+            break  # an atom that no sample uses: these are more than enough
+        found[value] = np.array([trial.score(block) for block in blocks])
         if report is not None:
-            report(f"{number} atom(s): held-out log-likelihood {found[number].mean():.4f}")
-        best = max(found, key=lambda n: found[n].mean())
-        if len([n for n in found if n > best]) >= PATIENCE:
+            report(f"{name} {value}: held-out log-likelihood {found[value].mean():.4f}")
+        best = max(found, key=lambda v: found[v].mean())
+        if sum(v > best for v in found) >= patience:
             break
     errors = {
-        n: float(np.std(found[best] - s, ddof=1) / np.sqrt(len(blocks))) if len(blocks) > 1 else 0.0
-        for n, s in found.items()
+        v: float(np.std(found[best] - s, ddof=1) / np.sqrt(len(blocks))) if len(blocks) > 1 else 0.0
+        for v, s in found.items()
     }
-    near = [n for n, s in found.items() if found[best].mean() - s.mean() <= errors[n]]
-    return AtomsChoice(min(near), {n: float(s.mean()) for n, s in found.items()}, errors)
+    lowest = min(s.mean() for s in found.values())
+    near = [
+        v for v, s in found.items()
+        if found[best].mean() - s.mean() <= max(errors[v], LITTLE * (found[best].mean() - lowest))
+    ]  # fmt: skip
+    return ScoreChoice(name, min(near), {v: float(s.mean()) for v, s in found.items()}, errors)
+
+
+def _fit_trial(trial: Any, X: ArrayLike) -> None:
+    """Fit without a word; Ctrl-C ends the search, where a fit alone would end with what it has."""
+    known = trial.get_params()
+    trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
+    trial.set_params(verbose=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", InterruptedFitWarning)
+        try:
+            trial.fit(X)
+        except InterruptedFitWarning:
+            raise KeyboardInterrupt from None
 
 
 def _split(signals: NDArray, window: int) -> tuple[NDArray, list[NDArray]]:
@@ -239,7 +298,7 @@ def _split(signals: NDArray, window: int) -> tuple[NDArray, list[NDArray]]:
         )
     edges = np.linspace(0, windows, count + 1).astype(int) * window
     longest = max(window, MOST_ROWS // count // window * window)
-    blocks = [signals[a : min(b, a + longest)] for a, b in zip(edges, edges[1:])]
+    blocks = [signals[a : min(b, a + longest)] for a, b in pairwise(edges)]
     held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
     learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
     return np.concatenate(learn), held

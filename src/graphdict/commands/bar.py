@@ -1,4 +1,4 @@
-"""A progress bar with the objective, which also moves while a fit is still looking for its start."""
+"""A progress bar with the objective, which also moves while a fit looks for its start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class FitBar:
         watched = sys.stderr.isatty()
         self._bar = tqdm(
             total=self.total, desc=self.title, unit="it", leave=False, disable=not self.show,
-            file=sys.stderr, mininterval=0.1 if watched else 10, dynamic_ncols=True,
+            file=sys.stderr, dynamic_ncols=True, mininterval=0.1 if watched else 10,
+            delay=0 if watched else 10,
         )  # fmt: skip
         self._bar.set_postfix_str("starting", refresh=watched)
         self._over = threading.Event()

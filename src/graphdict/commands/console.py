@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,7 +33,7 @@ class Stopped(Exception):  # noqa: N818 - what the user did, not a failure
     """The user pressed Ctrl-C."""
 
 
-class OutputExists(click.ClickException):  # noqa: N818
+class OutputExists(click.ClickException):
     """A result would replace something."""
 
     exit_code = EXISTS
@@ -82,27 +81,23 @@ class Console:
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
         """Show warnings of the library as lines; a fit that was interrupted stops the command."""
-        from graphdict.exceptions import InterruptedFitWarning, LevelWarning, SilentNodeWarning
+        from graphdict import exceptions
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
         seen = set()
         for warning in caught:
-            if issubclass(warning.category, InterruptedFitWarning):
+            if issubclass(warning.category, exceptions.InterruptedFitWarning):
                 raise Stopped
-            ours = "graphdict" in (warning.filename or "") or _is_ours(warning.category)
-            told = issubclass(warning.category, (SilentNodeWarning, LevelWarning))
-            text = str(warning.message).splitlines()[0] if str(warning.message) else ""
-            if ours and not told and _is_ours(warning.category) and text not in seen:
+            ours = (exceptions.GraphDictWarning, exceptions.ConvergenceWarning)
+            # Commands say these in their own words, with the names that the file has.
+            told = (exceptions.SilentNodeWarning, exceptions.DeadAtomWarning)
+            text = " ".join(str(warning.message).split())
+            if issubclass(warning.category, ours) and not issubclass(warning.category, told):
+                if text not in seen:
+                    self.warn(text)
                 seen.add(text)
-                self.warn(text)
-
-
-def _is_ours(category: type[Warning]) -> bool:
-    from graphdict.exceptions import ConvergenceWarning, GraphDictWarning
-
-    return issubclass(category, (GraphDictWarning, ConvergenceWarning))
 
 
 def command_errors(function: Callable) -> Callable:
@@ -161,8 +156,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if np.isfinite(value) else None
     return value if isinstance(value, (str, int, bool, type(None))) else str(value)
-
-
-def is_terminal() -> bool:
-    """Whether somebody is watching the progress."""
-    return sys.stderr.isatty()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from graphdict.commands.bar import FitBar
+from graphdict.commands.choose import choose_counts, choose_degree
 from graphdict.commands.console import EXIT_CODES, Console, command_errors
 from graphdict.commands.models import MODELS, accepts_missing, build
 from graphdict.commands.options import (
@@ -33,15 +34,15 @@ from graphdict.files import SignalTable, write_table
 __all__ = ["fit"]
 
 
-class _Atoms(click.ParamType):
-    """A number of atoms, or auto."""
+class _Count(click.ParamType):
+    """A number from one, or auto."""
 
-    name = "K|auto"
+    name = "N|auto"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value == "auto" or isinstance(value, int):
             return value
-        if not str(value).isdigit() or int(value) < 1:
+        if not str(value).isdecimal() or int(value) < 1:
             self.fail(f"expected a whole number from 1, or auto, got {value!r}", param, ctx)
         return int(value)
 
@@ -52,10 +53,10 @@ class _Atoms(click.ParamType):
     help="""Learn graphs from a table of signals, and write a report.
 
     FILE holds one row for each sample and one column for each node (or one row for each value: a
-    long table): CSV, TSV, Parquet, NPY, NPZ, EDF or FIF. What is found in it, and what is done about
-    missing values, units and the like, is told. The output folder gets model.graphdict,
-    coefficients.csv (one row for each sample), atoms.csv (the edges of each graph), and report.html,
-    a page to explore them in.
+    long table): CSV, TSV, Parquet, NPY, NPZ, EDF or FIF. What is found in it, and what is done
+    about missing values, units and the like, is told. The output folder gets model.graphdict,
+    coefficients.csv (one row for each sample), atoms.csv (the edges of each graph), and
+    report.html, a page to explore them in.
 
     \b
     Examples:
@@ -70,10 +71,17 @@ class _Atoms(click.ParamType):
 @click.option(
     "-k",
     "--atoms",
-    type=_Atoms(),
+    type=_Count(),
     default="auto",
     show_default=True,
     help="How many graphs. auto: as many as signals that were not learned from ask for.",
+)
+@click.option(
+    "--active",
+    type=_Count(),
+    default="auto",
+    show_default=True,
+    help="Most graphs active at a time (marginal); 1: states that exclude each other.",
 )
 @click.option(
     "--model",
@@ -176,12 +184,10 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     signals = read_file(file, options, console)
     preparation = _prepare(signals, options, console)
     values = preparation.apply(signals.values)
-    chosen: dict[str, Any] = {}
-    if options["atoms"] == "auto":
-        chosen["atoms"] = _choose_atoms(signals, values, options, console)
+    chosen = choose_counts(signals, values, options, console)
     model = build(signals, options, console)
     if options["degree"] is not None or options["density"] is not None:
-        chosen["penalty"] = _choose_penalty(model, values, options, console)
+        chosen["penalty"] = choose_degree(model, values, options, console)
     seconds, objective = _learn(model, values, console)
     remember(model, signals, preparation, {"source": file.name})
     written = _write(model, signals, folder, table_format, file, console)
@@ -193,6 +199,10 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
         f"objective {objective:.6g}"
     )
     describe_atoms(console, atoms)
+    idle = [str(atom["atom"]) for atom in atoms if not atom["edges"] or atom["samples"] < 1]
+    if idle and options["model"] != "hier":
+        named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
+        console.warn(f"atom(s) {named} are used by no sample: fewer atoms would do")
     for path in written:
         console.result(f"Wrote {path}")
     console.finish(
@@ -240,56 +250,12 @@ def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) ->
     return preparation
 
 
-def _choose_atoms(
-    signals: SignalTable, values: Any, options: dict[str, Any], console: Console
-) -> dict[str, Any]:
-    """Set the number of atoms by held-out signals."""
-    from graphdict.selection import choose_n_atoms
-
-    console.say("Choosing the number of atoms by signals that are not learned from ...")
-    options["atoms"] = 2
-    trial = build(signals, options | {"checkpoint": None}, Console(quiet=True))
-    with console.warnings_as_lines():
-        choice = choose_n_atoms(trial, values, report=console.note)
-    options["atoms"] = choice.n_atoms
-    console.note(f"{choice.n_atoms} it is: the fewest within a standard error of the best")
-    return {"n_atoms": choice.n_atoms, "scores": choice.scores}
-
-
-def _choose_penalty(
-    model: Any, values: Any, options: dict[str, Any], console: Console
-) -> dict[str, Any]:
-    """Set the penalty that gives the wanted degree or density."""
-    from graphdict.selection import choose_penalty
-
-    degree, density = options["degree"], options["density"]
-    nodes = values.shape[1]
-    if degree is not None and degree > nodes - 1:
-        raise click.BadParameter(
-            f"{nodes} nodes have at most {nodes - 1} neighbours", param_hint="--degree"
-        )
-    if options["model"] == "hier":
-        wanted = degree if degree is not None else density * (nodes - 1)
-        model.set_params(avg_degree=max(1.0, wanted), likelihood="log-degree")
-        return {"avg_degree": max(1.0, wanted)}
-    console.say("Choosing the penalty that gives atoms of the wanted density ...")
-    with console.warnings_as_lines():
-        choice = choose_penalty(model, values, degree=degree, density=density, report=console.note)
-    if not choice.reached:
-        console.warn(
-            f"no penalty gives atoms of the wanted density; the nearest has an average degree of "
-            f"{choice.degree:.2f}"
-        )
-    model.set_params(**{choice.name: choice.value})
-    return {"name": choice.name, "value": choice.value, "degree": choice.degree}
-
-
 def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
     """Fit with a progress bar; seconds it took, and the objective."""
     known = model.get_params()
     started = time.perf_counter()
     limit = known["max_iter"] * (2 if "sparsity" in known else 1)
-    with FitBar("Learning", limit, show=not console.quiet) as bar, console.warnings_as_lines():
+    with console.warnings_as_lines(), FitBar("Learning", limit, not console.quiet) as bar:
         if "callback" in known:
             model.set_params(callback=bar)
         model.fit(values)

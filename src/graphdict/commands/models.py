@@ -61,7 +61,7 @@ def build(signals: SignalTable, options: dict[str, Any], console: Console) -> An
         windows = max(1, rows // window) if options["window"] is not None else (atoms + 1) // 2
         settings = {"n_windows": min(windows, rows)}
     if name == "marginal":
-        settings |= _marginal(signals, atoms, window, console)
+        settings |= _marginal(signals, atoms, options["active"], window, console)
     elif "n_init" in known:
         settings["n_init"] = 3
     if options["max_iter"] is not None:
@@ -78,27 +78,24 @@ def build(signals: SignalTable, options: dict[str, Any], console: Console) -> An
     return learner(**settings)
 
 
-def _marginal(signals: SignalTable, atoms: int, window: int, console: Console) -> dict[str, Any]:
+def _marginal(
+    signals: SignalTable, atoms: int, active: int | str, window: int, console: Console
+) -> dict[str, Any]:
     """How the marginal model suits these signals."""
-    from graphdict.marginal.patterns import count_patterns, default_max_active
+    from graphdict.marginal.patterns import count_patterns
 
     settings: dict[str, Any] = {}
     if signals.values.size > MANY_VALUES:
         settings["n_init"] = 2
         console.note("many samples: 2 random starts instead of 8 (--set n_init=8 takes more)")
-    if signals.times is None and signals.step is None:
-        return settings
-    settings["prior"] = "markov"
+    if window == 1 and (signals.times is not None or signals.step is not None):
+        settings["prior"] = "markov"  # where states do not last, it learns that they do not
     windows = -(-len(signals.values) // window)
-    largest = most = default_max_active(atoms)
+    largest = min(atoms, active if isinstance(active, int) else 2)
     while largest > 1 and windows * count_patterns(atoms, largest) > MOST_POSTERIORS:
         largest -= 1
-    if largest < most:
-        settings["max_active"] = largest
-        console.note(
-            f"at most {largest} atom(s) active at a time, for memory (--set max_active={most} for all)"
-        )
-    return settings
+        console.note(f"at most {largest} atom(s) active at a time, so that it fits into memory")
+    return settings | {"max_active": largest}
 
 
 def _asked(pairs: tuple[str, ...], known: dict[str, Any]) -> dict[str, Any]:

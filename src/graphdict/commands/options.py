@@ -15,8 +15,8 @@ __all__ = [
     "Command",
     "file_argument",
     "output_options",
-    "reading_options",
     "read_file",
+    "reading_options",
     "talk_options",
 ]
 

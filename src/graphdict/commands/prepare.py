@@ -1,4 +1,4 @@
-"""Between a table and a model: missing values, changes instead of levels, columns brought to one scale.
+"""Between a table and a model: missing values, changes instead of levels, one scale for all.
 
 What was done is kept inside the model, so that new files are treated the same way.
 """
@@ -87,7 +87,8 @@ def fill(signals: SignalTable, how: str) -> str | None:
         rows = ~missing.any(axis=1)
         if rows.sum() < 2:
             raise InputError(
-                f"has {int(rows.sum())} row(s) without a missing value; --missing interpolate fills gaps"
+                f"has {int(rows.sum())} row(s) without a missing value; "
+                "--missing interpolate fills gaps"
             )
         signals.values = signals.values[rows]
         signals.times = None if signals.times is None else signals.times[rows]
@@ -99,7 +100,8 @@ def fill(signals: SignalTable, how: str) -> str | None:
     for column, gaps in zip(values.T, missing.T):
         column[gaps] = np.interp(clock[gaps], clock[~gaps], column[~gaps])
     signals.values = values
-    return f"filled in {int(missing.sum()):,} missing value(s) on straight lines between their neighbours"
+    total = int(missing.sum())
+    return f"filled in {total:,} missing value(s) on straight lines between their neighbours"
 
 
 def parse_window(text: str, step: float | None) -> int:

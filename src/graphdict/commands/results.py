@@ -67,6 +67,7 @@ def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dic
             {
                 "atom": k + 1,
                 "mean_coefficient": float(mean[k]),
+                "samples": float(mean[k] * len(used)),
                 "edges": int((weights > EDGE * weights.max()).sum()) if weights.any() else 0,
                 "degree": float(share[k] * (nodes - 1)),
                 "density": float(share[k]),

@@ -83,9 +83,8 @@ def simulate(process: str, output: Path | None, force: bool, quiet: bool, as_jso
     target = output or Path("signals.csv")
     if target.suffix not in (".csv", ".tsv", ".parquet"):
         raise click.UsageError(f"-o {target} must end in .csv, .tsv or .parquet")
-    paths = [target, *(
-        target.with_name(f"{target.stem}-{part}{target.suffix}") for part in ("atoms", "coefficients")
-    )]  # fmt: skip
+    parts = ("", "-atoms", "-coefficients")
+    paths = [target.with_name(f"{target.stem}{part}{target.suffix}") for part in parts]
     check_free(paths, force)
     signals, atoms, coefficients = _draw(process, options)
     rows, nodes = signals.shape

@@ -21,6 +21,7 @@ from graphdict.commands.outputs import check_free
 from graphdict.commands.prepare import fill, remembered, take_changes
 from graphdict.commands.results import summarise_atoms, write_coefficients
 from graphdict.files import InputError, SignalTable
+from graphdict.files.table import listed
 
 __all__ = ["encode", "transform"]
 
@@ -94,7 +95,7 @@ def encode(
     step, then = signals.step, before.about.get("step")
     if step and then and not 0.9 < step / then < 1.1 and getattr(model, "window_size", 1) > 1:
         console.warn(
-            f"samples are {step:.4g} s apart, and were {then:.4g} s apart when the model was learned: "
+            f"samples are {step:.4g} s apart, and were {then:.4g} s apart in the fit: "
             f"a window of {model.window_size} samples now means another time"
         )
     values = before.preparation.apply(signals.values)
@@ -121,9 +122,7 @@ def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> 
     places = {name: place for place, name in enumerate(signals.names)}
     lacking = [name for name in wanted if name not in places]
     if lacking:
-        raise InputError(
-            f"{file} lacks {len(lacking)} of the model's columns: {', '.join(map(repr, lacking[:5]))}"
-        )
+        raise InputError(f"{file} lacks {len(lacking)} column(s) of the model: {listed(lacking)}")
     extra = [name for name in signals.names if name not in wanted]
     if extra:
         console.note(f"left out {len(extra)} column(s) that the model does not know")

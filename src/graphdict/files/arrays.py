@@ -38,15 +38,15 @@ def read_npz(path: Path, wanted: str | None = None) -> tuple[Table, NDArray | No
             array = archive[name]
             rows, nodes = array.shape if array.ndim == 2 else (-1, -1)
             extra: dict[str, Any] = {}
-            for kind, names in (("t", TIME_NAMES), ("n", NODE_NAMES), ("p", POSITION_NAMES)):
-                found = [n for n in archive.files if n.lower() in names and n != name]
+            for kind, usual in (("t", TIME_NAMES), ("n", NODE_NAMES), ("p", POSITION_NAMES)):
+                found = [n for n in archive.files if n.lower() in usual and n != name]
                 extra[kind] = archive[found[0]] if found else None
     except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"cannot be read as NumPy arrays: {_why(error)}") from None
     notes = [f"signals are array {name!r}"] if len(shapes) > 1 else []
-    names = None
+    names: list[str] | None = None
     if extra["n"] is not None and extra["n"].shape == (nodes,):
         names = [str(item) for item in extra["n"]]
     table = _table(array, f"array {name!r}", notes, names)

@@ -48,9 +48,9 @@ class _Growing:
             more = f" (and {len(wrong) - 1} more like it nearby)" if len(wrong) > 1 else ""
             cell = cells[wrong[0]].strip()
             raise InputError(
-                f"column {self.name!r} has text in line {lines[wrong[0]]}: {_clipped(cell)}{more}; correct "
-                f"it, read it as missing (--na {cell[:20]!r}) or leave the column out "
-                f"(--ignore {self.name!r})"
+                f"column {self.name!r} has text in line {lines[wrong[0]]}: "
+                f"{_clipped(cell)}{more}; correct it, read it as missing (--na {cell[:20]!r}) or "
+                f"leave the column out (--ignore {self.name!r})"
             )
         if present:
             self.is_text = False
@@ -88,7 +88,7 @@ def read_delimited(
     numeric: frozenset[str] = frozenset(),
     ignore: frozenset[str] = frozenset(),
 ) -> Table:
-    """Read a text table; columns named in ``numeric`` must hold numbers, ``ignore`` is not looked at."""
+    """Read a text table; ``numeric`` columns must hold numbers, ``ignore`` is not looked at."""
     encoding, notes = encoding_of(path, encoding)
     with open_text(path, encoding) as file:
         dialect = find_dialect(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from graphdict.files.errors import InputError
 from graphdict.files.numbers import Reader
@@ -35,7 +36,7 @@ class Dialect:
     notes: list[str] = field(default_factory=list)
 
 
-def rows_of(lines: Iterable[str], delimiter: str, quote: str = '"') -> Iterator[list[str]]:
+def rows_of(lines: Iterable[str], delimiter: str, quote: str = '"') -> Any:
     """The cells of each line; none for a blank one."""
     if delimiter == " ":
         lines = (" ".join(line.split()) for line in lines)
@@ -157,15 +158,14 @@ def _find_start(
         header = _is_header(rows[start], rows[start + 1 :], numeric, reader)
     if start and header:
         found.notes.append(
-            f"skipped {start} line(s) before the table, the first: {_clip(rows[0], found.delimiter)}"
+            f"skipped {start} line(s) before the table: {_clip(rows[0], found.delimiter)} first"
         )
     elif start:
         start = 0  # not a preamble but a ragged row, which the reader names
     at = start
     if header and len(rows[at]) == found.width - 1 and not trailing:
         first = [row[0].strip() for row in rows[at + 1 :] if len(row) == found.width]
-        if not (first == [str(int(first[0]) + i) for i in range(len(first))] if first[0].isdigit() else
-                all(reader.number(cell) is None for cell in first)):  # fmt: skip
+        if not _counted(first) and any(reader.number(cell) is not None for cell in first):
             raise InputError(
                 f"has a header of {len(rows[at])} names (line {body[at] + 1}) above rows of "
                 f"{found.width} values"
@@ -197,7 +197,7 @@ def _use_comments(
     if found.names is not None or header is False or not before:
         return
     stripped = lines[before[-1]].lstrip().lstrip("#%/!").strip()
-    names = next(iter(rows_of([stripped], found.delimiter, found.quote)), [])
+    names: list[str] = next(iter(rows_of([stripped], found.delimiter, found.quote)), [])
     if len(names) == found.width and _texts(names, Reader(found.decimal)):
         found.names = names
         found.notes[-1] += ", the last of which names the columns"
@@ -249,6 +249,12 @@ def _under_header(row: list[str], numeric: list[bool], reader: Reader) -> bool:
     return bool(said) and not any(
         reader.number(cell) is not None or looks_like_time(cell) for cell in said
     ) and 2 * len(said) >= len(cells)  # fmt: skip
+
+
+def _counted(cells: Sequence[str]) -> bool:
+    """Whether cells count rows: 1, 2, 3, ..."""
+    start = int(cells[0]) if cells[0].isdecimal() else 0
+    return list(cells) == [str(start + place) for place in range(len(cells))]
 
 
 def _as_wide(row: list[str], width: int, trailing: bool) -> list[str]:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 __all__ = ["MISSING", "Reader"]
 
-MISSING = frozenset(
-    "|na|n/a|n.a.|n.a|nan|-nan|+nan|nan()|null|none|nil|nat|<na>|<null>|missing|nodata|no data|"
-    "-|--|---|\u2013|\u2014|.|..|...|?|*|\\n|#n/a|#na|#n/a n/a|#value!|#div/0!|#ref!|#name?|#num!|"
-    "#null!|1.#qnan|-1.#ind|1.#ind|nd|n.d.".split("|")
-)
+MISSING = frozenset({
+    "", "na", "n/a", "n.a.", "n.a", "nan", "-nan", "+nan", "nan()", "null", "none", "nil", "nat",
+    "<na>", "<null>", "missing", "nodata", "no data", "-", "--", "---", "\u2013", "\u2014", ".",
+    "..", "...", "?", "*", "\\n", "#n/a", "#na", "#n/a n/a", "#value!", "#div/0!", "#ref!",
+    "#name?", "#num!", "#null!", "1.#qnan", "-1.#ind", "1.#ind", "nd", "n.d.",
+})  # fmt: skip
 WITH_UNIT = re.compile(
     r"([+-]?[\d.,\u00a0 ]*\d[.,]?(?:[eE][+-]?\d+)?)\s*([^\d\s.,:/\\+-][^\d]{0,10})"
 )
@@ -53,7 +54,9 @@ class Reader:
         gaps = np.isnan(values)
         if gaps.any():
             odd = set(wrong)
-            self.written.update(cells[i].strip() for i in np.flatnonzero(gaps) if i not in odd)
+            self.written.update(
+                cells[i].strip() for i in np.flatnonzero(gaps).tolist() if i not in odd
+            )
         return self.settle(values), wrong
 
     def settle(self, values: NDArray) -> NDArray:

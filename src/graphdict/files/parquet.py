@@ -24,10 +24,8 @@ def read_parquet(path: Path) -> Table:
     with open(path, "rb") as file:
         start = file.read(6)
     try:
-        if start.startswith(b"PAR1"):
-            table = parquet.read_table(path)
-        else:
-            table = feather.read_table(path)
+        read = parquet.read_table if start.startswith(b"PAR1") else feather.read_table
+        table = read(path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise InputError(
             f"cannot be read as a Parquet file: {str(error).splitlines()[0]}"

@@ -44,7 +44,8 @@ DATES = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d",
          "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%Y-%m-%d", "%Y%m%d")  # fmt: skip
 HOURS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 OF_DAY = re.compile(
-    r"(?=\d{1,3}:|\d{1,2}\.\d{2}\.\d{2})(\d{1,3})[:.](\d{2})(?:[:.](\d{2}(?:[.,]\d+)?))?(?: ?([AaPp])[Mm])?"
+    r"(?=\d{1,3}:|\d{1,2}\.\d{2}\.\d{2})(\d{1,3})[:.](\d{2})"
+    r"(?:[:.](\d{2}(?:[.,]\d+)?))?(?: ?([AaPp])[Mm])?"
 )
 EPOCHS = (("s", 1e8, 5e9), ("ms", 1e11, 5e12), ("us", 1e14, 5e15), ("ns", 1e17, 5e18))
 
@@ -93,7 +94,7 @@ def _read_clock(column: Column) -> tuple[NDArray, str, list[str]] | None:
     return values, unit, []
 
 
-def clock_from_text(cells: Sequence) -> tuple[NDArray, str, list[str]] | None:
+def clock_from_text(cells: Any) -> tuple[NDArray, str, list[str]] | None:
     """Dates and times of day written as text; None where some cell is neither."""
     present = [cell for cell in cells if cell is not None]
     if not present or not all(map(DIGITS.search, present[:100])):
@@ -114,7 +115,7 @@ def clock_from_text(cells: Sequence) -> tuple[NDArray, str, list[str]] | None:
     return _spread(seconds + 86400.0 * turns, cells), "s", notes
 
 
-def time_of_day(cells: Sequence[str]) -> NDArray | None:
+def time_of_day(cells: Any) -> NDArray | None:
     """Seconds since midnight; None where some cell is no time of day."""
     found = [OF_DAY.fullmatch(cell.strip()) for cell in cells]
     if not all(found):
@@ -199,7 +200,7 @@ def _reads(cells: Sequence[str], pattern: str) -> bool:
 
 
 def is_steady(values: NDArray) -> bool:
-    """Whether numbers rise by one step all the way, as clocks and counters do and signals do not."""
+    """Whether numbers rise by one step all the way, as clocks do and signals do not."""
     if len(values) < 3 or not np.isfinite(values).all():
         return False
     steps = np.diff(values)

@@ -1,0 +1,125 @@
+"""What the owner of a table should know: codes for missing values, order and gaps in time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.files.errors import InputError
+from graphdict.files.table import Column, SignalTable, Table, listed
+from graphdict.files.times import clock_of, describe_span, moment, seconds_between
+
+__all__ = ["drop_codes", "remark", "times_in_order"]
+
+CODES = (99, 999, 9999, 99999, 999999, 99.9, 999.9, 9999.9, 1e20, 1e30, 1e35, 6999)
+
+
+def drop_codes(columns: list[Column], table: Table) -> None:
+    """Read codes like -999, far from everything else in their column, as missing."""
+    for column in columns:
+        for extreme in (np.nanmin, np.nanmax) * 2:  # a column may have two codes on one side
+            if np.isnan(column.values).all():
+                break
+            code = float(extreme(column.values))
+            if not any(np.isclose(abs(code), known, rtol=1e-3 * (known > 1e19)) for known in CODES):
+                continue
+            hit = column.values == code
+            rest = column.values[~hit & ~np.isnan(column.values)]
+            if len(np.unique(rest[:1000])) < 5:
+                continue
+            low, high = np.percentile(rest[:: max(1, len(rest) // 10_000)], [1, 99])
+            if low - 3 * (high - low) <= code <= high + 3 * (high - low):
+                continue
+            column.values = np.where(hit, np.nan, column.values)
+            table.notes.append(
+                f"column {column.name!r} has the code {code:g} {int(hit.sum()):,} times, far from "
+                "its other values: read as missing (--keep-codes keeps it)"
+            )
+
+
+def times_in_order(
+    time: Column | None, table: Table, columns: list[Column], sort: bool
+) -> tuple[NDArray | None, str]:
+    """Times in order, and their unit; rows without a time are left out."""
+    if time is None:
+        return None, "samples"
+    read = clock_of(time)
+    if read is None:
+        raise InputError(f"column {time.name!r} holds no times that can be read, to be --time")
+    times, unit, said = read
+    table.notes.append(f"time is column {time.name!r}" + "".join(f"; {note}" for note in said))
+    blank = np.isnat(times) if times.dtype.kind == "M" else np.isnan(times)
+    if blank.any():
+        table.notes.append(f"left out {int(blank.sum()):,} row(s) without a time")
+        times = times[~blank]
+        for column in columns:
+            column.values = column.values[~blank]
+        if table.lines is not None:
+            table.lines = table.lines[~blank]
+    steps = np.diff(times)
+    back = np.flatnonzero(steps < np.zeros(1, dtype=steps.dtype))
+    if len(back) and not sort:
+        way = "runs backwards" if len(back) == len(steps) else "is out of order"
+        row = int(back[0]) + 1
+        raise InputError(
+            f"time column {time.name!r} {way}: {table.where(row)} has {moment(times[row])} after "
+            f"{moment(times[row - 1])}; sort the rows with --sort, or name another column with "
+            "--time"
+        )
+    if len(back):
+        order = np.argsort(times, kind="stable")
+        times = times[order]
+        for column in columns:
+            column.values = column.values[order]
+        table.notes.append("sorted the rows by time")
+    return times, unit
+
+
+def remark(signals: SignalTable, rate: float | None) -> None:
+    """Say what is remarkable about times and columns; find the step between samples."""
+    notes, times = signals.notes, signals.times
+    if rate is not None:
+        signals.step = 1 / rate
+        if times is None:
+            signals.times, signals.time_unit = np.arange(len(signals.values)) / rate, "s"
+    elif times is not None and len(times) > 1:
+        steps = seconds_between(times, signals.time_unit)
+        if steps is not None and (steps > 0).any():
+            typical = float(np.median(steps[steps > 0]))
+            signals.step = typical
+            gaps = np.flatnonzero(steps > 1.5 * typical)
+            irregular = np.mean(np.abs(steps - typical) > 0.5 * typical) > 0.2
+            if irregular:
+                notes.append(
+                    f"samples are not evenly spaced; the median step is {describe_span(typical)}"
+                )
+            elif len(gaps):
+                worst = int(steps.argmax())
+                notes.append(
+                    f"{len(gaps):,} gap(s) in time, the longest {describe_span(steps[worst])} after "
+                    f"{moment(times[worst])}; samples are {describe_span(typical)} apart elsewhere"
+                )
+        same = int((np.diff(times) == np.zeros(1, dtype=np.diff(times).dtype)).sum())
+        if same:
+            notes.append(f"{same:,} sample(s) have the time of the one before")
+    lows, highs = np.nanmin(signals.values, axis=0), np.nanmax(signals.values, axis=0)
+    still = [name for name, flat in zip(signals.names, lows == highs) if flat]
+    if still:
+        notes.append(f"{len(still)} column(s) never vary and get no edges: {listed(still)}")
+    if len(still) > len(signals.names) - 2:
+        raise InputError(
+            f"has {len(signals.names) - len(still)} column(s) that vary, and a graph needs 2"
+        )
+    rows, nodes = signals.values.shape
+    if rows < 2:
+        raise InputError("has only one row of values, and learning needs many")
+    if nodes > rows:
+        notes.append(
+            f"there are more columns ({nodes:,}) than rows ({rows:,}): if rows are nodes, say "
+            "--transpose"
+        )
+    if signals.missing:
+        share = signals.missing / signals.values.size
+        notes.append(
+            f"{signals.missing:,} of {signals.values.size:,} values are missing ({share:.2%})"
+        )
