@@ -17,6 +17,7 @@ from graphdict.marginal.chain import (
     known_posterior,
 )
 from graphdict.marginal.likelihood import PatternGraphs
+from graphdict.marginal.missing import expected_distances, observed_likelihoods
 from graphdict.marginal.patterns import fit_probabilities
 from graphdict.marginal.penalty import FadingPenalty
 from graphdict.marginal.timeline import positions
@@ -42,10 +43,20 @@ SMALLEST = 1e-9  # weight of an edge that is still there: zeros are for the prun
 
 @dataclass(frozen=True)
 class Data:
-    """Prepared signals (T, N) and the number of samples in each window."""
+    """Prepared signals (T, N) and the number of samples in each window.
+
+    Where values are missing, ``gappy`` are the signals with NaN, and ``signals`` a complete version
+    of them that serves where nothing depends on it.
+    """
 
     signals: NDArray
     counts: NDArray
+    gappy: NDArray | None = None
+
+    def part(self, rows: slice, counts: NDArray) -> Data:
+        """Some samples, in windows of ``counts``."""
+        gappy = None if self.gappy is None else self.gappy[rows]
+        return Data(self.signals[rows], counts, gappy)
 
     def by_window(self, values: NDArray) -> NDArray:
         """Sums of ``values`` (T, ...) over windows."""
@@ -84,6 +95,7 @@ class Expectation:
     draws: NDArray  # (C,)
     stays: float
     evidence: NDArray  # (windows,)
+    distances: NDArray | None = None  # (K, E) expected sums, where values are missing
 
 
 @dataclass
@@ -102,6 +114,8 @@ class Fit:
 def log_likelihoods(data: Data, dictionary: Dictionary) -> NDArray:
     """``log p(window | pattern)`` (windows, C)."""
     graphs = dictionary.graphs
+    if data.gappy is not None:
+        return data.by_window(observed_likelihoods(data.gappy, graphs, dictionary.atoms))
     atoms = dictionary.atoms.astype(data.signals.dtype, copy=False)
     energies = data.by_window(kernels.energies(data.signals, atoms))
     blind = {c: data.by_window(e) for c, e in graphs.blind_energies(data.signals).items()}
@@ -132,8 +146,12 @@ def expect(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Expectati
     for start in range(0, len(data.counts), size):
         counts = data.counts[start : start + size]
         rows = slice(ends[start], ends[start + len(counts)])
-        block = Data(data.signals[rows], counts)
+        block = data.part(rows, counts)
         posterior = infer(block, dictionary, temper)
+        distances = None
+        if block.gappy is not None:
+            shares = block.by_sample(posterior.probabilities)
+            distances = expected_distances(block.gappy, dictionary.graphs, dictionary.atoms, shares)
         parts.append(
             Expectation(
                 posterior.probabilities @ patterns.astype(np.float64),
@@ -141,6 +159,7 @@ def expect(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Expectati
                 posterior.draws,
                 posterior.stays,
                 posterior.evidence,
+                distances,
             )
         )
     return Expectation(
@@ -149,6 +168,7 @@ def expect(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Expectati
         np.sum([part.draws for part in parts], axis=0),
         parts[0].stays,
         np.concatenate([part.evidence for part in parts]),
+        None if data.gappy is None else np.sum([part.distances for part in parts], axis=0),
     )
 
 
@@ -167,9 +187,13 @@ def maximise(
     ``r_c`` of the pattern graphs: each step raises the expected log-likelihood minus the penalty.
     """
     samples = len(data.signals)
-    coefficients = data.by_sample(expected.coefficients).astype(data.signals.dtype)
     atoms = dictionary.atoms
-    moments = kernels.weighted_distances(data.signals, coefficients).astype(np.float64) / samples
+    if expected.distances is None:
+        coefficients = data.by_sample(expected.coefficients).astype(data.signals.dtype)
+        sums = kernels.weighted_distances(data.signals, coefficients).astype(np.float64)
+    else:
+        sums = expected.distances
+    moments = sums / samples
     share = expected.usage / samples
     for _ in range(inner):
         resistances = dictionary.graphs.resistances(atoms, share)

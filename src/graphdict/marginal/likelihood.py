@@ -55,7 +55,7 @@ class PatternGraphs:
     def log_determinants(self, atoms: NDArray) -> NDArray:
         """Log-determinant of each pattern's precision (C,) on signals that sum to zero."""
         values = np.empty(len(self.patterns))
-        for rows, matrices in self._precisions(atoms):
+        for rows, matrices in self.precisions(atoms):
             values[rows] = _log_determinants(matrices)
         for index, basis in self.components.items():
             values[index] -= (basis.shape[1] - 1) * np.log(self.noise)
@@ -68,7 +68,7 @@ class PatternGraphs:
         """
         count, size = self.patterns.shape[1], self.nodes**2
         inverses = np.zeros((count, size))
-        for rows, matrices in self._precisions(atoms):
+        for rows, matrices in self.precisions(atoms):
             weighted = self.patterns[rows] * weights[rows, None]
             inverses += weighted.T @ np.linalg.inv(matrices).reshape(-1, size)
         return graphs.laplacian_adjoint(inverses.reshape(count, self.nodes, self.nodes))
@@ -96,7 +96,7 @@ class PatternGraphs:
             for index, basis in self.components.items()
         }
 
-    def _precisions(self, atoms: NDArray) -> Iterator[tuple[slice, NDArray]]:
+    def precisions(self, atoms: NDArray) -> Iterator[tuple[slice, NDArray]]:
         """Blocks of ``L_c`` with eigenvalue 1 in place of its zeros.
 
         The eigenvalues ``1 / noise`` are put in by hand where they matter: in the matrix they would

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 
-__all__ = ["Gaps", "GappySmoothness"]
+__all__ = ["GappySmoothness", "Gaps"]
 
 ALL = slice(None)
 BLOCK_BYTES = 1 << 22

@@ -1,0 +1,93 @@
+"""Signals with gaps in the marginal model: what is missing is summed over, like activations.
+
+A Gaussian of which some nodes are observed is Gaussian, with the covariance of those nodes: the
+likelihood of each pattern is exact whatever is missing, and a sample of which nothing was observed
+leaves the prior as it is. In place of squared differences, the M-step takes those expected given
+what was observed and the pattern.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import graphs
+from graphdict.marginal.likelihood import PatternGraphs
+from graphdict.terms.missing import Gaps
+
+__all__ = ["draw_gaps", "expected_distances", "observed_likelihoods", "pattern_covariances"]
+
+BLOCK_BYTES = 1 << 26
+FLOOR = 1e-3  # least eigenvalue of the covariance for all, relative to their mean
+
+
+def pattern_covariances(pattern_graphs: PatternGraphs, atoms: NDArray) -> NDArray:
+    """Covariance (C, N, N) of signals of zero mean under each pattern's graph."""
+    nodes = pattern_graphs.nodes
+    found = np.empty((len(pattern_graphs.patterns), nodes, nodes))
+    for rows, matrices in pattern_graphs.precisions(atoms):
+        found[rows] = np.linalg.inv(matrices) - 1 / nodes
+    for index, basis in pattern_graphs.components.items():
+        # What the graph is blind to has the variance ``noise``; in the inverse it has one.
+        found[index] += (pattern_graphs.noise - 1) * (basis @ basis.T - 1 / nodes)
+    return found
+
+
+def observed_likelihoods(
+    signals: NDArray, pattern_graphs: PatternGraphs, atoms: NDArray
+) -> NDArray:
+    """``log p(x | c)`` (T, C) of what was observed of signals with NaN, on its own mean."""
+    from graphdict.marginal.gaps import observed_log_likelihoods
+
+    covariances = pattern_covariances(pattern_graphs, atoms)
+    order = np.lexsort(np.isnan(signals).T)  # samples with the same gaps share their matrices
+    found = np.empty((len(signals), len(covariances)))
+    found[order] = observed_log_likelihoods(_double(signals[order]), covariances)
+    return found
+
+
+def expected_distances(
+    signals: NDArray, pattern_graphs: PatternGraphs, atoms: NDArray, posterior: NDArray
+) -> NDArray:
+    """``sum_tc p_tc [k in c] E[(x_i - x_j)^2 | observed, c]`` (K, E) for a posterior (T, C)."""
+    from graphdict.marginal.gaps import conditional_moments
+
+    covariances = pattern_covariances(pattern_graphs, atoms)
+    moments = conditional_moments(_double(signals), covariances, _double(posterior))
+    patterns = pattern_graphs.patterns.astype(np.float64)
+    mixed = patterns.T @ moments.reshape(len(patterns), -1)
+    square = mixed.reshape(-1, pattern_graphs.nodes, pattern_graphs.nodes)
+    return np.maximum(graphs.laplacian_adjoint(square), 0)
+
+
+def draw_gaps(signals: NDArray, rng: np.random.RandomState) -> NDArray:
+    """Signals (T, N) of zero mean whose gaps are drawn given the rest, as if of one graph.
+
+    For what need not be exact: where to start, how large signals are.
+    """
+    from graphdict.marginal.gaps import draw_missing
+
+    noise = rng.standard_normal(signals.shape)
+    chosen = np.zeros(len(signals), dtype=np.intp)
+    filled = draw_missing(_double(signals), _overall_covariance(signals)[None], chosen, noise)
+    return (filled - filled.mean(axis=1, keepdims=True)).astype(signals.dtype)
+
+
+def _overall_covariance(signals: NDArray) -> NDArray:
+    """Covariance of all samples from the distances of observed pairs, made positive."""
+    counts = np.ones(len(signals), dtype=np.intp)
+    gaps = Gaps.learn(signals, counts)
+    size = max(1, BLOCK_BYTES // (8 * len(gaps.pairs)))
+    total = np.zeros(len(gaps.pairs))
+    for first in range(0, len(signals), size):
+        some = slice(first, first + size)
+        total += gaps.distances(signals[some], counts[some]).sum(axis=0, dtype=np.float64)
+    distances = graphs.adjacency(total / len(signals))
+    centre = np.eye(len(distances)) - 1 / len(distances)
+    values, vectors = np.linalg.eigh(-centre @ distances @ centre / 2)
+    values = np.maximum(values, FLOOR * max(float(values.mean()), 1e-300))
+    return (vectors * values) @ vectors.T
+
+
+def _double(array: NDArray) -> NDArray:
+    return np.ascontiguousarray(array, dtype=np.float64)
