@@ -85,6 +85,17 @@ def test_annotations_of_epochs_are_in_the_time_of_the_recording(epochs):
     assert first == pytest.approx(epochs.events[3, 0] / 160)
 
 
+def test_decimated_epochs_keep_the_time_of_the_recording(epochs):
+    slow = epochs.copy().decimate(2)
+    states = StateEmbedding(KMEANS).fit_transform(slow)
+    onsets = np.array([note["onset"] for note in states.annotations()])
+    for sample in epochs.events[:, 0]:
+        assert np.isclose(onsets, sample / 160).any()
+    twin = states.to_mne()
+    assert twin.info["sfreq"] == 80
+    np.testing.assert_allclose(twin.times, slow.times)
+
+
 def test_states_cut_from_a_raw_become_epochs(dated, simulated):
     states = StateEmbedding(KMEANS).fit_transform(dated)
     events = simulated.events[(simulated.events[:, 0] > 400) & (simulated.events[:, 0] < 4000)]

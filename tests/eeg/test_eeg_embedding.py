@@ -10,7 +10,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from graphdict import GraphDictLog, GraphDictMarginal
+from graphdict import GraphDictLog, GraphDictMarginal, load_model
 from graphdict.baselines import GLMM, KGraphs
 from graphdict.eeg import StateEmbedding, backfit, gfp_peaks, model_coefficients
 
@@ -108,6 +108,10 @@ def test_several_recordings_are_fitted_together(raw, epochs):
     parts = [raw.copy().crop(0, 20), raw.copy().crop(20, 40)]
     embedding = StateEmbedding(KMeans(3, n_init=1, random_state=0))
     states = embedding.fit_transform(parts)
+    one_by_one = clone(embedding).fit(part for part in parts)
+    np.testing.assert_array_equal(
+        one_by_one.model_.cluster_centers_, embedding.model_.cluster_centers_
+    )
     assert embedding.n_peaks_ == sum(len(gfp_peaks(part)) for part in parts)
     assert [len(s.coefficients) for s in states] == [part.n_times for part in parts]
 
@@ -128,7 +132,7 @@ def test_normalising(raw):
 
 
 def test_activity_is_decided_as_asked(epochs):
-    model = GraphDictLog(3, max_iter=60, random_state=0)
+    model = GraphDictLog(3, max_iter=15, random_state=0)
     peaks = gfp_peaks(epochs)
     fitted = StateEmbedding(model, activity="mean").fit(epochs)
     np.testing.assert_allclose(
@@ -156,6 +160,22 @@ def test_channels_may_come_in_another_order_but_must_all_be_there(epochs):
         embedding.transform(bad)
     with pytest.raises(ValueError, match=r"160 samples a second.*has 80"):
         embedding.transform(epochs.copy().resample(80))
+
+
+def test_a_model_fitted_before_is_adopted(epochs, tmp_path):
+    table = gfp_peaks(epochs).to_pandas()
+    assert list(table.columns) == epochs.ch_names
+    model = GraphDictLog(3, max_iter=15, random_state=0).fit(table)
+    assert model.node_names == epochs.ch_names
+    model.save(tmp_path / "states.graphdict")
+    read = load_model(tmp_path / "states.graphdict")
+    shuffled = epochs.copy().reorder_channels(epochs.ch_names[::-1])
+    embedding = StateEmbedding(read).adopt(shuffled)
+    assert embedding.model_ is read
+    fitted = StateEmbedding(clone(model)).fit(epochs)
+    np.testing.assert_allclose(
+        embedding.transform(epochs).coefficients, fitted.transform(epochs).coefficients, atol=1e-6
+    )
 
 
 def test_models_that_cannot_serve_are_named():

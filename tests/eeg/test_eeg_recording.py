@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphdict.eeg import as_recording, gfp, gfp_peaks, preprocess
-from graphdict.eeg.recording import as_recordings, mask_stretches
+from graphdict.eeg.recording import each_recording, mask_stretches
 from graphdict.exceptions import GraphDictWarning
 
 
@@ -201,14 +201,15 @@ def test_what_cannot_be_read_is_refused(raw, epochs):
     with pytest.raises(ValueError, match="picks"):
         as_recording(raw, picks="meg")
     with pytest.raises(ValueError, match=r"same channels.*interpolate"):
-        as_recordings([epochs, epochs.copy().drop_channels(["Cz"])])
+        list(each_recording([epochs, epochs.copy().drop_channels(["Cz"])]))
     with pytest.raises(ValueError, match="one sampling rate"):
-        as_recordings([epochs, epochs.copy().resample(80)])
+        list(each_recording([epochs, epochs.copy().resample(80)]))
     with pytest.raises(ValueError, match="at least one"):
-        as_recordings([])
+        list(each_recording([]))
 
 
 def test_values_in_bad_samples_may_be_anything(raw):
     holes = annotated(raw, (1.0, 1.0, "BAD_gap"))
     holes._data[:, 170:200] = np.nan
     assert np.isfinite(gfp_peaks(holes).signals).all()
+    assert np.isnan(gfp(holes)[170:200]).all()

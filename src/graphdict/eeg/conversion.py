@@ -23,8 +23,7 @@ def to_mne(states: States) -> Any:
     mne = require_mne()
     frame = states.frame
     info = mne.create_info(states.names, states.sfreq, "misc")
-    with info._unlock():
-        info["meas_date"] = frame.meas_date
+    info.set_meas_date(frame.meas_date)
     if frame.kind == "raw":
         raw = mne.io.RawArray(
             states.coefficients.T.astype(np.float64), info, frame.first_samp, verbose="error"
@@ -36,7 +35,7 @@ def to_mne(states: States) -> Any:
     epochs = mne.EpochsArray(
         data, info, events=frame.events, tmin=frame.tmin, event_id=frame.event_id,
         metadata=frame.metadata, selection=frame.selection, drop_log=frame.drop_log,
-        proj=False, baseline=None, verbose="error",
+        proj=False, baseline=None, raw_sfreq=frame.events_sfreq, verbose="error",
     )  # fmt: skip
     if frame.annotations is not None:
         epochs.set_annotations(frame.annotations.copy(), on_missing="ignore")
@@ -56,7 +55,7 @@ def to_annotations(states: States) -> Any:
         onset = bounds[:, 0] / states.sfreq
     else:
         epoch, within = np.divmod(bounds[:, 0], frame.n_times)
-        onset = frame.events[epoch, 0] / states.sfreq + frame.times[within]
+        onset = frame.events[epoch, 0] / (frame.events_sfreq or states.sfreq) + frame.times[within]
     duration = (bounds[:, 1] - bounds[:, 0]) / states.sfreq
     names = [states.names[label] for label in labels]
     return mne.Annotations(onset, duration, names, orig_time=frame.meas_date)

@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.peaks import Peaks, gfp_peaks
-from graphdict.eeg.recording import as_recordings
+from graphdict.eeg.recording import each_recording
 from graphdict.eeg.states import States
 
 __all__ = ["StateEmbedding", "backfit", "model_coefficients", "n_states"]
@@ -30,13 +31,16 @@ def model_coefficients(model: Any, signals: NDArray) -> NDArray:
     one for what only predicts labels.
     """
     last = _last_step(model)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and isinstance(signals, np.ndarray):  # it was fitted to a table
+        signals = require_pandas().DataFrame(signals, columns=names)
     if hasattr(last, "instantaneous_graphs") and hasattr(model, "transform"):
         return np.asarray(model.transform(signals))
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(signals))
     if hasattr(model, "predict"):
         labels = np.asarray(model.predict(signals))
-        return np.eye(n_states(model), dtype=signals.dtype)[labels]
+        return np.eye(n_states(model))[labels]
     if hasattr(model, "transform"):
         return np.asarray(model.transform(signals))
     raise TypeError(
@@ -151,14 +155,30 @@ class StateEmbedding(BaseEstimator):
 
         Parameters
         ----------
-        insts : Raw, Epochs or array, or a list of them with the same channels
+        insts : Raw, Epochs or array, or several of them with the same channels
+            Several may come one by one, from a generator: only their peaks are kept.
         y : None
             Ignored.
         """
+        return self._learn(insts, fitted=False)
+
+    def adopt(self, insts: Any) -> Self:
+        """Take ``model`` as it is, fitted before or read by :func:`graphdict.load_model`.
+
+        Recordings say which channels and which rate belong to it, and decide activity where it is
+        "auto" or "mean".
+        """
+        return self._learn(insts, fitted=True)
+
+    def _learn(self, insts: Any, *, fitted: bool) -> Self:
         self._check_settings()
-        recordings = as_recordings(insts, sfreq=self.sfreq)
-        found = [gfp_peaks(recording, min_distance=self.min_distance) for recording in recordings]
-        signals = np.concatenate([normalised(peaks, self.normalise) for peaks in found])
+        names = getattr(self.model, "feature_names_in_", None) if fitted else None
+        options = {} if names is None else {"picks": list(names)}
+        parts = []
+        for recording in each_recording(insts, sfreq=self.sfreq, **options):
+            peaks = gfp_peaks(recording, min_distance=self.min_distance)
+            parts.append(normalised(peaks, self.normalise))
+        signals = np.concatenate(parts)
         if not len(signals):
             raise ValueError(
                 "no peaks of global field power were found; are all samples marked bad, or the "
@@ -167,11 +187,11 @@ class StateEmbedding(BaseEstimator):
         if self.max_peaks is not None and len(signals) > self.max_peaks:
             rng = check_random_state(self.random_state)
             signals = signals[np.sort(rng.choice(len(signals), self.max_peaks, replace=False))]
-        self.model_ = clone(self.model).fit(signals)
+        self.model_ = self.model if fitted else clone(self.model).fit(signals)
         self.n_peaks_ = len(signals)
         self.n_states_ = n_states(self.model_)
-        self.channel_names_ = list(recordings[0].names)
-        self.sfreq_ = recordings[0].sfreq
+        self.channel_names_ = list(recording.names)
+        self.sfreq_ = recording.sfreq
         self.activity_ = self._decide_activity(signals)
         return self
 

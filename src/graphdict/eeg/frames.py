@@ -25,8 +25,9 @@ class Frame:
         Of the channels that were taken.
     first_samp, annotations
         Of a Raw (annotations of Epochs too, where they have them).
-    tmin, events, event_id, metadata, selection, drop_log
-        Of Epochs.
+    tmin, events, events_sfreq, event_id, metadata, selection, drop_log
+        Of Epochs. Events count the samples of the recording, whose rate was another if epochs were
+        decimated.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Frame:
     annotations: Any = None
     tmin: float = 0.0
     events: NDArray | None = None
+    events_sfreq: float | None = None
     event_id: dict[str, int] | None = None
     metadata: Any = None
     selection: NDArray | None = None
@@ -56,7 +58,8 @@ class Frame:
         return cls(
             "epochs", len(epochs.times), float(epochs.info["sfreq"]), info,
             annotations=None if notes is None else notes.copy(),
-            tmin=float(epochs.tmin), events=epochs.events.copy(), event_id=dict(epochs.event_id),
+            tmin=float(epochs.tmin), events=epochs.events.copy(),
+            events_sfreq=getattr(epochs, "_raw_sfreq", None), event_id=dict(epochs.event_id),
             metadata=None if metadata is None else metadata.copy(),
             selection=np.array(epochs.selection), drop_log=epochs.drop_log,
         )  # fmt: skip

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import find_peaks
 
-from graphdict.eeg.recording import Recording, as_recording
+from graphdict.eeg.extra import require_pandas
+from graphdict.eeg.recording import MICROVOLTS, Recording, as_recording
 
 __all__ = ["Peaks", "gfp", "gfp_peaks"]
 
@@ -42,9 +43,17 @@ class Peaks:
         """The event (epoch) of each peak."""
         return self.recording.event[self.stretch]
 
+    def to_pandas(self) -> Any:
+        """The signals as a table with electrodes in columns, so that models keep their names."""
+        pandas = require_pandas()
+        index = pandas.Index(self.samples, name="sample")
+        return pandas.DataFrame(self.signals, index=index, columns=self.recording.names)
+
 
 def gfp(inst: Any, **options: Any) -> NDArray:
     """Global field power in volts: the standard deviation over good electrodes of each sample.
+
+    Bad samples are measured like the others.
 
     Parameters
     ----------
@@ -56,9 +65,8 @@ def gfp(inst: Any, **options: Any) -> NDArray:
     -------
     array (n_times,) of a Raw, (n_epochs, n_times) of Epochs
     """
-    options.setdefault("reject_by_annotation", False)
     recording = as_recording(inst, **options)
-    power = recording.signals.std(axis=1) / 1e6
+    power = recording.signals.std(axis=1) / MICROVOLTS
     return power if recording.frame.kind == "raw" else power.reshape(recording.n_events, -1)
 
 

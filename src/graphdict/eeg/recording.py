@@ -7,7 +7,7 @@ of states and transitions never look beyond the stretch they are in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ __all__ = [
     "MICROVOLTS",
     "Recording",
     "as_recording",
-    "as_recordings",
+    "each_recording",
     "epochs_layout",
     "mask_stretches",
     "raw_layout",
@@ -104,27 +104,32 @@ def as_recording(
     return Recording(signals, stretches, event, n_events, frame.sfreq, names, frame)
 
 
-def as_recordings(insts: Any, **options: Any) -> list[Recording]:
-    """One recording or several, as a list of recordings with the same channels and rate."""
-    several = isinstance(insts, list | tuple)
-    recordings = [as_recording(inst, **options) for inst in (insts if several else [insts])]
-    if not recordings:
+def each_recording(insts: Any, **options: Any) -> Iterator[Recording]:
+    """One recording or several, one at a time; all must have the channels and rate of the first."""
+    single = isinstance(insts, Recording | np.ndarray) or hasattr(insts, "info")
+    first: Recording | None = None
+    for number, inst in enumerate([insts] if single else insts, start=1):
+        recording = as_recording(inst, **options)
+        first = first or recording
+        _check_alike(first, recording, number)
+        yield recording
+    if first is None:
         raise ValueError("no recordings were given; at least one is needed")
-    first = recordings[0]
-    for number, other in enumerate(recordings[1:], start=2):
-        if other.names != first.names:
-            differing = sorted(set(first.names) ^ set(other.names)) or "the same, in another order"
-            raise ValueError(
-                f"recordings must have the same channels; recording {number} differs from the "
-                f"first in {differing}. Bad channels can be interpolated: "
-                "preprocess(inst, bads='interpolate')"
-            )
-        if not np.isclose(other.sfreq, first.sfreq):
-            raise ValueError(
-                f"recordings must have one sampling rate; recording {number} has "
-                f"{other.sfreq:g} Hz, the first {first.sfreq:g} Hz. Resample with inst.resample()"
-            )
-    return recordings
+
+
+def _check_alike(first: Recording, other: Recording, number: int) -> None:
+    if other.names != first.names:
+        differing = sorted(set(first.names) ^ set(other.names)) or "their order"
+        raise ValueError(
+            f"recordings must have the same channels; recording {number} differs from the first "
+            f"in {differing}. Bad channels can be interpolated: "
+            "preprocess(inst, bads='interpolate')"
+        )
+    if not np.isclose(other.sfreq, first.sfreq):
+        raise ValueError(
+            f"recordings must have one sampling rate; recording {number} has {other.sfreq:g} Hz, "
+            f"the first {first.sfreq:g} Hz. Resample with inst.resample()"
+        )
 
 
 def mask_stretches(good: NDArray, cuts: NDArray | Sequence[int] = ()) -> NDArray:
