@@ -3,6 +3,7 @@
 Three things happen, none of which changes what a graph can explain: nodes that never vary are set
 aside, the mean over nodes is taken from each sample (a Laplacian is blind to it, arithmetic is
 not), and all signals are divided by one number, so that volts and microvolts give the same graphs.
+Missing values (NaN) stay missing, and the mean is that of the observed nodes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from numpy.typing import NDArray
 from graphdict import graphs
 from graphdict.exceptions import LevelWarning, SilentNodeWarning
 
-__all__ = ["OnAllNodes", "Preparation", "check_finite", "each_block", "row_slices"]
+__all__ = [
+    "OnAllNodes",
+    "Preparation",
+    "check_finite",
+    "each_block",
+    "has_gaps",
+    "row_slices",
+]
 
 BLOCK_BYTES = 1 << 24
 LEVELS = 5  # how many times levels must exceed variation to be worth a warning
@@ -52,15 +60,22 @@ class Preparation:
                 stacklevel=4,
             )
         largest = float(max(np.abs(highs[active]).max(), np.abs(lows[active]).max()))
-        origin = signals[:1][0, active] / largest
+        origin = (lows / 2 + highs / 2)[active] / largest
         moments = each_block(signals, partial(_moments, active, largest, origin))
-        first, second, squares, agree = zip(*moments)
-        _check_levels(len(signals), origin, sum(first), sum(second))
+        number, first, second, squares, freedom, agree = zip(*moments)
+        _check_levels(sum(number), origin, sum(first), sum(second))
+        limit = 1e-3 * float(np.sqrt(np.finfo(signals.dtype).max))
+        if not rescale and largest > limit:
+            raise ValueError(
+                f"X holds values up to {largest:.3g}, whose squares are too large for "
+                f"{signals.dtype}; divide X by a constant, or leave that to rescale=True"
+            )
         # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
         if not rescale or all(agree):
-            return cls(active, 1.0)
-        # Without overflow or underflow, whatever the unit.
-        mean_square = sum(squares) / (len(signals) * int(active.sum()))
+            return cls(active, 1.0 if largest <= limit else largest)
+        # Without overflow or underflow, whatever the unit; for all nodes, observed or not.
+        nodes = int(active.sum())
+        mean_square = sum(squares) / sum(freedom) * ((nodes - 1) / nodes)
         return cls(active, largest * float(np.sqrt(mean_square)))
 
     def apply(self, signals: NDArray) -> NDArray:
@@ -117,16 +132,22 @@ class OnAllNodes:
         return lambda atoms: function(self.preparation.embed(atoms))
 
 
-def check_finite(signals: NDArray, names: Sequence[Any]) -> None:
-    """Refuse missing and infinite values, saying where the first one is."""
+def check_finite(signals: NDArray, names: Sequence[Any], missing: bool = False) -> None:
+    """Refuse infinite values, and NaN unless values may be ``missing``; says where the first is."""
     before = 0
-    for rows, wrong in each_block(signals, _first_wrong):
+    for rows, wrong in each_block(signals, partial(_first_wrong, missing)):
         if wrong is not None:
             row, column, value = wrong
-            kind = "a missing value (NaN)" if np.isnan(value) else "infinity"
+            where = f"in row {before + row}, column {names[column]!r}"
+            if np.isnan(value):
+                raise ValueError(
+                    f"X holds a missing value (NaN) {where}; fill in or leave out such rows: all "
+                    "values must be finite for this model (GraphDictLog, GraphDictMarginal and "
+                    "LogModel, for example, accept missing values)"
+                )
             raise ValueError(
-                f"X holds {kind} in row {before + row}, column {names[column]!r}; fill in or "
-                "leave out such rows: all values must be finite"
+                f"X holds infinity {where}; fill in or leave out such rows: all values must be "
+                "finite" + (", or NaN where they are missing" if missing else "")
             )
         before += rows
 
@@ -145,9 +166,14 @@ def row_slices(signals: Any) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def _first_wrong(block: NDArray) -> tuple[int, tuple[int, int, float] | None]:
-    """Number of rows, and the row, column and value of the first that is not finite."""
-    wrong = ~np.isfinite(block)
+def has_gaps(signals: Any) -> bool:
+    """Whether any value is missing."""
+    return any(each_block(signals, lambda block: bool(np.isnan(block).any())))
+
+
+def _first_wrong(missing: bool, block: NDArray) -> tuple[int, tuple[int, int, float] | None]:
+    """Number of rows, and the row, column and value of the first that may not be there."""
+    wrong = np.isinf(block) if missing else ~np.isfinite(block)
     if not wrong.any():
         return len(block), None
     row, column = np.argwhere(wrong)[0]
@@ -155,30 +181,41 @@ def _first_wrong(block: NDArray) -> tuple[int, tuple[int, int, float] | None]:
 
 
 def _centred(signals: NDArray) -> NDArray:
-    """Signals minus their mean over nodes."""
-    return signals - signals.mean(axis=1, keepdims=True)
+    """Signals minus their mean over the nodes that were observed."""
+    means = signals.mean(axis=1, keepdims=True)
+    gaps = np.isnan(means)
+    if gaps.any():
+        number = np.maximum(np.isfinite(signals).sum(axis=1, keepdims=True), 1)
+        means = np.where(gaps, np.nansum(signals, axis=1, keepdims=True) / number, means)
+    return signals - means.astype(signals.dtype)
 
 
 def _extent(block: NDArray) -> tuple[NDArray, NDArray]:
-    return block.min(axis=0), block.max(axis=0)
+    return np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
 
 
 def _moments(
     active: NDArray, largest: float, origin: NDArray, block: NDArray
-) -> tuple[NDArray, NDArray, float, bool]:
-    """Sums of columns and of their squares, of squares once centred; whether all nodes agree."""
+) -> tuple[NDArray, NDArray, NDArray, float, int, bool]:
+    """Of the columns: number observed, sum, sum of squares; of all rows once centred: sum of
+    squares, degrees of freedom; and whether all nodes agree.
+    """
     block = block[:, active]
+    seen = np.isfinite(block)
     scaled = block / largest
-    shifted = scaled - origin
+    shifted = np.where(seen, scaled - origin, 0)
+    lowest, highest = np.fmin.reduce(block, axis=1), np.fmax.reduce(block, axis=1)
     return (
+        seen.sum(axis=0),
         shifted.sum(axis=0, dtype=np.float64),
         np.square(shifted).sum(axis=0, dtype=np.float64),
-        float(np.square(_centred(scaled)).sum(dtype=np.float64)),
-        bool((block == block[:, :1]).all()),
+        float(np.square(np.where(seen, _centred(scaled), 0)).sum(dtype=np.float64)),
+        int(np.maximum(seen.sum(axis=1) - 1, 0).sum()),
+        not bool((lowest < highest).any()),
     )
 
 
-def _check_levels(count: int, origin: NDArray, first: Any, second: Any) -> None:
+def _check_levels(count: Any, origin: NDArray, first: Any, second: Any) -> None:
     """Warn where columns stand at different levels, as sensors of several units do."""
     means = first / count
     within = np.sqrt(max(float(np.mean(second / count - np.square(means))), 0.0))

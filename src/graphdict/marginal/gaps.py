@@ -36,10 +36,7 @@ def _split(row):  # pragma: no cover - compiled
 
 @njit(cache=True)
 def _same_gaps(row, other):  # pragma: no cover - compiled
-    for i in range(len(row)):
-        if np.isnan(row[i]) != np.isnan(other[i]):
-            return False
-    return True
+    return not np.any(np.isnan(row) != np.isnan(other))
 
 
 @njit(cache=True)
