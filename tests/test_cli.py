@@ -18,7 +18,8 @@ def test_help_and_version(run):
     for arguments in (["--help"], ["-h"], ["demo", "--help"]):
         assert run(*arguments).exit_code == 0
     assert __version__ in run("--version").output
-    assert "demo" in run("--help").output
+    for command in ("fit", "transform", "report", "info", "simulate", "demo", "experiment"):
+        assert command in run("--help").output
 
 
 def test_unknown_command_is_one_clear_line(run):
@@ -35,6 +36,8 @@ def test_demo_learns_draws_and_saves(run, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 20_000
     assert load_model(tmp_path / "out" / "model.graphdict").atoms_.shape == (3, 91)
+    page = tmp_path / "out" / "report.html"
+    assert 100_000 < page.stat().st_size < 8_000_000
 
 
 def test_demo_in_json_recovers_the_dictionary(run, tmp_path):
@@ -52,6 +55,6 @@ def test_demo_into_a_file_fails_in_one_line(run, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     result = run("demo", "--json", "--output", blocked / "below")
-    assert result.exit_code == 1
+    assert result.exit_code == 5
     assert "cannot write" in result.output
     assert "Traceback" not in result.output

@@ -145,8 +145,11 @@ def _is_clock(column: Column, table: Table) -> bool:
     if column.name.lower().strip() in INDEX_NAMES:
         return False
     if named_like_time(column.name):
+        # A signal may have such a name, too ("travel time"): clocks run, or are out of order.
         known = column.values[~np.isnan(column.values)]
-        return len(known) > 1 and bool(np.mean(np.diff(known) >= 0) > 0.5)
+        forward = float(np.mean(np.diff(known) >= 0)) if len(known) > 1 else 0.0
+        surely = column.name.strip().lower() in ("time", "timestamp", "datetime", "date")
+        return surely or forward > 0.5 or forward == 0 or is_steady(np.sort(known))
     return column is table.columns[0] and is_steady(column.values)
 
 

@@ -96,8 +96,8 @@ def remark(signals: SignalTable, rate: float | None) -> None:
             elif len(gaps):
                 worst = int(steps.argmax())
                 notes.append(
-                    f"{len(gaps):,} gap(s) in time, the longest {describe_span(steps[worst])} after "
-                    f"{moment(times[worst])}; samples are {describe_span(typical)} apart elsewhere"
+                    f"{len(gaps):,} gap(s) in time, the longest {describe_span(steps[worst])} "
+                    f"after {moment(times[worst])}; {describe_span(typical)} apart elsewhere"
                 )
         same = int((np.diff(times) == np.zeros(1, dtype=np.diff(times).dtype)).sum())
         if same:

@@ -1,0 +1,116 @@
+"""What comes after a fit, and before it: transform, report, info, simulate, completion."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from graphdict import load_model
+from graphdict.files import read_signals, write_table
+
+
+@pytest.fixture
+def fitted(run, table):
+    arguments = ("-k", 3, "--active", 2, "--window", 10, "--set", "n_init=2", "-q")
+    assert run("fit", table, *arguments, "-o", "out").exit_code == 0
+    return table.parent / "out"
+
+
+def test_transform_of_the_training_file_gives_its_coefficients(run, table, fitted):
+    result = run("transform", fitted, table)
+    assert result.exit_code == 0, result.stderr
+    found = read_signals(table.parent / "signals-coefficients.csv", keep_codes=True)
+    model = load_model(fitted / "model.graphdict")
+    np.testing.assert_allclose(found.values, model.coefficients_, atol=1e-4)
+    assert run("transform", fitted, table).exit_code == 4
+
+
+def test_transform_matches_columns_by_name(run, table, fitted, truth):
+    columns = {f"n{i}": c for i, c in reversed(list(enumerate(truth.train.signals.T)))}
+    write_table(table.parent / "shuffled.csv", {**columns, "extra": np.arange(400) % 7}, digits=10)
+    assert run("transform", fitted, "shuffled.csv", "-o", "a.parquet").exit_code == 0
+    found = read_signals(table.parent / "a.parquet", ignore=("sample",), keep_codes=True).values
+    model = load_model(fitted / "model.graphdict")
+    np.testing.assert_allclose(found, model.coefficients_, atol=1e-4)
+    del columns["n5"]
+    write_table(table.parent / "less.csv", columns, digits=10)
+    result = run("transform", fitted, "less.csv")
+    assert result.exit_code == 3
+    assert "lacks 1 column(s) of the model: 'n5'" in result.stderr
+
+
+def test_transform_refuses_what_is_no_model(run, table):
+    result = run("transform", table, table)
+    assert result.exit_code == 3
+    assert result.stderr.count("\n") == 1
+    assert run("transform", "nothing", table).exit_code == 3
+
+
+def test_report_again_and_of_other_signals(run, table, fitted):
+    assert run("report", fitted).exit_code == 0
+    assert (table.parent / "report.html").stat().st_size > 10_000
+    assert run("report", fitted).exit_code == 4
+    result = run("report", fitted, table, "-o", "new.html", "--title", "<script>alert(1)</script>")
+    assert result.exit_code == 0, result.stderr
+    assert "<script>alert(1)</script>" not in (table.parent / "new.html").read_text()
+
+
+def test_info_of_a_table_and_of_a_model(run, table, fitted):
+    about = json.loads(run("info", table, "--json").stdout)
+    assert about["kind"] == "signals"
+    assert (about["samples"], about["nodes"], about["time"]) == (400, 8, "time (s)")
+    assert about["columns"][0]["name"] == "n0"
+    model = json.loads(run("info", fitted / "model.graphdict", "--json").stdout)
+    assert model["kind"] == "model"
+    assert model["class"] == "GraphDictMarginal"
+    assert model["about"]["source"] == "signals.csv"
+    text = run("info", fitted).stdout
+    assert "GraphDictMarginal of 3 atoms on 8 nodes" in text
+    assert "nodes" in run("info", table).stdout
+
+
+@pytest.mark.parametrize("process", ["superposition", "switching", "evolving"])
+def test_simulated_files_hold_signals_and_truth(run, tmp_path, process):
+    arguments = ("simulate", process, "-k", 3, "--nodes", 6, "--samples", 90, "-o", "x.csv")
+    assert run(*arguments, "--missing", 0.1).exit_code == 0
+    signals = read_signals(tmp_path / "x.csv")
+    assert signals.values.shape == (90, 6)
+    assert 20 < signals.missing < 90
+    truth = read_signals(tmp_path / "x-coefficients.csv", time="time (s)")
+    assert truth.values.shape[0] == 90
+    assert (tmp_path / "x-atoms.csv").read_text().startswith("atom,source,target,weight\n1,n1,")
+    assert run(*arguments).exit_code == 4
+    first = (tmp_path / "x.csv").read_bytes()
+    assert run(*arguments, "--missing", 0.1, "--force").exit_code == 0
+    assert (tmp_path / "x.csv").read_bytes() == first
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(run, shell):
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_GRAPHDICT_COMPLETE" in result.stdout
+
+
+def test_completion_completes():
+    script = "from graphdict.cli import main; main(prog_name='graphdict')"
+    environment = {
+        "_GRAPHDICT_COMPLETE": "bash_complete",
+        "COMP_WORDS": "graphdict fit --deg",
+        "COMP_CWORD": "2",
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        env={**__import__("os").environ, **environment},
+    )  # fmt: skip
+    assert "--degree" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["fit", "transform", "report", "info", "simulate"])
+def test_help_has_examples_and_exit_codes(run, command):
+    text = run(command, "--help").stdout
+    assert "Examples:" in text
+    assert f"graphdict {command}" in text
+    assert "Exit codes:" in text

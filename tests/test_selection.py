@@ -1,0 +1,65 @@
+"""Settings chosen from data are the ones that were asked for, or that the truth has."""
+
+import numpy as np
+import pytest
+
+from graphdict import GraphDictLog, GraphDictMarginal, graphs
+from graphdict.datasets import make_superposition
+from graphdict.selection import choose_max_active, choose_n_atoms, choose_penalty, densities
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_superposition(3, 10, 0.3, 2, 1000, 0, samples_per_graph=20, random_state=4).train
+
+
+def test_densities_count_edges():
+    atoms = np.zeros((2, graphs.n_edges(4)))
+    atoms[0, :3] = [1, 0.5, 0.001]  # the last is too weak to count
+    assert densities(atoms).tolist() == [2 / 6, 0.0]
+    assert densities(atoms, np.array([True, True, True, False]))[0] == 2 / 3
+
+
+@pytest.mark.parametrize("degree", [2.0, 4.0])
+def test_more_sparsity_where_fewer_neighbours_are_wanted(data, degree):
+    model = GraphDictMarginal(3, max_active=2, window_size=20, random_state=0)
+    choice = choose_penalty(model, data.signals, degree=degree)
+    assert choice.name == "sparsity"
+    assert choice.reached
+    fitted = model.set_params(sparsity=choice.value).fit(data.signals)
+    assert densities(fitted.atoms_).mean() * 9 == pytest.approx(degree, rel=0.2)
+    by_density = choose_penalty(model, data.signals, density=degree / 9)
+    assert by_density.value == choice.value
+
+
+def test_the_log_model_does_not_give_one_graph_as_many(data):
+    model = GraphDictLog(3, window_size=20, random_state=0)
+    choice = choose_penalty(model, data.signals, density=0.95)
+    fitted = model.set_params(alpha_w=choice.value).fit(data.signals)
+    unit = fitted.atoms_ / np.linalg.norm(fitted.atoms_, axis=1, keepdims=True)
+    assert (unit @ unit.T).min() < 0.96
+    assert not choice.reached
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"degree": 2, "density": 0.1}, {"degree": 40}, {"density": 2}]
+)
+def test_a_degree_or_a_density_that_can_be(data, wrong):
+    with pytest.raises(ValueError, match="degree|density"):
+        choose_penalty(GraphDictMarginal(3), data.signals, **wrong)
+
+
+def test_how_many_atoms_there_are_and_are_active(data):
+    model = GraphDictMarginal(2, max_active=2, window_size=20, random_state=0)
+    choice = choose_n_atoms(model, data.signals)
+    assert choice.value == 3
+    assert choice.scores[3] > choice.scores[2] > choice.scores[1]
+    assert choose_max_active(model.set_params(n_atoms=3), data.signals).value == 2
+    assert model.get_params()["max_active"] == 2  # the model itself is left alone
+
+
+def test_only_a_model_that_does_not_fit_what_it_scores_can_tell(data):
+    with pytest.raises(ValueError, match="GraphDictMarginal"):
+        choose_n_atoms(GraphDictLog(), data.signals)
+    with pytest.raises(ValueError, match="at least 5 windows"):
+        choose_n_atoms(GraphDictMarginal(window_size=500), data.signals)
