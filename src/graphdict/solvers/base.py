@@ -117,6 +117,7 @@ class Solution:
 
     @classmethod
     def restored(cls, summary: dict[str, Any]) -> Solution:
+        """A solution from its :meth:`summary`; its coefficients are not there."""
         history = History.resumed(summary["history"])
         return cls(**{**summary, "history": history}, read_coefficients=_gone, read_dual=_gone)
 
