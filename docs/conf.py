@@ -35,6 +35,7 @@ exclude_patterns = ["build", "figures", "images"]
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = True
+highlight_language = "none"  # what is indented is a formula or a message
 nitpick_ignore_regex = [
     ("py:mod", r"graphdict\..*"),  # modules have no pages of their own
     ("py:.*", r"sklearn\..*"),  # nor is anything fetched to link to
@@ -57,6 +58,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"[\\/]plot_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
+    "capture_repr": (),
+    "write_computation_times": False,
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,
@@ -71,6 +74,7 @@ html_static_path = ["_static"]
 html_css_files = ["graphdict.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_sidebars: dict[str, list[str]] = {"index": [], "start": []}
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "graphdict"},
     "navbar_end": ["theme-switcher"],
@@ -79,7 +83,7 @@ html_theme_options: dict[str, Any] = {
     "show_prev_next": True,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/*": []},
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }

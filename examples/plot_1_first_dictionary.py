@@ -16,7 +16,7 @@ from graphdict.metrics import edge_scores
 data = make_superposition(
     n_atoms=3, n_nodes=14, superposition=2, samples_per_graph=20, random_state=2
 )
-data.train.signals.shape, data.test.signals.shape
+print("to learn from:", data.train.signals.shape, "to test on:", data.test.signals.shape)
 
 # %%
 # Twenty samples in a row share their graph, and we tell the model so (``window_size``). What it is
@@ -24,7 +24,7 @@ data.train.signals.shape, data.test.signals.shape
 
 model = GraphDictMarginal(n_atoms=3, max_active=2, window_size=20, random_state=2)
 coefficients = model.fit_transform(data.train.signals)
-coefficients.shape, model.atoms_.shape
+print("coefficients:", coefficients.shape, "atoms:", model.atoms_.shape)
 
 # %%
 # The atoms come in no particular order; :func:`~graphdict.viz.plot_recovery` puts each beside the

@@ -7,7 +7,7 @@ Daily prices of 20 large companies of the United States from 1990 to 2022, as th
 it one graph, or several, each in its time?
 """
 
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 3
 import warnings
 
 import matplotlib.pyplot as plt

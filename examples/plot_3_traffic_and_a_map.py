@@ -8,7 +8,7 @@ possible edges from. But a map is at hand: only junctions joined by a street can
 That becomes a prior of twelve lines. The data are simulated, so that we can count edges.
 """
 
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 1
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree

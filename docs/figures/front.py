@@ -38,7 +38,7 @@ def main() -> None:
     left.suptitle("a dictionary of graphs", fontsize=9)
     right.suptitle("mixed into the graph of every sample", fontsize=9)
     ax = viz.plot_coefficients(model.coefficients_[:SHOWN], below.subplots())
-    ax.set_title("by coefficients in time", fontsize=9)
+    ax.set_title("by coefficients in time", fontsize=9, pad=10)
     for sample in SAMPLES:
         ax.annotate(
             "", (sample, 0.5), (sample, -0.1), annotation_clip=False,
