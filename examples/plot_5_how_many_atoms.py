@@ -74,5 +74,5 @@ axes[0].set_ylabel("gain in held-out score")
 # Real data have no true number, and with more of them finer distinctions become worth an atom. The
 # rule finds the number that these data support.
 #
-# :func:`graphdict.selection.choose_n_atoms` applies such a rule to blocks of consecutive samples, and
-# is what ``graphdict fit -k auto`` uses.
+# :func:`graphdict.selection.choose_n_atoms` applies such a rule to blocks of consecutive samples;
+# ``graphdict fit -k auto`` uses it.
