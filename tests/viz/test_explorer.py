@@ -244,7 +244,7 @@ def test_a_million_samples_are_windows_and_the_page_says_so(tmp_path, open_page)
     found = weights_of(table(page, "Save this graph as CSV"), names)
     expected = coefficients[-100:].mean(axis=0) @ model.atoms_
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-    rows = table(page, "Save the coefficients shown as CSV")
+    rows = table(page, "Coefficients (CSV)")
     assert rows[-1]["last_sample"] == "999999"
     assert rows[0]["first_time"] == "2020-01-01T00:00:30.000Z"
     assert float(rows[0]["atom_1"]) == pytest.approx(float(coefficients[0, 0]), rel=1e-6)
@@ -325,7 +325,7 @@ def test_a_community_can_be_marked(tmp_path, open_page):
     write_report(fitted(atoms, np.ones((4, 1))), tmp_path / "report.html")
     page = open_page(tmp_path / "report.html")
     assert "2 communities" in page.locator("[data-atom='1']").inner_text()
-    page.get_by_label("Mark community 2 of Atom 1, 3 nodes").click()
+    page.get_by_label("(community 2 of Atom 1)").click()
     settle(page)
     assert page.locator("#mix circle[fill='var(--mark)']").count() == 3
 
@@ -345,15 +345,15 @@ def test_an_atom_can_be_enlarged(report, open_page):
 def test_tables_hold_the_values_of_the_model(report, marginal, open_page):
     page = open_page(report)
     names = [str(name) for name in marginal.node_names]
-    rows = table(page, "Save the edges of all atoms as CSV")
+    rows = table(page, "Edges of atoms (CSV)")
     for k, atom in enumerate(marginal.atoms_):
         own = [row for row in rows if row["atom"] == str(k + 1)]
         np.testing.assert_allclose(weights_of(own, names), atom, rtol=1e-6)
-    rows = table(page, "Save the coefficients shown as CSV")
+    rows = table(page, "Coefficients (CSV)")
     found = [[float(row[f"atom_{k + 1}"]) for k in range(3)] for row in rows]
     np.testing.assert_allclose(found, marginal.coefficients_, rtol=1e-6)
     np.testing.assert_allclose([float(row["time"]) for row in rows], np.arange(90) / 10)
-    rows = table(page, "Save degrees and communities as CSV")
+    rows = table(page, "Degrees and communities (CSV)")
     degrees = np.array([float(row["degree"]) for row in rows]).reshape(3, 6)
     np.testing.assert_allclose(degrees, graphs.degrees(marginal.atoms_), rtol=1e-5)
 
@@ -400,7 +400,7 @@ def test_hostile_names_are_only_names(tmp_path, open_page):
     settle(page)
     assert page.locator("#search-text").inner_text() == "1 node"
 
-    rows = table(page, "Save the edges of all atoms as CSV")
+    rows = table(page, "Edges of atoms (CSV)")
     told = {row[end] for row in rows for end in ("source", "target")}
     safe = {name: f"'{name}" if name[0] in "=-" else name for name in HOSTILE}
     assert told <= set(safe.values())

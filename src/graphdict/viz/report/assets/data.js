@@ -22,6 +22,17 @@ function shortened(name, length) {
   return `${letters.slice(0, length - 1 - tail).join('')}…${letters.slice(-tail).join('')}`;
 }
 
+// Labels of at most `length` letters; if names are longer, what all of them begin with is left out.
+function labelsOf(names, length) {
+  const letters = names.map((name) => Array.from(name));
+  let shared = 0;
+  if (names.length > 2 && letters.some((name) => name.length > length)) {
+    while (shared < letters[0].length - 1 && letters.every((name) => name[shared] === letters[0][shared])) shared += 1;
+    while (shared > 0 && /[\p{L}\p{N}]/u.test(letters[0][shared - 1])) shared -= 1; // no half words
+  }
+  return letters.map((name) => shortened((shared > 3 ? '…' : '') + name.slice(shared > 3 ? shared : 0).join(''), length));
+}
+
 // A name inside other text, so that its direction does not reorder its neighbours.
 const isolated = (name) => `\u2068${name}\u2069`;
 
@@ -29,6 +40,7 @@ const nodes = {
   count: page.nodes.names.length,
   names: page.nodes.names,
   shown: page.nodes.names.map(readable),
+  brief: labelsOf(page.nodes.names.map(readable), 20),
   x: decode(page.nodes.x, Float32Array),
   y: decode(page.nodes.y, Float32Array),
   reachX: d3.max(decode(page.nodes.x, Float32Array), Math.abs) || 1,

@@ -23,7 +23,7 @@ function frame(svg) {
   const room = Math.min(width, height);
   const font = room < 300 ? 9.5 : 11;
   const letters = room < 300 ? 10 : 16;
-  const labels = nodes.shown.map((name) => shortened(name, letters));
+  const labels = labelsOf(nodes.shown, letters);
   const radial = nodes.circle && nodes.count > 12;
   const longest = d3.max(labels, (label) => textWidth(label, font));
   const base = Math.max(2.2, Math.min(7, room / (12 + 7 * Math.sqrt(nodes.count))));
@@ -110,7 +110,8 @@ function drawLabels(group, at, degree, focus) {
     return first || degree[b] - degree[a] || a - b;
   });
   const taken = [];
-  const most = nodes.circle || nodes.count <= 64 ? nodes.count : Math.round((at.width * at.height) / 9000);
+  const mean = d3.mean(at.labels, (label) => textWidth(label, at.font));
+  const most = nodes.circle ? nodes.count : Math.round((at.width * at.height) / (7 * at.font * mean));
   for (const i of order) {
     const inside = focus !== null && focus.nodes.has(i);
     if (taken.length >= most && !inside) break;
@@ -181,7 +182,7 @@ function under(at, edges, px, py) {
   return best;
 }
 
-const edgeName = (slot) => `${isolated(nodes.shown[slots.from[slot]])} — ${isolated(nodes.shown[slots.to[slot]])}`;
+const edgeName = (slot, names = nodes.shown) => `${isolated(names[slots.from[slot]])} — ${isolated(names[slots.to[slot]])}`;
 
 // A drawing that answers the pointer. `compute()` returns what drawGraph draws, and `tell(found)` words.
 function liveGraph(svg, compute, tell) {

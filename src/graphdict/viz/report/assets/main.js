@@ -209,10 +209,8 @@ dark.addEventListener('change', () => setTheme(dark.matches ? 'dark' : 'light'))
 byId('theme').addEventListener('click', () => setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'));
 
 byId('downloads').append(
-  simple('Atoms’ edges (CSV)', 'Save the edges of all atoms as CSV', saveAtoms),
-  simple('Nodes (CSV)', 'Save degrees and communities as CSV', saveNodes),
-  simple('Coefficients (CSV)', 'Save the coefficients shown as CSV', saveCoefficients),
-  simple('This graph (CSV)', 'Save the graph of this moment as CSV', saveGraph),
+  ...[['Edges of atoms', saveAtoms], ['Degrees and communities', saveNodes], ['Coefficients', saveCoefficients], ['This graph', saveGraph]]
+    .map(([name, take]) => simple(`${name} (CSV)`, `${name} (CSV)`, take)),
 );
 
 fillTexts();

@@ -57,7 +57,7 @@ const mixView = (() => {
         piece.style.flex = `${share} 0 0`;
         split.append(piece);
       }
-      return make('tr', {}, make('td', { title: edgeName(slot) }, edgeName(slot)), make('td', {}, split), make('td', { class: 'n' }, number(weight)));
+      return make('tr', {}, make('td', { title: edgeName(slot) }, edgeName(slot, nodes.brief)), make('td', {}, split), make('td', { class: 'n' }, number(weight)));
     }));
     byId('strong').hidden = heaviest.length === 0;
   }
@@ -161,10 +161,11 @@ function groupButtons(atom, most) {
   const groups = groupsOf(atom);
   const shown = groups.slice(0, most).map((members, g) => {
     const names = members.map((i) => nodes.shown[i]);
+    const words = `${members.length}: ${members.slice(0, 4).map((i) => isolated(shortened(nodes.brief[i], 12))).join(', ')}${names.length > 4 ? ' …' : ''}`;
     const button = make('button', {
       type: 'button', class: 'group', 'aria-pressed': 'false', title: names.slice(0, 60).join(', '),
-      'aria-label': `Mark community ${g + 1} of ${atom.name}, ${plural(members.length, 'node')}`,
-    }, `${members.length}: ${names.slice(0, 4).map((n) => isolated(shortened(n, 12))).join(', ')}${names.length > 4 ? ' …' : ''}`);
+      'aria-label': `${words} (community ${g + 1} of ${atom.name})`,
+    }, words);
     button.addEventListener('click', () => markGroup(button, members));
     return button;
   });
@@ -182,15 +183,21 @@ function atomFacts(atom) {
     make('p', { class: 'facts' }, ...fact(whole(atom.joined), `of ${whole(page.pairs)} pairs joined · `), ...fact(number((2 * atom.joined) / nodes.count, 2), 'edges a node · '),
       ...fact(`${whole(linked)}/${whole(nodes.count)}`, 'nodes linked')),
     make('p', { class: 'facts' }, 'Strongest nodes: ', ...hubs(atom, 3).map((i, n) =>
-      `${n ? ', ' : ''}${isolated(shortened(nodes.shown[i], 18))} (${number(atom.degree[i])})`)),
+      `${n ? ', ' : ''}${isolated(nodes.brief[i])} (${number(atom.degree[i])})`)),
     make('p', { class: 'facts' }, ...fact(whole(groups), `${groups === 1 ? 'community' : 'communities'}`)),
   ];
 }
 
-const cards = atoms.map((atom, k) => {
+function blankDrawing(label) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('class', 'graph');
   svg.setAttribute('role', 'img');
+  svg.setAttribute('aria-label', label);
+  return svg;
+}
+
+const cards = atoms.map((atom, k) => {
+  const svg = blankDrawing(atom.name);
   const count = make('p', { class: 'facts' });
   svg.addEventListener('counted', (event) => { count.textContent = event.detail; });
   const drawing = atomDrawing(svg, k);
@@ -205,9 +212,7 @@ const cards = atoms.map((atom, k) => {
 function showAtom(k) {
   const atom = atoms[k];
   const dialog = byId('large');
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('class', 'graph');
-  svg.setAttribute('role', 'img');
+  const svg = blankDrawing(atom.name);
   const drawing = atomDrawing(svg, k);
   const table = (head, rows) => make('table', {},
     make('thead', {}, make('tr', {}, ...head.map((h, n) => make('th', n === head.length - 1 ? { class: 'n' } : {}, h)))),
