@@ -72,6 +72,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "graphdict"
 html_static_path = ["_static"]
 html_css_files = ["graphdict.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars: dict[str, list[str]] = {"index": [], "start": []}
