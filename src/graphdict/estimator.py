@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +24,18 @@ class SignalEstimator(BaseEstimator):
     tol: float
     atoms_: NDArray
     _reads_in_parts = False  # whether signals may be larger than memory
+    _takes_gaps = False  # whether values may be missing (NaN)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
+        return tags
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
         X = open_rows(X) if self._reads_in_parts else X
         if isinstance(X, Rows):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            check_finite(X, self.node_names)  # type: ignore[arg-type]
+            check_finite(X, self.node_names, self._takes_gaps)  # type: ignore[arg-type]
             return X  # type: ignore[return-value]
         try:
             samples: NDArray = validate_data(
@@ -39,7 +46,7 @@ class SignalEstimator(BaseEstimator):
         except (TypeError, ValueError) as error:
             _name_column(X, error)
             raise
-        check_finite(samples, self.node_names)
+        check_finite(samples, self.node_names, self._takes_gaps)
         return samples
 
     def _learn(self, X: ArrayLike, rescale: bool) -> tuple[NDArray, NDArray]:

@@ -23,6 +23,7 @@ SHAPES = {
     "pattern_probabilities_": "C",
     "parents_": "K",
     "feature_names_in_": "N",
+    "pair_weights_": "E",
 }
 RANGES = {
     "atoms_": (0, np.inf),
@@ -33,6 +34,8 @@ RANGES = {
     "scale_": (0, np.inf),
     "noise_": (0, np.inf),
     "stay_probability_": (0, 1),
+    "pair_weights_": (0, np.inf),
+    "level_": (0, np.inf),
 }
 POSITIVE = ("scale_", "noise_")
 COUNTS = ("n_features_in_", "n_iter_")

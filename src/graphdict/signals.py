@@ -168,7 +168,11 @@ def row_slices(signals: Any) -> list[slice]:
 
 def has_gaps(signals: Any) -> bool:
     """Whether any value is missing."""
-    return any(each_block(signals, lambda block: bool(np.isnan(block).any())))
+    return any(each_block(signals, _any_missing))
+
+
+def _any_missing(block: NDArray) -> bool:
+    return bool(np.isnan(block).any())
 
 
 def _first_wrong(missing: bool, block: NDArray) -> tuple[int, tuple[int, int, float] | None]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from graphdict.signals import Preparation, row_slices
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness, smoothness
+from graphdict.terms.missing import GappySmoothness, Gaps
 
 __all__ = ["Prepared", "Rows", "open_rows", "prepared", "put_together", "signal_fit", "too_large"]
 
@@ -97,9 +98,10 @@ class StreamedSmoothness:
 
     read_when_used = True
 
-    def __init__(self, signals: Any, counts: NDArray):
+    def __init__(self, signals: Any, counts: NDArray, gaps: Gaps | None = None):
         self.signals = signals
         self.counts = counts
+        self.gaps = gaps
         self.windows = len(counts) < len(signals)
         self.ends = np.cumsum(counts) if self.windows else None
 
@@ -109,18 +111,19 @@ class StreamedSmoothness:
             samples = slice(
                 int(self.ends[rows.start] - self.counts[rows.start]), int(self.ends[rows.stop - 1])
             )
-        return _StreamedPart(self.signals, samples, self.counts[rows])
+        return _StreamedPart(self.signals, samples, self.counts[rows], self.gaps)
 
 
 class _StreamedPart:
     """A part that is read when it is first asked for something, and forgotten with this object."""
 
-    def __init__(self, signals: Any, samples: slice, counts: NDArray):
-        self.signals, self.samples, self.counts = signals, samples, counts
+    def __init__(self, signals: Any, samples: slice, counts: NDArray, gaps: Gaps | None = None):
+        self.signals, self.samples, self.counts, self.gaps = signals, samples, counts, gaps
 
     @cached_property
-    def fit(self) -> Smoothness | CachedSmoothness:
-        return smoothness(self.signals[self.samples], self.counts, keep=False)
+    def fit(self) -> Smoothness | CachedSmoothness | GappySmoothness:
+        signals = self.signals[self.samples]
+        return smoothness(signals, self.counts, keep=False, gaps=self.gaps)
 
     def features(self, rows: slice) -> NDArray:
         return self.fit.features(rows)
@@ -132,11 +135,11 @@ class _StreamedPart:
         return self.fit.weighted_distances(coefficients, rows)
 
 
-def signal_fit(signals: Any, counts: NDArray) -> Any:
+def signal_fit(signals: Any, counts: NDArray, gaps: Gaps | None = None) -> Any:
     """The smoothness term of prepared signals in windows of ``counts`` samples."""
     if isinstance(signals, Prepared):
-        return StreamedSmoothness(signals, counts)
-    return smoothness(signals, counts)
+        return StreamedSmoothness(signals, counts, gaps)
+    return smoothness(signals, counts, gaps=gaps)
 
 
 def put_together(

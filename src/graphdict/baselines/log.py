@@ -11,6 +11,9 @@ from graphdict import graphs, kernels
 from graphdict.baselines.base import LogDegreeBaseline, StateGraphs
 from graphdict.likelihood import log_likelihoods
 from graphdict.logdegree import learn_graphs, log_degree_objective
+from graphdict.signals import has_gaps
+from graphdict.terms.likelihoods import window_distances
+from graphdict.terms.missing import GappySmoothness, Gaps
 
 __all__ = ["LogModel"]
 
@@ -54,6 +57,8 @@ class LogModel(LogDegreeBaseline):
         As for the dictionaries.
     """
 
+    _takes_gaps = True
+
     def __init__(
         self,
         avg_degree: float = 5,
@@ -71,8 +76,12 @@ class LogModel(LogDegreeBaseline):
         """Learn the graph of the signals ``X`` (T, N); ``y`` is ignored."""
         self._validate_params()
         _, signals = self._learn(X, self.rescale)
-        moments = (signals.T @ signals) / np.asarray(len(signals), dtype=signals.dtype)
-        costs = graphs.laplacian_adjoint(moments)[None] + np.asarray(self.alpha_w, signals.dtype)
+        if has_gaps(signals):
+            costs = window_distances(signals, np.array([len(signals)]))
+        else:
+            moments = (signals.T @ signals) / np.asarray(len(signals), dtype=signals.dtype)
+            costs = graphs.laplacian_adjoint(moments)[None]
+        costs = costs + np.asarray(self.alpha_w, signals.dtype)
         ridge = self._ridge(costs)
         found = learn_graphs(costs, ridge)
         self.atoms_ = self._preparation.embed(found.weights)
@@ -90,7 +99,10 @@ class LogModel(LogDegreeBaseline):
         """Log-likelihood of each sample under the Gaussian whose precision is the Laplacian."""
         signals = self._prepare(X)
         atoms = self._active_atoms
-        energies = kernels.energies(signals, atoms)
+        if has_gaps(signals):
+            energies = GappySmoothness(signals, Gaps.of_graphs(atoms[0])).energies(atoms)
+        else:
+            energies = kernels.energies(signals, atoms)
         normaliser = log_likelihoods(np.zeros((1, 1)), np.ones((1, 1)), atoms)
         return normaliser - energies[:, 0] / 2
 

@@ -20,6 +20,7 @@ class WindowBaseline(LogDegreeBaseline):
     """Base of the methods that give each window of samples a graph."""
 
     window_size: int
+    _takes_gaps = True
 
     _parameter_constraints: dict = {
         **LogDegreeBaseline._parameter_constraints,

@@ -15,10 +15,13 @@ NOTHING = 1e-30  # a squared difference so far below the largest is lost in its 
 def heard_nodes(samples: NDArray, counts: NDArray) -> NDArray[np.bool_]:
     """Which nodes are not exactly zero throughout a window, (T, N) -> (B, N).
 
-    Isolated nodes of a Gaussian field are: they have no edges, and would get some by force.
+    Isolated nodes of a Gaussian field are: they have no edges, and would get some by force. A node
+    that was not observed throughout counts as heard.
     """
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    return np.logical_or.reduceat(samples != 0, starts, axis=0)
+    seen = ~np.isnan(samples)
+    heard = np.logical_or.reduceat(seen & (samples != 0), starts, axis=0)
+    return heard | ~np.logical_or.reduceat(seen, starts, axis=0)
 
 
 def without_rounding(costs: NDArray) -> NDArray:

@@ -31,7 +31,7 @@ from graphdict.operators import Bilinear
 from graphdict.problem import Problem, row_barriers
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
-from graphdict.signals import OnAllNodes, row_slices
+from graphdict.signals import OnAllNodes, has_gaps, row_slices
 from graphdict.solvers import Solution, bipds, mm
 from graphdict.solvers.blocks import add_in_groups, crew_for
 from graphdict.solvers.coding import code_part, codes_samples_alone
@@ -46,6 +46,7 @@ from graphdict.terms import (
     UnitBox,
 )
 from graphdict.terms.coefficients import window_counts, window_means
+from graphdict.terms.missing import GappySmoothness, Gaps
 
 __all__ = ["GraphDictionary"]
 
@@ -55,6 +56,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
     _reads_in_parts = True
 
+    _takes_gaps = True
     _parameter_constraints: dict = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -154,6 +156,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         """
         self._validate_params()
         samples, signals = self._learn(X, self.rescale and self.fix != "atoms")
+        self._learn_gaps(signals)
         self._learn_likelihood(signals)
         problem = self._problem(signals)
         starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
@@ -226,8 +229,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         barriers = _by_sample(row_barriers(operator, barrier, rows, atoms), counts)
         constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
         scores = -(barriers + constant) / 2
+        gaps = self._gaps(signals)
         for some in row_slices(signals):
-            energies = Smoothness(signals[some]).energies(atoms)
+            energies = self._energies(signals[some], atoms, gaps)
             fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
             scores[some] -= fit / 2
         return scores
@@ -258,6 +262,30 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         """Lengths of the windows in which consecutive samples share their coefficients."""
         return window_counts(samples, self.window_size)
 
+    def _learn_gaps(self, signals: NDArray) -> None:
+        """Learn how observed pairs stand for all, where training signals have gaps."""
+        for name in ("pair_weights_", "level_"):
+            vars(self).pop(name, None)  # of an earlier fit
+        if has_gaps(signals):
+            gaps = Gaps.learn(signals, self._counts(len(signals)))
+            self.pair_weights_ = self._preparation.embed(gaps.pairs)
+            self.level_ = gaps.level
+
+    def _gaps(self, signals: NDArray) -> Gaps | None:
+        """How observed pairs stand for all; None where nothing is missing."""
+        if not has_gaps(signals):
+            return None
+        if hasattr(self, "pair_weights_"):
+            return Gaps(self._preparation.restrict(self.pair_weights_), self.level_)
+        atoms = self._active_atoms
+        return Gaps.of_graphs(np.asarray(self.coefficients_).mean(axis=0) @ atoms)
+
+    def _energies(self, signals: NDArray, atoms: NDArray, gaps: Gaps | None) -> NDArray:
+        """``x' L_k x`` of every sample (T, K)."""
+        if gaps is None:
+            return Smoothness(signals).energies(atoms)
+        return GappySmoothness(signals, gaps).energies(atoms)
+
     def _problem(self, signals: NDArray) -> Problem:
         """The terms of the objective on prepared signals."""
         counts = self._counts(len(signals))
@@ -270,7 +298,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             UnitBox(), *_penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
             *(self.coefficient_priors or ()),
         ]  # fmt: skip
-        fit = signal_fit(signals, counts)
+        fit = signal_fit(signals, counts, self._gaps(signals))
         return Problem(fit, operator, barrier, atom_terms, coefficient_terms, counts)
 
     def _atom_priors(self) -> list[Any]:

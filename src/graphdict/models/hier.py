@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from graphdict import graphs, kernels
+from graphdict import graphs
 from graphdict.likelihood import RELATIVE_FLOOR, log_likelihoods
 from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
@@ -89,6 +89,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         As for the other dictionaries.
     """
 
+    _reads_in_parts = False
     _parameter_constraints: dict = {
         "depth": [Interval(Integral, 0, None, closed="left")],
         "n_windows": [Interval(Integral, 1, None, closed="left"), None],
@@ -187,7 +188,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
             degrees = np.maximum(degrees, floor)
             constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
             logs = (np.log(degrees).sum(axis=1) - constant) / 2
-        energies = kernels.energies(signals, atoms)
+        energies = self._energies(signals, atoms, self._gaps(signals))
         fit = np.einsum("tk,tk->", coefficients, energies, dtype=np.float64)
         return float((logs @ counts - fit / 2) / len(signals))
 

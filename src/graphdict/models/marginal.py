@@ -17,11 +17,13 @@ from graphdict.marginal.chain import Posterior, most_probable_path
 from graphdict.marginal.em import Data, Dictionary, Fit, expect, infer, log_likelihoods
 from graphdict.marginal.learn import Settings, learn
 from graphdict.marginal.likelihood import NOISE, PatternGraphs
+from graphdict.marginal.missing import draw_gaps
 from graphdict.marginal.patterns import default_max_active, enumerate_patterns
 from graphdict.marginal.timeline import hierarchy
 from graphdict.models.base import GraphDictionary
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
+from graphdict.signals import has_gaps
 from graphdict.terms.coefficients import window_counts
 
 __all__ = ["GraphDictMarginal"]
@@ -163,14 +165,14 @@ class GraphDictMarginal(GraphDictionary):
         self._validate_params()
         patterns = self._patterns()
         _, signals = self._learn(X, self.rescale)
-        data = self._data(signals)
+        rng = check_random_state(self.random_state)
+        data = self._data(signals, rng)
         self.noise_ = NOISE * (float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0)
         with with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback:
             settings = Settings(
                 self.alpha_w, self.sparsity, self.prior, self.n_init,
                 self.max_iter, self.tol, callback,
             )  # fmt: skip
-            rng = check_random_state(self.random_state)
             fit = learn(data, patterns, self.noise_, settings, rng)
         self._keep(data, fit)
         return self
@@ -228,8 +230,13 @@ class GraphDictMarginal(GraphDictionary):
         largest = self.max_active or default_max_active(self.n_atoms)
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms))
 
-    def _data(self, signals: NDArray) -> Data:
-        return Data(signals, window_counts(len(signals), self.window_size))
+    def _data(self, signals: NDArray, rng: np.random.RandomState | None = None) -> Data:
+        """Signals in windows; to learn from where ``rng`` is given."""
+        counts = window_counts(len(signals), self.window_size)
+        if not has_gaps(signals):
+            return Data(signals, counts)
+        filled = np.nan_to_num(signals) if rng is None else draw_gaps(signals, rng)
+        return Data(filled, counts, signals)
 
     def _code_with(self, X: ArrayLike) -> tuple[Data, Dictionary]:
         """Prepared new signals and the learned dictionary on the active nodes."""

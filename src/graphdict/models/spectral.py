@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphdict import graphs
 from graphdict.models.base import GraphDictionary
 from graphdict.models.docs import document
 from graphdict.operators import Bilinear, Spectra
@@ -80,7 +81,11 @@ class GraphDictSpectral(GraphDictionary):
         nodes = len(self.active_nodes_)
         if self.modes is None:
             basis = centred_basis(signals.shape[1])
-            moments = sum(each_block(signals, _second_moments))
+            gaps = self._gaps(signals)
+            if gaps is None:
+                moments = sum(each_block(signals, _second_moments))
+            else:  # the same from distances, up to constants
+                moments = -graphs.adjacency(sum(each_block(signals, gaps.sum_of_distances))) / 2
             moments = basis.T @ moments.astype(np.float64) @ basis
             active = basis @ np.linalg.eigh(moments)[1]
             modes = np.zeros((nodes, active.shape[1]))

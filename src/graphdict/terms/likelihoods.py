@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from graphdict import graphs, kernels
 from graphdict.terms.coefficients import window_means
+from graphdict.terms.missing import GappySmoothness, Gaps
 
 __all__ = [
     "CachedSmoothness",
@@ -82,17 +83,26 @@ class CachedSmoothness:
 
 
 def smoothness(
-    signals: NDArray, counts: NDArray, keep: bool | None = None
-) -> Smoothness | CachedSmoothness:
+    signals: NDArray, counts: NDArray, keep: bool | None = None, gaps: Gaps | None = None
+) -> Smoothness | CachedSmoothness | GappySmoothness:
     """The smoothness term of samples grouped in consecutive windows of ``counts`` samples.
 
     Without windows ``Z`` is kept where it is small enough to stay in cache, unless ``keep`` says
     otherwise: it then takes half the arithmetic. With windows it has a row for each window only.
+    ``gaps`` says how observed pairs stand for all, where values are missing.
     """
     if len(counts) == len(signals):
-        if not (keeps_distances(signals.shape, signals.dtype) if keep is None else keep):
+        keep = keeps_distances(signals.shape, signals.dtype) if keep is None else keep
+        if gaps is not None:
+            gappy = GappySmoothness(signals, gaps)
+            if not keep:
+                return gappy
+            return CachedSmoothness(gaps.distances(signals, counts), gappy.features())
+        if not keep:
             return Smoothness(signals)
         return CachedSmoothness(graphs.squared_differences(signals), signals)
+    if gaps is not None:
+        return CachedSmoothness(gaps.distances(signals, counts))
     return CachedSmoothness(window_distances(signals, counts))
 
 
@@ -103,6 +113,8 @@ def keeps_distances(shape: tuple[int, int], dtype: Any) -> bool:
 
 def window_distances(signals: NDArray, counts: NDArray) -> NDArray:
     """Mean over each of B windows of ``(x_i - x_j)^2``, (T, N) -> (B, E)."""
+    if np.isnan(signals).any():
+        return Gaps.learn(signals, counts).distances(signals, counts)
     edges = graphs.n_edges(signals.shape[1])
     distances = np.empty((len(counts), edges), dtype=signals.dtype)
     ends = np.cumsum(counts)

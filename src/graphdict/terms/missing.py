@@ -52,6 +52,21 @@ class Gaps:
         known = mass > 0
         return cls(pairs, float(np.mean(sums[known] / mass[known])) if known.any() else 1.0)
 
+    @classmethod
+    def of_graphs(cls, weights: NDArray) -> Gaps:
+        """For new signals of a model of complete ones, whose mean graph has ``weights`` (E,).
+
+        Its level is the difference between any two nodes that such a graph explains best.
+        """
+        total = float(weights.sum(dtype=np.float64))
+        nodes = graphs.n_nodes(len(weights))
+        return cls(np.ones(len(weights)), nodes / total if total > 0 else 1.0)
+
+    def sum_of_distances(self, signals: NDArray) -> NDArray:
+        """``sum_t z~_t`` (E,)."""
+        counts = np.ones(len(signals), dtype=np.intp)
+        return self.distances(signals, counts).sum(axis=0, dtype=np.float64)
+
     def distances(self, signals: NDArray, counts: NDArray) -> NDArray:
         """``z~`` of each window (B, E); of each sample where windows have one."""
         filled = np.empty((len(counts), len(self.pairs)), dtype=signals.dtype)
