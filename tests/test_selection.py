@@ -10,7 +10,7 @@ from graphdict.selection import choose_max_active, choose_n_atoms, choose_penalt
 
 @pytest.fixture(scope="module")
 def data():
-    return make_superposition(3, 10, 0.3, 2, 1000, 0, samples_per_graph=20, random_state=4).train
+    return make_superposition(3, 8, 0.6, 2, 1000, 0, samples_per_graph=20, random_state=4).train
 
 
 def test_densities_count_edges():
@@ -20,15 +20,15 @@ def test_densities_count_edges():
     assert densities(atoms, np.array([True, True, True, False]))[0] == 2 / 3
 
 
-@pytest.mark.parametrize("degree", [2.0, 4.0])
+@pytest.mark.parametrize("degree", [2.5, 4.0])
 def test_more_sparsity_where_fewer_neighbours_are_wanted(data, degree):
     model = GraphDictMarginal(3, max_active=2, window_size=20, random_state=0)
     choice = choose_penalty(model, data.signals, degree=degree)
     assert choice.name == "sparsity"
     assert choice.reached
     fitted = model.set_params(sparsity=choice.value).fit(data.signals)
-    assert densities(fitted.atoms_).mean() * 9 == pytest.approx(degree, rel=0.2)
-    by_density = choose_penalty(model, data.signals, density=degree / 9)
+    assert densities(fitted.atoms_).mean() * 7 == pytest.approx(degree, rel=0.1)
+    by_density = choose_penalty(model, data.signals, density=degree / 7)
     assert by_density.value == choice.value
 
 
@@ -45,7 +45,7 @@ def test_the_log_model_does_not_give_one_graph_as_many(data):
     "wrong", [{}, {"degree": 2, "density": 0.1}, {"degree": 40}, {"density": 2}]
 )
 def test_a_degree_or_a_density_that_can_be(data, wrong):
-    with pytest.raises(ValueError, match="degree|density"):
+    with pytest.raises(ValueError, match=r"degree|density"):
         choose_penalty(GraphDictMarginal(3), data.signals, **wrong)
 
 

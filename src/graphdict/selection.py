@@ -34,7 +34,6 @@ CLOSE = 0.05  # relative error of the density that is close enough
 ALIKE = 0.95  # cosine from which two atoms are one graph
 IDLE = 0.02  # variation of coefficients below which all samples have the same graph
 TRIALS = 12
-TRIAL_STARTS = 2
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 FOLDS = 5  # one block of samples in so many is held out
 BLOCKS = 20
@@ -86,13 +85,12 @@ def choose_penalty(
 ) -> PenaltyChoice:
     """The penalty of a dictionary whose atoms have the wanted average degree, or density.
 
-    Fits the model to ``X`` for a few penalties, from few starts, and closes in on the wanted
-    density: by halving the logarithm of the penalty between two that lie on either side. For the
-    marginal model more ``sparsity`` means fewer edges. For the others ``alpha_w`` first thins the
-    graphs a little and then fills them, since a pull on all weights alike blurs the contrast
-    between pairs; of several penalties that would do, the smallest is taken, and none that makes
-    all atoms the same graph. Where no penalty gives
-    the wanted density, the nearest is returned, and ``reached`` is false.
+    Fits the model to ``X`` for a few penalties and closes in on the wanted density by halving the
+    logarithm of the penalty between two that lie on either side. For the marginal model more
+    ``sparsity`` means fewer edges. For the others ``alpha_w`` first thins the graphs a little and
+    then fills them, since a pull on all weights alike blurs the contrast between pairs; of several
+    penalties that would do, the smallest is taken, and none that makes all atoms the same graph.
+    Where no penalty gives the wanted density, the nearest is returned, and ``reached`` is false.
 
     Parameters
     ----------
@@ -147,7 +145,7 @@ def choose_penalty(
 
 def _trial(model: Any, X: ArrayLike, name: str, value: float) -> tuple[float, bool]:
     """Mean density of the atoms with a penalty, and whether they have become one graph."""
-    trial = clone(model).set_params(**{name: value, "n_init": min(model.n_init, TRIAL_STARTS)})
+    trial = clone(model).set_params(**{name: value})
     _fit_trial(trial, X)
     norms = np.linalg.norm(trial.atoms_, axis=1, keepdims=True)
     unit = trial.atoms_ / np.where(norms > 0, norms, 1)
@@ -259,7 +257,8 @@ def _choose_by_score(
             break  # an atom that no sample uses: these are more than enough
         found[value] = np.array([trial.score(block) for block in blocks])
         if report is not None:
-            report(f"{name} {value}: held-out log-likelihood {found[value].mean():.4f}")
+            counts = f"{trial.n_atoms} atoms, {trial.max_active or 'all'} active"
+            report(f"{counts}: held-out log-likelihood {found[value].mean():.4f}")
         best = max(found, key=lambda v: found[v].mean())
         if sum(v > best for v in found) >= patience:
             break

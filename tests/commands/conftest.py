@@ -18,9 +18,9 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def truth():
-    """Sums of up to two of three graphs on eight nodes, each for ten samples."""
+    """Three graphs on eight nodes that take turns, each for ten samples."""
     return make_superposition(
-        3, 8, 0.4, 2, n_train=400, n_test=100, samples_per_graph=10, random_state=1
+        3, 8, 0.5, 1, n_train=400, n_test=100, samples_per_graph=10, random_state=1
     )
 
 

@@ -14,11 +14,11 @@ from graphdict.commands.bar import FitBar
 from graphdict.files import read_signals, write_table
 from graphdict.metrics import match_atoms
 
-QUICK = ("-k", "3", "--active", "2", "--max-iter", "40", "--set", "n_init=2")
+QUICK = ("-k", "3", "--active", "1", "--max-iter", "40", "--set", "n_init=2")
 
 
 def test_a_file_becomes_a_model_coefficients_and_a_page(run, table, truth):
-    result = run("fit", table, "-k", 3, "--active", 2, "--window", "0.5s")
+    result = run("fit", table, "-k", 3, "--active", 1, "--window", "0.5s")
     assert result.exit_code == 0, result.stderr
     folder = table.parent / "signals-graphdict"
     files = sorted(path.name for path in folder.iterdir())
@@ -92,7 +92,7 @@ def test_the_number_of_atoms_can_be_left_to_the_data(run, table):
     result = run("fit", table, "--window", 10, "--set", "n_init=4", "--json")
     content = json.loads(result.stdout)
     assert content["model"]["settings"]["n_atoms"] == 3
-    assert content["model"]["settings"]["max_active"] == 2
+    assert content["model"]["settings"]["max_active"] == 1
     assert "held-out" in result.stderr
 
 

@@ -1,6 +1,7 @@
 """What comes after a fit, and before it: transform, report, info, simulate, completion."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from graphdict.files import read_signals, write_table
 
 @pytest.fixture
 def fitted(run, table):
-    arguments = ("-k", 3, "--active", 2, "--window", 10, "--set", "n_init=2", "-q")
+    arguments = ("-k", 3, "--active", 1, "--window", 10, "--set", "n_init=2", "-q")
     assert run("fit", table, *arguments, "-o", "out").exit_code == 0
     return table.parent / "out"
 
@@ -73,7 +74,8 @@ def test_info_of_a_table_and_of_a_model(run, table, fitted):
 
 @pytest.mark.parametrize("process", ["superposition", "switching", "evolving"])
 def test_simulated_files_hold_signals_and_truth(run, tmp_path, process):
-    arguments = ("simulate", process, "-k", 3, "--nodes", 6, "--samples", 90, "-o", "x.csv")
+    arguments = ("simulate", process, "-k", 3, "--nodes", 6, "--samples", 90)
+    arguments += ("--duration", 3, "-o", "x.csv")
     assert run(*arguments, "--missing", 0.1).exit_code == 0
     signals = read_signals(tmp_path / "x.csv")
     assert signals.values.shape == (90, 6)
@@ -96,14 +98,10 @@ def test_completion_scripts(run, shell):
 
 def test_completion_completes():
     script = "from graphdict.cli import main; main(prog_name='graphdict')"
-    environment = {
-        "_GRAPHDICT_COMPLETE": "bash_complete",
-        "COMP_WORDS": "graphdict fit --deg",
-        "COMP_CWORD": "2",
-    }
+    typed = {"COMP_WORDS": "graphdict fit --deg", "COMP_CWORD": "2"}
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True,
-        env={**__import__("os").environ, **environment},
+        env={**os.environ, **typed, "_GRAPHDICT_COMPLETE": "bash_complete"},
     )  # fmt: skip
     assert "--degree" in result.stdout
 

@@ -58,6 +58,7 @@ STRANGE = {
         "a,b,c,d,,\n" + lines().replace("\n", ",,\n") + ",,\n,,,,,\n,,,,,\n", None,
         ("without any value",),
     ),
+    "names of several lines": ('"a\n(V)",b,"c\r\nd",d\n' + lines(), None, ()),
     "blank lines": ("a,b,c,d\n\n" + lines().replace("\n", "\n\n") + "\n\n", None, ()),
     "quoted": ('"a, b","c ""d""","e","f"\n' + lines(), None, ()),
     "a time in ISO": (

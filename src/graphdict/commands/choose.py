@@ -16,37 +16,43 @@ __all__ = ["choose_counts", "choose_degree"]
 def choose_counts(
     signals: SignalTable, values: Any, options: dict[str, Any], console: Console
 ) -> dict[str, Any]:
-    """Set the number of atoms, and of active ones, by held-out signals."""
+    """Set the number of atoms, and of those active at a time, by held-out signals."""
     from graphdict.selection import choose_max_active, choose_n_atoms
 
-    automatic = [name for name in ("atoms", "active") if options[name] == "auto"]
-    if not automatic or options["model"] != "marginal" or options["atoms"] == 1:
+    atoms, active = options["atoms"], options["active"]
+    if options["model"] != "marginal" or atoms == 1 or "auto" not in (atoms, active):
         return {}
-    asked = {name: options[name] for name in automatic}
-    chosen: dict[str, Any] = {}
-    console.say("Choosing the number of atoms by signals that are not learned from ...")
-    # How many atoms there are depends on how many may be active, and the other way round.
-    turns = (["atoms", "active", "atoms"] if len(automatic) == 2 else automatic)  # fmt: skip
-    for name in turns:
-        if name == "atoms" and chosen.get("active", {}).get("value") == 2:
-            break  # what it was chosen with
-        trial_options = options | {"checkpoint": None}
-        if name == "atoms":
-            trial_options["atoms"] = 2
-        trial = build(signals, trial_options, Console(quiet=True))
-        choose = choose_n_atoms if name == "atoms" else choose_max_active
+
+    def trial(**counts: int) -> Any:
+        return build(signals, options | counts | {"checkpoint": None}, Console(quiet=True))
+
+    console.say("Choosing how many atoms by signals that are not learned from ...")
+    if atoms != "auto":
         try:
-            choice = choose(trial, values, report=console.note)
+            found = choose_max_active(trial(active=2), values, report=console.note)
         except ValueError as error:
-            if "windows" not in str(error) or asked.get("atoms"):
+            if "windows" not in str(error):
                 raise
             console.note("too few samples to choose how many atoms are active: at most 2")
             return {}
-        options[name] = choice.value
-        chosen[name] = {"value": choice.value, "scores": choice.scores}
-    words = {"atoms": "atoms", "active": "active at a time"}
-    said = ", ".join(f"{options[name]} {words[name]}" for name in automatic)
-    console.note(f"{said}: the fewest that are about as good as the best")
+        options["active"] = found.value
+        chosen: dict[str, Any] = {"active": {"value": found.value, "scores": found.scores}}
+    else:
+        chosen, best = {}, -float("inf")
+        # How many there are depends on how many may be active: states first, then sums of them.
+        for most in range(1, 4) if active == "auto" else [active]:
+            tried = range(1 if not chosen else most, 11)
+            model = trial(atoms=max(2, most), active=most)
+            choice = choose_n_atoms(model, values, tried, report=console.note)
+            if choice.scores[choice.value] <= best:
+                break
+            best = choice.scores[choice.value]
+            options["atoms"], options["active"] = choice.value, min(most, choice.value)
+            chosen = {"atoms": {"value": choice.value, "active": most, "scores": choice.scores}}
+    console.note(
+        f"{options['atoms']} atoms, at most {options['active']} active at a time: the fewest that "
+        "are about as good as the best"
+    )
     return chosen
 
 

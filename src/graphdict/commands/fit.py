@@ -120,7 +120,7 @@ class _Count(click.ParamType):
     default="auto",
     show_default=True,
     help="Bring columns to mean 0 and spread 1. auto: where units "
-    "differ, or spreads by more than 10 times; else only means are subtracted.",
+    "differ, or spreads by more than 10 times; else means are subtracted at most.",
 )
 @click.option(
     "--changes",

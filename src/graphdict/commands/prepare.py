@@ -19,6 +19,7 @@ from graphdict.files.units import SECONDS
 __all__ = ["Preparation", "fill", "parse_window", "remember", "remembered"]
 
 APART = 10  # ratio of spreads from which columns are taken to have different units
+NEAR = 0.2  # of the spread: a mean within it is as good as zero
 LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z\u00b5\u03bc]*)\s*")
 
 
@@ -45,15 +46,20 @@ class Preparation:
             elif ratio > APART:
                 standardise = "yes"
                 why = f"the largest varies {ratio:,.0f} times more than the smallest"
-            else:
+            elif (np.abs(level[varies]) > NEAR * spread[varies]).any():
                 standardise, why = "centre", "they vary about equally"
+            else:
+                standardise, why = "no", "no need"
         ones = np.ones_like(level)
         if standardise == "yes":
             made = cls(level, np.where(varies, spread, 1.0), changes)
             return made, f"columns are standardised (mean 0, spread 1): {why}"
         if standardise == "centre":
             return cls(level, ones, changes), f"each column's mean is subtracted, no more: {why}"
-        return cls(np.zeros_like(level), ones, changes), "columns are taken as they are"
+        said = "columns are taken as they are"
+        if why != "as asked":
+            said += ": their means are near zero, and they vary about equally"
+        return cls(np.zeros_like(level), ones, changes), said
 
     def apply(self, values: NDArray) -> NDArray:
         return (values - self.mean) / self.scale

@@ -51,7 +51,6 @@ def find_dialect(
     header: bool | None = None,
 ) -> Dialect:
     """The layout of a file whose first ``lines`` are these; what is given is taken as it is."""
-    lines = [line.rstrip("\r\n") for line in lines]
     if not any(line.strip() for line in lines):
         raise InputError("is empty")
     quote = _quote(lines)
@@ -62,14 +61,15 @@ def find_dialect(
     text = [lines[i] for i in body]
     if delimiter is None:
         delimiter = _delimiter(text, quote)
+    rows, starts = [], []
     try:
-        rows = list(rows_of(text, delimiter, quote))
-    except csv.Error as error:
+        reader = rows_of(text, delimiter, quote)
+        while reader.line_num < len(text):  # a quoted name may span several lines
+            starts.append(body[reader.line_num])
+            rows.append(next(reader))
+    except (csv.Error, StopIteration) as error:
         raise InputError(f"cannot be read as a table: {error}") from None
-    if len(rows) != len(
-        body
-    ):  # a cell that spans lines: counts of lines are no longer counts of rows
-        body = body[: len(rows)]
+    body = starts
     found = Dialect(delimiter, decimal or _decimal(rows, delimiter), quote, 0, 0)
     _find_start(found, rows, body, header)
     _use_comments(found, lines, comments, body, header)

@@ -6,7 +6,9 @@ import csv
 import io
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +43,19 @@ def write_table(path: str | os.PathLike, columns: dict[str, NDArray], digits: in
     delimiter = "\t" if path.suffix == ".tsv" else ","
     arrays = list(columns.values())
     with atomic_file(path, "w") as file:
-        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerow(columns)
+        _write_rows(file, delimiter, [list(columns)])
         for start in range(0, len(arrays[0]), BLOCK):
             cells = [_cells(array[start : start + BLOCK], digits) for array in arrays]
             buffer = io.StringIO()
-            csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerows(zip(*cells))
+            _write_rows(buffer, delimiter, list(zip(*cells)))
             file.write(buffer.getvalue())
+
+
+def _write_rows(file: Any, delimiter: str, rows: Sequence[Sequence[str]]) -> None:
+    """Quoted where needed, which older versions of Python do not do for a lone carriage return."""
+    risky = any("\r" in cell for row in rows for cell in row)
+    quoting = csv.QUOTE_ALL if risky else csv.QUOTE_MINIMAL
+    csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
 
 
 def _cells(values: NDArray, digits: int) -> list[str]:
