@@ -94,8 +94,9 @@ def test_every_dictionary_has_a_report_fresh_or_loaded(estimator, signals, tmp_p
     assert dict(content["settings"]).keys() == estimator.get_params().keys()
 
 
-def test_the_page_refers_to_nothing_outside_itself(model, tmp_path):
+def test_the_page_is_small_and_refers_to_nothing_outside_itself(model, tmp_path):
     write_report(model, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 0.5e6
     page = Scripts((tmp_path / "report.html").read_text())
     assert len(page.found) == 3
     for tag, attributes in page.tags:
@@ -264,6 +265,17 @@ def test_layouts_are_stable_and_keep_nodes_apart(nodes):
     assert np.abs(points).max() <= 1 + 1e-9
     apart = np.linalg.norm(points[:, None] - points[None], axis=-1) + 9 * np.eye(nodes)
     assert apart.min() > 0.3 / np.sqrt(nodes)
+
+
+def test_graphs_too_large_for_all_distances_are_laid_out_by_their_modes(monkeypatch):
+    monkeypatch.setattr("graphdict.viz.report.layout.LARGEST_STRESS", 50)
+    ring = np.roll(np.eye(90), 1, axis=0)
+    weights = graphs.adjacency_to_weights(ring + ring.T)
+    points, _, _ = place(weights[None], [str(i) for i in range(90)])
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    assert (apart + 9 * np.eye(90)).min() > 0.03
+    step = apart[np.arange(90), (np.arange(90) + 1) % 90].mean()
+    assert step < 0.2 * apart.mean()
 
 
 @pytest.mark.parametrize("nodes", [6, 50])

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
+from scipy.sparse.linalg import eigsh
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from graphdict import graphs
 
 __all__ = ["place"]
 
 LARGEST_CIRCLE = 32
+LARGEST_STRESS = 1500
 STEPS = 150
 
 
@@ -103,19 +107,34 @@ def _circle(union: NDArray) -> NDArray:
 
 def _stress(union: NDArray) -> NDArray:
     """Stress majorisation of hop distances over the strongest edges."""
-    distance = csgraph.shortest_path(_backbone(union), directed=False, unweighted=True)
+    backbone = _backbone(union)
+    if len(union) > LARGEST_STRESS:
+        return _apart(_level(_modes(backbone)))
+    distance = csgraph.shortest_path(backbone, directed=False, unweighted=True)
     longest = distance[np.isfinite(distance)].max()
     distance[~np.isfinite(distance)] = longest / 2 + 1  # parts side by side, not far apart
     closeness = 1 / np.square(np.where(distance > 0, distance, np.inf))
+    wanted = closeness * distance
     laplacian = np.diag(closeness.sum(axis=1)) - closeness
     inverse = np.linalg.pinv(laplacian, hermitian=True)
     points = _start(distance)
-    for _ in range(STEPS):
-        apart = np.sqrt(np.square(points[:, None] - points[None]).sum(axis=-1))
-        ratio = closeness * distance / np.maximum(apart, 1e-9)
-        pull = np.diag(ratio.sum(axis=1)) - ratio
-        points = inverse @ (pull @ points)
+    for _ in range(min(STEPS, 30_000 // len(union))):
+        ratio = wanted / np.maximum(cdist(points, points), 1e-9)
+        points = inverse @ (ratio.sum(axis=1)[:, None] * points - ratio @ points)
     return _apart(_level(points))
+
+
+def _modes(backbone: sparse.csr_array) -> NDArray:
+    """The smooth modes of a graph too large for all distances; along them, ranks spread nodes."""
+    nodes = backbone.shape[0]
+    links = sparse.csr_array(backbone + backbone.T)
+    degree = np.asarray(links.sum(axis=1)).ravel() + 1e-3
+    scale = sparse.diags_array(1 / np.sqrt(degree))
+    first = np.cos(np.arange(nodes) * (1 + np.sqrt(5)))  # a start that is no mode, and no chance
+    modes = eigsh(scale @ links @ scale, k=3, which="LA", v0=first)[1][:, :2]
+    modes = modes / np.sqrt(degree)[:, None]
+    modes = modes * np.sign(modes[np.abs(modes).argmax(axis=0), [0, 1]])
+    return modes.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable") / nodes
 
 
 def _level(points: NDArray) -> NDArray:
@@ -129,13 +148,15 @@ def _apart(points: NDArray) -> NDArray:
     """No two nodes closer than about half of what an even spread would give."""
     least = 0.55 * np.sqrt(np.prod(np.ptp(points, axis=0)) / len(points))
     for _ in range(STEPS):
-        between = points[:, None] - points[None]
-        apart = np.sqrt(np.square(between).sum(axis=-1))
-        push = np.clip(least - apart, 0, None) / np.maximum(apart, 1e-9)
-        np.fill_diagonal(push, 0)
-        if not push.any():
+        pairs = cKDTree(points).query_pairs(least, output_type="ndarray")
+        if len(pairs) == 0:
             break
-        points = points + 0.3 * np.einsum("ij,ijd->id", push, between)
+        between = points[pairs[:, 0]] - points[pairs[:, 1]]
+        apart = np.linalg.norm(between, axis=1, keepdims=True)
+        push = 0.3 * np.clip(least - apart, 0, None) / np.maximum(apart, 1e-9) * between
+        points = points.copy()
+        np.add.at(points, pairs[:, 0], push)
+        np.add.at(points, pairs[:, 1], -push)
     return points
 
 

@@ -26,7 +26,7 @@ function frame(svg) {
   const labels = labelsOf(nodes.shown, letters);
   const radial = nodes.circle && nodes.count > 12;
   const longest = d3.max(labels, (label) => textWidth(label, font));
-  const base = Math.max(2.2, Math.min(7, room / (12 + 7 * Math.sqrt(nodes.count))));
+  const base = Math.max(1.3, Math.min(7, room / (12 + 7 * Math.sqrt(nodes.count))));
   const marginX = nodes.circle ? Math.min(longest + base + 8, 0.26 * width) : base * 1.6 + 12;
   const marginY = radial ? Math.min(longest + base + 8, 0.24 * height) : base * 1.6 + font + 4;
   const [fullX, fullY] = [width / 2 - marginX, height / 2 - marginY].map((half) => Math.max(half, 20));
@@ -111,7 +111,7 @@ function drawLabels(group, at, degree, focus) {
   });
   const taken = [];
   const mean = d3.mean(at.labels, (label) => textWidth(label, at.font));
-  const most = nodes.circle ? nodes.count : Math.round((at.width * at.height) / (7 * at.font * mean));
+  const most = nodes.circle ? nodes.count : Math.min(nodes.count <= 100 ? 100 : 45, Math.round((at.width * at.height) / (7 * at.font * mean)));
   for (const i of order) {
     const inside = focus !== null && focus.nodes.has(i);
     if (taken.length >= most && !inside) break;
