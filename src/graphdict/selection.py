@@ -37,7 +37,7 @@ TRIALS = 12
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 FOLDS = 5  # one block of samples in so many is held out
 BLOCKS = 20
-LITTLE = 0.05  # of all that is gained over the worst: not worth another atom
+LITTLE = 0.01  # of all that is gained over the worst: not worth another atom
 MOST_ROWS = 20_000  # samples that suffice to tell how many atoms there are
 
 
@@ -210,7 +210,7 @@ def choose_n_atoms(
     Every fifth of twenty blocks of consecutive samples is held out, and ``candidates`` are tried in
     rising order until two in a row do not help, or some atom is used by no sample. The smallest is
     taken whose held-out likelihood is within one standard error of the best, or lacks at most a
-    twentieth of what is gained in all. Only models that fit nothing to the samples
+    hundredth of what is gained in all. Only models that fit nothing to the samples
     they score can tell: :class:`~graphdict.GraphDictMarginal` does, the soft models do not. Of
     more than 20,000 samples, blocks spread over all of them are used.
     """

@@ -20,7 +20,7 @@ def run(tmp_path, monkeypatch):
 def truth():
     """Three graphs on eight nodes that take turns, each for ten samples."""
     return make_superposition(
-        3, 8, 0.5, 1, n_train=400, n_test=100, samples_per_graph=10, random_state=1
+        3, 8, 0.4, 1, n_train=800, n_test=100, samples_per_graph=10, random_state=3
     )
 
 
@@ -28,6 +28,6 @@ def truth():
 def table(tmp_path, truth):
     path = tmp_path / "signals.csv"
     names = [f"n{i}" for i in range(8)]
-    times = np.arange(400) / 20
+    times = np.arange(800) / 20
     write_table(path, {"time (s)": times, **dict(zip(names, truth.train.signals.T))}, digits=10)
     return path

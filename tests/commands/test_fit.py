@@ -28,7 +28,7 @@ def test_a_file_becomes_a_model_coefficients_and_a_page(run, table, truth):
     assert match_atoms(truth.atoms, model.atoms_).similarity.min() > 0.8
     found = read_signals(folder / "coefficients.csv", keep_codes=True)
     assert found.names == ["atom_1", "atom_2", "atom_3"]
-    np.testing.assert_allclose(found.times, np.arange(400) / 20)
+    np.testing.assert_allclose(found.times, np.arange(800) / 20)
     np.testing.assert_allclose(found.values, model.coefficients_, atol=1e-5)
     assert (folder / "report.html").read_text().lstrip().startswith("<!")
     assert "objective" in result.stdout
@@ -39,7 +39,7 @@ def test_json_says_everything_and_nothing_else(run, table):
     result = run("fit", table, *QUICK, "--json", "-o", "out")
     content = json.loads(result.stdout)
     assert content["command"] == "fit"
-    assert content["input"]["samples"] == 400
+    assert content["input"]["samples"] == 800
     assert content["input"]["step_seconds"] == pytest.approx(0.05)
     assert content["model"]["class"] == "GraphDictMarginal"
     assert content["model"]["settings"]["n_atoms"] == 3
@@ -64,7 +64,7 @@ def test_every_model(run, table, model):
 
 def test_tables_as_parquet(run, table):
     assert run("fit", table, *QUICK, "--table", "parquet", "-o", "out").exit_code == 0
-    assert read_signals(table.parent / "out" / "coefficients.parquet").values.shape == (400, 3)
+    assert read_signals(table.parent / "out" / "coefficients.parquet").values.shape == (800, 3)
 
 
 def test_one_seed_decides_everything(run, table):
@@ -123,10 +123,10 @@ def test_missing_values_are_told_and_survive(run, tmp_path, truth):
     for how in ("auto", "interpolate", "drop"):
         result = run("fit", "gappy.csv", *QUICK, "--missing", how, "-o", how)
         assert result.exit_code == 0, result.stderr
-        assert "24 missing" in result.stderr
+        assert "48 missing" in result.stderr
     rows = len(load_model(tmp_path / "drop" / "model.graphdict").coefficients_)
-    assert rows == 400 - 24
-    assert "left out 24 row(s)" in result.stderr
+    assert rows == 800 - 48
+    assert "left out 48 row(s)" in result.stderr
 
 
 def test_a_model_without_missing_values_gets_them_filled_in(run, tmp_path, truth):
@@ -134,7 +134,7 @@ def test_a_model_without_missing_values_gets_them_filled_in(run, tmp_path, truth
     columns["n3"][::17] = np.nan
     write_table(tmp_path / "gappy.csv", columns, digits=10)
     arguments = ("fit", "gappy.csv", "-k", 3, "--model", "hier", "--max-iter", 5)
-    assert "filled in 24" in run(*arguments).stderr
+    assert "filled in 48" in run(*arguments).stderr
     refused = run(*arguments, "--missing", "keep", "-o", "other")
     assert refused.exit_code == 2
     assert "--missing interpolate or drop" in refused.stderr
@@ -145,15 +145,15 @@ def test_changes_instead_of_levels(run, tmp_path, truth):
     write_table(tmp_path / "prices.csv", {f"p{i}": p for i, p in enumerate(prices.T)}, digits=12)
     result = run("fit", "prices.csv", *QUICK, "--changes", "relative", "--window", 10)
     assert result.exit_code == 0, result.stderr
-    assert len(load_model(tmp_path / "prices-graphdict/model.graphdict").coefficients_) == 399
+    assert len(load_model(tmp_path / "prices-graphdict/model.graphdict").coefficients_) == 799
     again = run("transform", "prices-graphdict", "prices.csv")
-    assert "399 rows" in again.stdout
+    assert "799 rows" in again.stdout
 
 
 WRONG_OPTIONS = [
     (["--window", "0"], "whole number"),
     (["--window", "5 apples"], "expected samples"),
-    (["--window", "9999"], "more than the 400"),
+    (["--window", "9999"], "more than the 800"),
     (["--degree", "3", "--density", "0.2"], "one of --degree"),
     (["--degree", "80"], "at most 7 neighbours"),
     (["--model", "log", "-k", "auto"], "-k auto needs"),

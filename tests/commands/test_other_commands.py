@@ -30,7 +30,7 @@ def test_transform_of_the_training_file_gives_its_coefficients(run, table, fitte
 
 def test_transform_matches_columns_by_name(run, table, fitted, truth):
     columns = {f"n{i}": c for i, c in reversed(list(enumerate(truth.train.signals.T)))}
-    write_table(table.parent / "shuffled.csv", {**columns, "extra": np.arange(400) % 7}, digits=10)
+    write_table(table.parent / "shuffled.csv", {**columns, "extra": np.arange(800) % 7}, digits=10)
     assert run("transform", fitted, "shuffled.csv", "-o", "a.parquet").exit_code == 0
     found = read_signals(table.parent / "a.parquet", ignore=("sample",), keep_codes=True).values
     model = load_model(fitted / "model.graphdict")
@@ -61,7 +61,7 @@ def test_report_again_and_of_other_signals(run, table, fitted):
 def test_info_of_a_table_and_of_a_model(run, table, fitted):
     about = json.loads(run("info", table, "--json").stdout)
     assert about["kind"] == "signals"
-    assert (about["samples"], about["nodes"], about["time"]) == (400, 8, "time (s)")
+    assert (about["samples"], about["nodes"], about["time"]) == (800, 8, "time (s)")
     assert about["columns"][0]["name"] == "n0"
     model = json.loads(run("info", fitted / "model.graphdict", "--json").stdout)
     assert model["kind"] == "model"
