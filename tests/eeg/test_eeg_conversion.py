@@ -128,6 +128,7 @@ def test_features_of_epochs_and_of_arrays_agree(epochs):
     assert len(names) == 9
     array = StateFeatures(KMEANS, sfreq=160.0)
     np.testing.assert_allclose(array.fit_transform(epochs.get_data(copy=False)), table)
+    assert by_epochs.transform(epochs[:0]).shape == (0, 9)
     one_by_one = [epochs[i] for i in range(len(epochs))]
     np.testing.assert_allclose(by_epochs.transform(one_by_one), table)
     np.testing.assert_allclose(

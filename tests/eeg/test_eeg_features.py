@@ -117,8 +117,12 @@ def test_a_raw_is_cut_around_events():
     np.testing.assert_array_equal(cut.by_event(cut.labels), [labels[5:21], labels[495:511]])
     expected = np.stack([naive_features(labels[a : a + 16], 3) for a in (5, 495)])
     np.testing.assert_allclose(cut.feature_array(), expected)
+    assert states.epochs(events, 0, 0.1, {"b": 2}).frame.selection.tolist() == [1]
+    assert len(states.epochs(events[2:], 0, 1).to_mne()) == 0
     with pytest.raises(ValueError, match="shape"):
         states.epochs([1, 2, 3])
+    with pytest.raises(ValueError, match="tmin must not exceed"):
+        states.epochs(events, 2, 1)
     with pytest.raises(ValueError, match="only the states of a Raw"):
         cut.epochs(events)
     with pytest.raises(ValueError, match="cut it first"):
@@ -195,7 +199,9 @@ def test_epochs_agree_with_pycrostates_when_their_edges_are_marked(segmentation)
     apart = np.pad(labels, ((0, 0), (0, 1)), constant_values=-1).ravel()
     ours, theirs = States.from_labels(labels, SFREQ, 3), segmentation(apart, 3)
     np.testing.assert_allclose(ours.transition_matrix(), theirs.compute_transition_matrix())
-    counts = ours.feature_array(("count",)).sum(axis=0)[:, 0]
     parameters = theirs.compute_parameters()
-    seconds = (labels >= 0).sum() / SFREQ
-    np.testing.assert_allclose(counts / seconds, [parameters[f"{k}_occurrences"] for k in range(3)])
+    names = ("occurrences", "timecov", "meandurs")
+    expected = [[[parameters[f"{k}_{name}"] for name in names] for k in range(3)]]
+    np.testing.assert_allclose(ours.feature_array(pool=True), expected)
+    np.testing.assert_allclose(state_features(labels, SFREQ, n_states=3, pool=True), expected)
+    assert len(ours.features(pool=True)) == 3

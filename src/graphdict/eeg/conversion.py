@@ -35,7 +35,8 @@ def to_mne(states: States) -> Any:
     epochs = mne.EpochsArray(
         data, info, events=frame.events, tmin=frame.tmin, event_id=frame.event_id,
         metadata=frame.metadata, selection=frame.selection, drop_log=frame.drop_log,
-        proj=False, baseline=None, raw_sfreq=frame.events_sfreq, verbose="error",
+        proj=False, baseline=None, raw_sfreq=frame.events_sfreq, on_missing="ignore",
+        verbose="error",
     )  # fmt: skip
     if frame.annotations is not None:
         epochs.set_annotations(frame.annotations.copy(), on_missing="ignore")

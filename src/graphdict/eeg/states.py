@@ -12,6 +12,7 @@ from graphdict.eeg import conversion, transitions
 from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.features import PAPER_FEATURES, feature_table, hard_labels
 from graphdict.eeg.frames import Frame
+from graphdict.eeg.windows import cut_windows
 
 __all__ = ["States", "state_features"]
 
@@ -140,6 +141,8 @@ class States:
         self,
         features: Sequence[str] = PAPER_FEATURES,
         activity: str | ArrayLike | None = None,
+        *,
+        pool: bool = False,
     ) -> NDArray:
         """Features of each event and state, (n_events, K, F); see :mod:`graphdict.eeg.features`.
 
@@ -149,21 +152,27 @@ class States:
             The paper's three by default; ``graphdict.eeg.FEATURES`` are all.
         activity : "largest" or thresholds, optional
             Instead of the states' own.
+        pool : bool, default=False
+            All events together as one; runs still end with their stretch.
         """
         activity = self.activity if activity is None else activity
+        event, count = (np.zeros_like(self.event), 1) if pool else (self.event, self.n_events)
         return feature_table(
-            self.coefficients, activity, self.stretches, self.event, self.n_events, self.sfreq,
-            features,
-        )  # fmt: skip
+            self.coefficients, activity, self.stretches, event, count, self.sfreq, features
+        )
 
     def features(
-        self, features: Sequence[str] = PAPER_FEATURES, activity: str | ArrayLike | None = None
+        self,
+        features: Sequence[str] = PAPER_FEATURES,
+        activity: str | ArrayLike | None = None,
+        *,
+        pool: bool = False,
     ) -> Any:
         """The same as a pandas table: a row for each event and state, a column for each feature."""
         pandas = require_pandas()
-        values = self.feature_array(features, activity)
+        values = self.feature_array(features, activity, pool=pool)
         index = pandas.MultiIndex.from_product(
-            [range(self.n_events), self.names], names=["event", "state"]
+            [range(len(values)), self.names], names=["event", "state"]
         )
         return pandas.DataFrame(
             values.reshape(-1, len(features)), index=index, columns=list(features)
@@ -220,9 +229,15 @@ class States:
         tmin, tmax : float
             Window around each event in seconds, both ends included.
         event_id : dict, optional
-            Names of the codes.
+            Names of the codes; events with other codes are left out.
         """
-        return self._cut(np.asarray(events), tmin, tmax, event_id)
+        samples, stretches, event, frame = cut_windows(
+            self.frame, self.stretches, np.asarray(events), tmin, tmax, event_id
+        )
+        return States(
+            self.coefficients[samples], self.sfreq, stretches=stretches, event=event,
+            n_events=len(samples) // frame.n_times, frame=frame, activity=self.activity, names=self.names,
+        )  # fmt: skip
 
     # To MNE ---------------------------------------------------------------------------------
 
@@ -244,34 +259,6 @@ class States:
             n_events=self.n_events, frame=self.frame, activity=self.activity, names=self.names,
         )  # fmt: skip
 
-    def _cut(self, events: NDArray, tmin: float, tmax: float, event_id: Any) -> States:
-        if self.frame.kind != "raw":
-            raise ValueError("only the states of a Raw can be cut around events")
-        if events.ndim != 2 or events.shape[1] != 3:
-            raise ValueError(f"events must have the shape (n, 3), as in MNE, got {events.shape}")
-        low, high = round(tmin * self.sfreq), round(tmax * self.sfreq) + 1
-        begins = events[:, 0] - self.frame.first_samp + low
-        kept = np.flatnonzero((begins >= 0) & (begins + high - low <= len(self.coefficients)))
-        length = high - low
-        rows = begins[kept][:, None] + np.arange(length)
-        pieces, owner = [], []
-        for number, begin in enumerate(begins[kept]):
-            for start, stop in self.stretches:
-                left, right = max(start, begin), min(stop, begin + length)
-                if left < right:
-                    pieces.append((left - begin + number * length, right - begin + number * length))
-                    owner.append(number)
-        names = event_id or {str(code): int(code) for code in np.unique(events[:, 2])}
-        frame = Frame(
-            "epochs", length, self.sfreq, self.frame.info,
-            tmin=low / self.sfreq, events=events[kept], event_id=names, selection=kept,
-        )  # fmt: skip
-        coefficients = self.coefficients[rows.ravel()]
-        return States(
-            coefficients, self.sfreq, stretches=np.array(pieces, dtype=np.intp).reshape(-1, 2),
-            event=owner, n_events=len(kept), frame=frame, activity=self.activity, names=self.names,
-        )  # fmt: skip
-
 
 def state_features(
     states: ArrayLike,
@@ -280,6 +267,7 @@ def state_features(
     n_states: int | None = None,
     features: Sequence[str] = PAPER_FEATURES,
     activity: str | ArrayLike = "largest",
+    pool: bool = False,
 ) -> NDArray:
     """Features of each event and state, (n_events, K, F), of plain arrays.
 
@@ -292,10 +280,10 @@ def state_features(
         Samples a second.
     n_states : int, optional
         Number of states where labels are given.
-    features, activity
+    features, activity, pool
         As in :meth:`States.feature_array`.
     """
     values = np.asarray(states)
     if values.dtype.kind in "iu":
-        return States.from_labels(values, sfreq, n_states).feature_array(features)
-    return States.from_array(values, sfreq).feature_array(features, activity)
+        return States.from_labels(values, sfreq, n_states).feature_array(features, pool=pool)
+    return States.from_array(values, sfreq).feature_array(features, activity, pool=pool)

@@ -94,7 +94,7 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         states = self.embedding_.transform(_epochs(X))
         values = states.feature_array(self.features)
-        return values.reshape(len(values), -1)
+        return values.reshape(len(values), self.embedding_.n_states_ * len(self.features))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray:
         """Names like "state1_coverage"."""
