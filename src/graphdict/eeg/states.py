@@ -236,7 +236,8 @@ class States:
         )
         return States(
             self.coefficients[samples], self.sfreq, stretches=stretches, event=event,
-            n_events=len(samples) // frame.n_times, frame=frame, activity=self.activity, names=self.names,
+            n_events=len(samples) // frame.n_times, frame=frame, activity=self.activity,
+            names=self.names,
         )  # fmt: skip
 
     # To MNE ---------------------------------------------------------------------------------
