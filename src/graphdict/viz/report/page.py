@@ -13,7 +13,8 @@ from typing import Any
 
 __all__ = ["assemble"]
 
-SCRIPTS = ("data.js", "draw.js", "graph.js", "timeline.js", "panels.js", "tables.js", "main.js")
+SCRIPTS = ("data.js", "draw.js", "graph.js", "moments.js", "timeline.js", "mix.js", "atoms.js",
+           "about.js", "tables.js", "main.js")  # fmt: skip
 
 
 def assemble(content: dict[str, Any]) -> str:

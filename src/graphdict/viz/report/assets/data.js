@@ -10,7 +10,10 @@ function decode(text, Type) {
 
 // Names are shown as they are, but control signs must not break lines, XML or the order of text.
 function readable(name) {
-  const plain = name.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu, '\u2423');
+  const plain = name.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu,
+    '\u2423',
+  );
   return plain.trim() || '(no name)';
 }
 
@@ -27,10 +30,13 @@ function labelsOf(names, length) {
   const letters = names.map((name) => Array.from(name));
   let shared = 0;
   if (names.length > 2 && letters.some((name) => name.length > length)) {
-    while (shared < letters[0].length - 1 && letters.every((name) => name[shared] === letters[0][shared])) shared += 1;
+    while (shared < letters[0].length - 1 && letters.every((name) => name[shared] === letters[0][shared]))
+      shared += 1;
     while (shared > 0 && /[\p{L}\p{N}]/u.test(letters[0][shared - 1])) shared -= 1; // no half words
   }
-  return letters.map((name) => shortened((shared > 3 ? '…' : '') + name.slice(shared > 3 ? shared : 0).join(''), length));
+  return letters.map((name) =>
+    shortened((shared > 3 ? '…' : '') + name.slice(shared > 3 ? shared : 0).join(''), length),
+  );
 }
 
 // A name inside other text, so that its direction does not reorder its neighbours.
@@ -81,14 +87,20 @@ const slots = (() => {
 })();
 
 // What is plain counting is not carried: where samples start, and their times if they have none.
-const starts = decode(page.time.start, Uint32Array) || Uint32Array.from({ length: page.time.points }, (_, i) => i);
-const samplesOf = (point) => [starts[point], (point + 1 < starts.length ? starts[point + 1] : page.samples) - 1];
+const starts =
+  decode(page.time.start, Uint32Array) || Uint32Array.from({ length: page.time.points }, (_, i) => i);
+const samplesOf = (point) => [
+  starts[point],
+  (point + 1 < starts.length ? starts[point + 1] : page.samples) - 1,
+];
 const merged = page.time.size > 1;
 
 const time = {
   ...page.time,
   first: decode(page.time.first, Float64Array) || Float64Array.from(starts),
-  last: decode(page.time.last || (merged ? null : page.time.first), Float64Array) || Float64Array.from(starts, (_, point) => samplesOf(point)[1]),
+  last:
+    decode(page.time.last || (merged ? null : page.time.first), Float64Array) ||
+    Float64Array.from(starts, (_, point) => samplesOf(point)[1]),
   mean: decode(page.time.mean, Float32Array),
   low: decode(page.time.low, Float32Array),
   high: decode(page.time.high, Float32Array),

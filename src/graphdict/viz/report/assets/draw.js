@@ -25,6 +25,7 @@ function number(value, digits = 3) {
   return value.toLocaleString('en', { maximumSignificantDigits: digits });
 }
 const whole = (value) => value.toLocaleString('en');
+const plural = (count, word) => `${whole(count)} ${word}${count === 1 ? '' : 's'}`;
 const percent = (value) => (value > 0 && value < 0.01 ? '< 1 %' : `${Math.round(100 * value)} %`);
 
 const tip = byId('tip');
@@ -37,7 +38,9 @@ function showTip(text, event) {
   tip.style.left = `${Math.max(8, left)}px`;
   tip.style.top = `${above > 4 ? above : event.clientY + 18}px`;
 }
-const hideTip = () => { tip.hidden = true; };
+const hideTip = () => {
+  tip.hidden = true;
+};
 
 function save(blob, name) {
   const link = make('a', { href: URL.createObjectURL(blob), download: name });
@@ -81,10 +84,18 @@ function savePng(svg, name) {
 }
 
 function pictureButtons(svg, name, say) {
-  return ['SVG', 'PNG'].map((kind) => make('button', {
-    type: 'button', class: 'small', 'aria-label': `Save ${say} as ${kind}`,
-    onclick: () => (kind === 'SVG' ? saveSvg : savePng)(svg, name),
-  }, kind));
+  return ['SVG', 'PNG'].map((kind) =>
+    make(
+      'button',
+      {
+        type: 'button',
+        class: 'small',
+        'aria-label': `Save ${say} as ${kind}`,
+        onclick: () => (kind === 'SVG' ? saveSvg : savePng)(svg, name),
+      },
+      kind,
+    ),
+  );
 }
 
 // At most one call for each frame, however often it is asked for.
@@ -93,6 +104,9 @@ function eachFrame(work) {
   return () => {
     if (asked) return;
     asked = true;
-    requestAnimationFrame(() => { asked = false; work(); });
+    requestAnimationFrame(() => {
+      asked = false;
+      work();
+    });
   };
 }

@@ -32,14 +32,20 @@ function frame(svg) {
   const [fullX, fullY] = [width / 2 - marginX, height / 2 - marginY].map((half) => Math.max(half, 20));
   let wide = Math.min(fullX, fullY);
   let tall = wide;
-  if (!nodes.circle) { // points reach less far up than sideways, or the other way round
+  if (!nodes.circle) {
+    // points reach less far up than sideways, or the other way round
     const scale = Math.min(fullX / nodes.reachX, fullY / nodes.reachY);
     const stretch = nodes.given ? 1 : 1.6; // given positions keep their shape
     wide = Math.min(fullX / nodes.reachX, stretch * scale);
     tall = Math.min(fullY / nodes.reachY, stretch * scale);
   }
   return {
-    width, height, font, labels, radial, base,
+    width,
+    height,
+    font,
+    labels,
+    radial,
+    base,
     x: Array.from(nodes.x, (x) => width / 2 + wide * x),
     y: Array.from(nodes.y, (y) => height / 2 - tall * y),
   };
@@ -50,9 +56,19 @@ function drawGraph(svg, { edges, top, colours, degree, label, focus }) {
   const at = frame(svg);
   const root = d3.select(svg);
   root.selectAll('*').remove();
-  root.attr('aria-label', label).attr('data-edges', edges.length).attr('viewBox', `0 0 ${at.width} ${at.height}`);
+  root
+    .attr('aria-label', label)
+    .attr('data-edges', edges.length)
+    .attr('viewBox', `0 0 ${at.width} ${at.height}`);
   if (at.width < 40) return at;
-  drawEdges(root.append('g').attr('fill', 'none').attr('stroke-linecap', 'butt'), at, edges, top, colours, focus);
+  drawEdges(
+    root.append('g').attr('fill', 'none').attr('stroke-linecap', 'butt'),
+    at,
+    edges,
+    top,
+    colours,
+    focus,
+  );
   drawNodes(root.append('g'), at, degree, focus);
   drawLabels(root.append('g').attr('font-size', at.font), at, degree, focus);
   return at;
@@ -86,7 +102,10 @@ function drawEdges(group, at, edges, top, colours, focus) {
   for (const key of Array.from(paths.keys()).sort()) {
     const [shown, level, colour] = key.split('|');
     const strength = (Number(level) + 0.5) / LEVELS;
-    group.append('path').attr('d', paths.get(key)).attr('stroke', colour)
+    group
+      .append('path')
+      .attr('d', paths.get(key))
+      .attr('stroke', colour)
       .attr('stroke-width', ((0.8 + 4.4 * strength ** 2) * thin).toFixed(2))
       .attr('stroke-opacity', (shown === '1' ? 0.2 + 0.75 * strength : 0.07).toFixed(2));
   }
@@ -96,10 +115,14 @@ function drawNodes(group, at, degree, focus) {
   const most = d3.max(degree) || 1;
   for (let i = 0; i < nodes.count; i++) {
     const inside = focus !== null && focus.nodes.has(i);
-    group.append('circle').attr('cx', at.x[i].toFixed(1)).attr('cy', at.y[i].toFixed(1))
+    group
+      .append('circle')
+      .attr('cx', at.x[i].toFixed(1))
+      .attr('cy', at.y[i].toFixed(1))
       .attr('r', (at.base * (0.55 + 0.75 * Math.sqrt(Math.max(degree[i], 0) / most))).toFixed(2))
       .attr('fill', inside ? 'var(--mark)' : degree[i] > 0 ? 'var(--rim)' : 'var(--node)')
-      .attr('stroke', degree[i] > 0 || inside ? 'var(--panel)' : 'var(--muted)').attr('stroke-width', 1.2)
+      .attr('stroke', degree[i] > 0 || inside ? 'var(--panel)' : 'var(--muted)')
+      .attr('stroke-width', 1.2)
       .attr('opacity', focus !== null && !inside ? 0.45 : 1);
   }
 }
@@ -111,19 +134,32 @@ function drawLabels(group, at, degree, focus) {
   });
   const taken = [];
   const mean = d3.mean(at.labels, (label) => textWidth(label, at.font));
-  const most = nodes.circle ? nodes.count : Math.min(nodes.count <= 100 ? 100 : 45, Math.round((at.width * at.height) / (7 * at.font * mean)));
+  const most = nodes.circle
+    ? nodes.count
+    : Math.min(nodes.count <= 100 ? 100 : 45, Math.round((at.width * at.height) / (7 * at.font * mean)));
   for (const i of order) {
     const inside = focus !== null && focus.nodes.has(i);
     if (taken.length >= most && !inside) break;
-    const text = group.append('text').text(at.labels[i]).attr('unicode-bidi', 'isolate')
-      .attr('fill', inside ? 'var(--mark)' : 'var(--ink)').attr('font-weight', inside ? 700 : 400)
-      .attr('paint-order', 'stroke').attr('stroke', 'var(--panel)').attr('stroke-width', 2.5)
-      .attr('stroke-linejoin', 'round').attr('dominant-baseline', 'central')
+    const text = group
+      .append('text')
+      .text(at.labels[i])
+      .attr('unicode-bidi', 'isolate')
+      .attr('fill', inside ? 'var(--mark)' : 'var(--ink)')
+      .attr('font-weight', inside ? 700 : 400)
+      .attr('paint-order', 'stroke')
+      .attr('stroke', 'var(--panel)')
+      .attr('stroke-width', 2.5)
+      .attr('stroke-linejoin', 'round')
+      .attr('dominant-baseline', 'central')
       .attr('opacity', focus !== null && !inside ? 0.55 : 1);
     const place = nodes.circle ? beside(at, i) : free(at, i, taken);
-    if (place === null) { text.remove(); continue; }
+    if (place === null) {
+      text.remove();
+      continue;
+    }
     text.attr('x', place.x.toFixed(1)).attr('y', place.y.toFixed(1)).attr('text-anchor', place.anchor);
-    if (place.turn) text.attr('transform', `rotate(${place.turn.toFixed(1)} ${place.x.toFixed(1)} ${place.y.toFixed(1)})`);
+    if (place.turn)
+      text.attr('transform', `rotate(${place.turn.toFixed(1)} ${place.x.toFixed(1)} ${place.y.toFixed(1)})`);
   }
 }
 
@@ -147,13 +183,25 @@ function free(at, i, taken) {
   const half = textWidth(at.labels[i], at.font) / 2;
   const away = at.base * 1.2 + 2;
   const tall = at.font * 0.55;
-  const places = [[0, -away - tall], [0, away + tall], [half + away, 0], [-half - away, 0]].map(([dx, dy]) => {
-    const x = Math.max(half + 2, Math.min(at.width - half - 2, at.x[i] + dx));
-    const y = at.y[i] + dy;
-    return { x, y, l: x - half, r: x + half, t: y - tall, b: y + tall };
-  }).filter((box) => !taken.some((o) => box.l < o.r && box.r > o.l && box.t < o.b && box.b > o.t));
-  const covers = (box) => d3.range(nodes.count).some((j) => j !== i
-    && at.x[j] > box.l - 2 && at.x[j] < box.r + 2 && at.y[j] > box.t - 2 && at.y[j] < box.b + 2);
+  const places = [
+    [0, -away - tall],
+    [0, away + tall],
+    [half + away, 0],
+    [-half - away, 0],
+  ]
+    .map(([dx, dy]) => {
+      const x = Math.max(half + 2, Math.min(at.width - half - 2, at.x[i] + dx));
+      const y = at.y[i] + dy;
+      return { x, y, l: x - half, r: x + half, t: y - tall, b: y + tall };
+    })
+    .filter((box) => !taken.some((o) => box.l < o.r && box.r > o.l && box.t < o.b && box.b > o.t));
+  const covers = (box) =>
+    d3
+      .range(nodes.count)
+      .some(
+        (j) =>
+          j !== i && at.x[j] > box.l - 2 && at.x[j] < box.r + 2 && at.y[j] > box.t - 2 && at.y[j] < box.b + 2,
+      );
   const place = places.find((box) => !covers(box)) || places[0];
   if (!place) return null;
   taken.push(place);
@@ -166,7 +214,10 @@ function under(at, edges, px, py) {
   let nearest = Math.max(at.base * 1.4, 9) ** 2;
   for (let i = 0; i < nodes.count; i++) {
     const far = (at.x[i] - px) ** 2 + (at.y[i] - py) ** 2;
-    if (far < nearest) { nearest = far; best = { node: i }; }
+    if (far < nearest) {
+      nearest = far;
+      best = { node: i };
+    }
   }
   if (best) return best;
   nearest = 36;
@@ -177,12 +228,16 @@ function under(at, edges, px, py) {
     const dy = at.y[slots.to[edge.slot]] - ay;
     const t = Math.max(0, Math.min(1, ((px - ax) * dx + (py - ay) * dy) / (dx * dx + dy * dy || 1)));
     const far = (ax + t * dx - px) ** 2 + (ay + t * dy - py) ** 2;
-    if (far <= nearest) { nearest = far; best = { edge }; }
+    if (far <= nearest) {
+      nearest = far;
+      best = { edge };
+    }
   }
   return best;
 }
 
-const edgeName = (slot, names = nodes.shown) => `${isolated(names[slots.from[slot]])} — ${isolated(names[slots.to[slot]])}`;
+const edgeName = (slot, names = nodes.shown) =>
+  `${isolated(names[slots.from[slot]])} — ${isolated(names[slots.to[slot]])}`;
 
 // A drawing that answers the pointer. `compute()` returns what drawGraph draws, and `tell(found)` words.
 function liveGraph(svg, compute, tell) {
@@ -200,13 +255,27 @@ function liveGraph(svg, compute, tell) {
     const box = svg.getBoundingClientRect();
     const found = under(at, current.edges, event.clientX - box.left, event.clientY - box.top);
     const node = found && found.node !== undefined ? found.node : null;
-    if (node !== hovered) { hovered = node; redraw(); }
-    if (found) showTip(tell(found, current), event); else hideTip();
+    if (node !== hovered) {
+      hovered = node;
+      redraw();
+    }
+    if (found) showTip(tell(found, current), event);
+    else hideTip();
   };
-  const leave = () => { hideTip(); if (hovered !== null) { hovered = null; redraw(); } };
+  const leave = () => {
+    hideTip();
+    if (hovered !== null) {
+      hovered = null;
+      redraw();
+    }
+  };
   svg.addEventListener('pointermove', look);
   svg.addEventListener('pointerdown', look);
-  svg.addEventListener('pointerleave', (event) => { if (event.pointerType !== 'touch') leave(); });
-  document.addEventListener('pointerdown', (event) => { if (!svg.contains(event.target)) leave(); });
+  svg.addEventListener('pointerleave', (event) => {
+    if (event.pointerType !== 'touch') leave();
+  });
+  document.addEventListener('pointerdown', (event) => {
+    if (!svg.contains(event.target)) leave();
+  });
   return { draw, redraw };
 }

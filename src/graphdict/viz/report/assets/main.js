@@ -4,7 +4,10 @@
 let drain = null;
 function drawLater() {
   const next = cards.find((card) => card.stale);
-  if (next) { next.stale = false; next.draw(); }
+  if (next) {
+    next.stale = false;
+    next.draw();
+  }
   drain = next ? setTimeout(drawLater, 0) : null;
 }
 
@@ -46,7 +49,11 @@ const player = (() => {
     if (carry >= 1) {
       const next = state.point + Math.floor(carry);
       carry %= 1;
-      if (next >= time.points) { go(time.points - 1); toggle(); return; }
+      if (next >= time.points) {
+        go(time.points - 1);
+        toggle();
+        return;
+      }
       go(next);
     }
     requestAnimationFrame(step);
@@ -63,7 +70,8 @@ const player = (() => {
   return { button, toggle };
 })();
 
-const simple = (text, label, onclick) => make('button', { type: 'button', 'aria-label': label, onclick }, text);
+const simple = (text, label, onclick) =>
+  make('button', { type: 'button', 'aria-label': label, onclick }, text);
 
 byId('timeline-buttons').append(
   player.button,
@@ -75,17 +83,34 @@ byId('timeline-buttons').append(
   ...pictureButtons(timeline.svg, 'coefficients', 'the coefficients'),
 );
 byId('now-buttons').append(
-  make('button', { type: 'button', class: 'small', 'aria-label': 'Save this graph as CSV', onclick: saveGraph }, 'CSV'),
+  make(
+    'button',
+    { type: 'button', class: 'small', 'aria-label': 'Save this graph as CSV', onclick: saveGraph },
+    'CSV',
+  ),
   ...pictureButtons(byId('mix'), 'graph', 'this graph'),
 );
 
 function onKey(event) {
   const jump = Math.max(1, Math.round(time.points / 20));
-  const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -jump, PageUp: jump, Home: -time.points, End: time.points };
+  const moves = {
+    ArrowLeft: -1,
+    ArrowDown: -1,
+    ArrowRight: 1,
+    ArrowUp: 1,
+    PageDown: -jump,
+    PageUp: jump,
+    Home: -time.points,
+    End: time.points,
+  };
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const onTimeline = event.target === timeline.svg;
   const sideways = event.key === 'ArrowLeft' || event.key === 'ArrowRight';
-  if (event.key in moves && (onTimeline || (sideways && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && !byId('large').open))) {
+  if (
+    event.key in moves &&
+    (onTimeline ||
+      (sideways && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && !byId('large').open))
+  ) {
     event.preventDefault();
     go(state.point + moves[event.key] * (event.shiftKey ? 10 : 1));
   } else if (event.key === ' ' && onTimeline) {
@@ -104,7 +129,8 @@ document.addEventListener('keydown', onKey);
     const box = svg.getBoundingClientRect();
     if (dragging === 'scroll') {
       const [left, right] = timeline.lanes.x.range();
-      const middle = fullView[0] + ((event.clientX - box.left - left) / (right - left)) * (fullView[1] - fullView[0]);
+      const middle =
+        fullView[0] + ((event.clientX - box.left - left) / (right - left)) * (fullView[1] - fullView[0]);
       const wide = view.domain[1] - view.domain[0];
       timeline.setView(middle - wide / 2, middle + wide / 2);
     } else if (dragging === 'cursor') {
@@ -118,21 +144,38 @@ document.addEventListener('keydown', onKey);
     act(event);
   });
   svg.addEventListener('pointermove', (event) => {
-    if (dragging) { act(event); return; }
+    if (dragging) {
+      act(event);
+      return;
+    }
     const box = svg.getBoundingClientRect();
     const k = Math.floor((event.clientY - box.top - TOP) / (timeline.lanes.lane + timeline.lanes.gap));
-    if (k < 0 || k >= atoms.length || event.clientX - box.left < timeline.lanes.gutter) { hideTip(); return; }
+    if (k < 0 || k >= atoms.length || event.clientX - box.left < timeline.lanes.gutter) {
+      hideTip();
+      return;
+    }
     const point = timeline.pointAt(event.clientX - box.left);
-    showTip(`${atoms[k].name}: ${number(coefficientsAt(point)[k])}\n${sampleText(point)}${time.kind === 'index' ? '' : `\n${momentText(point)}`}`, event);
+    showTip(
+      `${atoms[k].name}: ${number(coefficientsAt(point)[k])}\n${sampleText(point)}${time.kind === 'index' ? '' : `\n${momentText(point)}`}`,
+      event,
+    );
   });
-  for (const end of ['pointerup', 'pointercancel']) svg.addEventListener(end, () => { dragging = null; });
+  for (const end of ['pointerup', 'pointercancel'])
+    svg.addEventListener(end, () => {
+      dragging = null;
+    });
   svg.addEventListener('pointerleave', hideTip);
-  svg.addEventListener('wheel', (event) => { // pinching a touch pad, or the wheel with Ctrl
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    const x = Number(timeline.lanes.x.invert(event.clientX - svg.getBoundingClientRect().left));
-    timeline.zoom(event.deltaY > 0 ? 1.25 : 0.8, x);
-  }, { passive: false });
+  svg.addEventListener(
+    'wheel',
+    (event) => {
+      // pinching a touch pad, or the wheel with Ctrl
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const x = Number(timeline.lanes.x.invert(event.clientX - svg.getBoundingClientRect().left));
+      timeline.zoom(event.deltaY > 0 ? 1.25 : 0.8, x);
+    },
+    { passive: false },
+  );
 })();
 
 // What is drawn ----------------------------------------------------------------------------------
@@ -151,7 +194,8 @@ function onThreshold() {
   redrawGraphs();
 }
 threshold.addEventListener('input', onThreshold);
-(() => { // at first, as many edges as can be told apart, and none that hardly are
+(() => {
+  // at first, as many edges as can be told apart, and none that hardly are
   const all = [];
   for (const atom of atoms) for (const weight of atom.weights) all.push(weight / strongest.atom);
   all.sort((a, b) => b - a);
@@ -166,7 +210,8 @@ function focusOn(found, inside) {
 }
 
 function unpress(except = null) {
-  for (const button of document.querySelectorAll('.group[aria-pressed="true"]')) if (button !== except) button.setAttribute('aria-pressed', 'false');
+  for (const button of document.querySelectorAll('.group[aria-pressed="true"]'))
+    if (button !== except) button.setAttribute('aria-pressed', 'false');
 }
 
 function markGroup(button, members) {
@@ -181,8 +226,14 @@ function markGroup(button, members) {
 byId('search').addEventListener('input', (event) => {
   unpress();
   const wanted = event.target.value.trim().toLowerCase();
-  const exact = wanted ? nodes.shown.map((_, i) => i).filter((i) => nodes.shown[i].toLowerCase() === wanted) : [];
-  const found = exact.length ? exact : wanted ? nodes.shown.map((_, i) => i).filter((i) => nodes.shown[i].toLowerCase().includes(wanted)) : [];
+  const exact = wanted
+    ? nodes.shown.map((_, i) => i).filter((i) => nodes.shown[i].toLowerCase() === wanted)
+    : [];
+  const found = exact.length
+    ? exact
+    : wanted
+      ? nodes.shown.map((_, i) => i).filter((i) => nodes.shown[i].toLowerCase().includes(wanted))
+      : [];
   byId('search-text').textContent = wanted ? (found.length ? plural(found.length, 'node') : 'none') : '';
   focusOn(found, false);
 });
@@ -206,11 +257,17 @@ function setTheme(name) {
 }
 setTheme(dark.matches ? 'dark' : 'light');
 dark.addEventListener('change', () => setTheme(dark.matches ? 'dark' : 'light'));
-byId('theme').addEventListener('click', () => setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'));
+byId('theme').addEventListener('click', () =>
+  setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'),
+);
 
 byId('downloads').append(
-  ...[['Edges of atoms', saveAtoms], ['Degrees and communities', saveNodes], ['Coefficients', saveCoefficients], ['This graph', saveGraph]]
-    .map(([name, take]) => simple(`${name} (CSV)`, `${name} (CSV)`, take)),
+  ...[
+    ['Edges of atoms', saveAtoms],
+    ['Degrees and communities', saveNodes],
+    ['Coefficients', saveCoefficients],
+    ['This graph', saveGraph],
+  ].map(([name, take]) => simple(`${name} (CSV)`, `${name} (CSV)`, take)),
 );
 
 fillTexts();
@@ -218,13 +275,19 @@ onThreshold();
 timeline.draw();
 go(0);
 
-const watcher = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    const card = cards.find((c) => c.svg === entry.target);
-    card.seen = entry.isIntersecting;
-    if (card.seen && card.stale) { card.stale = false; card.redraw(); }
-  }
-}, { rootMargin: '300px' });
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      const card = cards.find((c) => c.svg === entry.target);
+      card.seen = entry.isIntersecting;
+      if (card.seen && card.stale) {
+        card.stale = false;
+        card.redraw();
+      }
+    }
+  },
+  { rootMargin: '300px' },
+);
 for (const card of cards) watcher.observe(card.svg);
 
 let width = 0;
@@ -237,4 +300,9 @@ new ResizeObserver(() => {
 }).observe(document.body);
 new ResizeObserver(() => mixView.redraw()).observe(byId('mix'));
 
-window.addEventListener('beforeprint', () => { for (const card of cards) { card.seen = true; card.draw(); } });
+window.addEventListener('beforeprint', () => {
+  for (const card of cards) {
+    card.seen = true;
+    card.draw();
+  }
+});

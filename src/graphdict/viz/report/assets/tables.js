@@ -15,23 +15,37 @@ const ends = (slot) => [nodes.names[slots.from[slot]], nodes.names[slots.to[slot
 
 function saveAtoms() {
   const rows = [];
-  atoms.forEach((atom, k) => atom.slots.forEach((slot, e) => rows.push([k + 1, ...ends(slot), atom.weights[e]])));
+  atoms.forEach((atom, k) =>
+    atom.slots.forEach((slot, e) => rows.push([k + 1, ...ends(slot), atom.weights[e]])),
+  );
   saveTable('atoms', ['atom', 'source', 'target', 'weight'], rows);
 }
 
 function saveNodes() {
   const rows = [];
-  atoms.forEach((atom, k) => nodes.names.forEach((name, i) => rows.push([k + 1, name, atom.degree[i], atom.community[i] < 0 ? '' : atom.community[i] + 1])));
+  atoms.forEach((atom, k) =>
+    nodes.names.forEach((name, i) =>
+      rows.push([k + 1, name, atom.degree[i], atom.community[i] < 0 ? '' : atom.community[i] + 1]),
+    ),
+  );
   saveTable('nodes', ['atom', 'node', 'degree', 'community'], rows);
 }
 
 function saveCoefficients() {
   const say = time.kind === 'date' ? (t) => new Date(t).toISOString() : (t) => t;
   const timed = time.kind !== 'index';
-  const head = [...(merged ? ['first_sample', 'last_sample'] : ['sample']), ...(timed ? (merged ? ['first_time', 'last_time'] : ['time']) : []), ...atoms.map((_, k) => `atom_${k + 1}`)];
+  const head = [
+    ...(merged ? ['first_sample', 'last_sample'] : ['sample']),
+    ...(timed ? (merged ? ['first_time', 'last_time'] : ['time']) : []),
+    ...atoms.map((_, k) => `atom_${k + 1}`),
+  ];
   const rows = d3.range(time.points).map((point) => {
     const samples = merged ? samplesOf(point) : [point];
-    const moments = !timed ? [] : merged ? [say(time.first[point]), say(time.last[point])] : [say(time.first[point])];
+    const moments = !timed
+      ? []
+      : merged
+        ? [say(time.first[point]), say(time.last[point])]
+        : [say(time.first[point])];
     return [...samples, ...moments, ...coefficientsAt(point)];
   });
   saveTable('coefficients', head, rows);
@@ -40,6 +54,12 @@ function saveCoefficients() {
 function saveGraph() {
   const { weights } = mixAt(state.point, state.least);
   const rows = [];
-  weights.forEach((weight, slot) => { if (weight > 0) rows.push([...ends(slot), weight]); });
-  saveTable(`graph-${sampleText(state.point).replace(/[^0-9a-z]+/g, '-')}`, ['source', 'target', 'weight'], rows);
+  weights.forEach((weight, slot) => {
+    if (weight > 0) rows.push([...ends(slot), weight]);
+  });
+  saveTable(
+    `graph-${sampleText(state.point).replace(/[^0-9a-z]+/g, '-')}`,
+    ['source', 'target', 'weight'],
+    rows,
+  );
 }

@@ -1,48 +1,5 @@
 // Coefficients in time: a lane for each atom, drawn in steps, with a cursor that moves along.
 
-// Every point covers [left, right], half way to its neighbours; gaps are left empty.
-const span = (() => {
-  const count = time.points;
-  const end = time.last;
-  const middle = Float64Array.from(time.first, (t, i) => (t + end[i]) / 2);
-  const left = Float64Array.from(time.first, (t) => t - time.step / 2);
-  const right = Float64Array.from(end, (t) => t + time.step / 2);
-  let gaps = 0;
-  for (let i = 1; i < count; i++) {
-    if (time.first[i] - end[i - 1] > time.gap) { gaps += 1; continue; }
-    left[i] = (time.first[i] + end[i - 1]) / 2;
-    right[i - 1] = left[i];
-  }
-  return { left, right, middle, usual: (time.step * page.samples) / count, gaps };
-})();
-
-const fullView = [span.left[0], span.right[time.points - 1]];
-const view = { domain: fullView.slice() };
-const zoomed = () => view.domain[1] - view.domain[0] < 0.999 * (fullView[1] - fullView[0]);
-
-const dateText = (() => {
-  const every = (step) => time.kind === 'date' && time.first.every((t) => t % step === 0) && time.last.every((t) => t % step === 0);
-  const format = d3.utcFormat(`%Y-%m-%d${every(86400000) ? '' : every(60000) ? ' %H:%M' : every(1000) ? ' %H:%M:%S' : ' %H:%M:%S.%L'}`);
-  return (t) => format(new Date(t));
-})();
-
-const digits = (() => { // enough to tell neighbours apart
-  const size = d3.max([Math.abs(fullView[0]), Math.abs(fullView[1])]) / span.usual;
-  return Math.max(4, Math.min(15, Math.ceil(Math.log10(size || 1)) + 2));
-})();
-
-function momentText(point) {
-  const say = time.kind === 'date' ? dateText : (t) => `${Number(t.toPrecision(digits))}`;
-  const end = time.last[point];
-  const range = time.first[point] === end ? say(end) : `${say(time.first[point])} to ${say(end)}`;
-  return time.kind === 'number' ? `${range} ${time.unit}` : range;
-}
-
-function sampleText(point) {
-  const [first, last] = samplesOf(point);
-  return first === last ? `sample ${whole(first)}` : `samples ${whole(first)} to ${whole(last)}`;
-}
-
 const TOP = 5; // room for the cursor's dots
 
 const timeline = (() => {
@@ -60,7 +17,11 @@ const timeline = (() => {
     const scale = time.kind === 'date' ? d3.scaleUtc() : d3.scaleLinear();
     lanes.x = scale.domain(view.domain).range([gutter, Math.max(width - 12, gutter + 20)]);
     const most = Math.max(1, d3.max(time.high || time.mean));
-    lanes.y = (k) => d3.scaleLinear().domain([0, most]).range([TOP + (k + 1) * (lane + gap) - gap, TOP + k * (lane + gap)]);
+    lanes.y = (k) =>
+      d3
+        .scaleLinear()
+        .domain([0, most])
+        .range([TOP + (k + 1) * (lane + gap) - gap, TOP + k * (lane + gap)]);
   }
 
   // Points in view, merged where several share a pixel: { l, r, mean, low, high } for one atom.
@@ -77,8 +38,11 @@ const timeline = (() => {
       const l = lanes.x(span.left[i]);
       const r = lanes.x(span.right[i]);
       if (open && r - open.l < 1) {
-        open.r = r; open.sum += time.mean[at]; open.n += 1;
-        open.low = Math.min(open.low, low); open.high = Math.max(open.high, high);
+        open.r = r;
+        open.sum += time.mean[at];
+        open.n += 1;
+        open.low = Math.min(open.low, low);
+        open.high = Math.max(open.high, high);
       } else {
         open = { l, r, sum: time.mean[at], n: 1, low, high };
         found.push(open);
@@ -95,36 +59,83 @@ const timeline = (() => {
       runs[runs.length - 1].push(c);
     });
     const f = (v) => v.toFixed(1);
-    return runs.map((run) => {
-      const there = run.map((c) => `L${f(c.l)} ${f(upper(c))}L${f(c.r)} ${f(upper(c))}`).join('');
-      const back = run.slice().reverse().map((c) => `L${f(c.r)} ${f(lower(c))}L${f(c.l)} ${f(lower(c))}`).join('');
-      return `M${there.slice(1)}${back}Z`;
-    }).join('');
+    return runs
+      .map((run) => {
+        const there = run.map((c) => `L${f(c.l)} ${f(upper(c))}L${f(c.r)} ${f(upper(c))}`).join('');
+        const back = run
+          .slice()
+          .reverse()
+          .map((c) => `L${f(c.r)} ${f(lower(c))}L${f(c.l)} ${f(lower(c))}`)
+          .join('');
+        return `M${there.slice(1)}${back}Z`;
+      })
+      .join('');
   }
 
   function draw() {
     measure();
-    const root = d3.select(svg).attr('height', lanes.height).attr('viewBox', `0 0 ${lanes.width} ${lanes.height}`);
+    const root = d3
+      .select(svg)
+      .attr('height', lanes.height)
+      .attr('viewBox', `0 0 ${lanes.width} ${lanes.height}`);
     root.selectAll('*').remove();
     if (lanes.width < 40) return;
-    root.append('clipPath').attr('id', 'lanes').append('rect')
-      .attr('x', lanes.gutter).attr('width', lanes.width - 12 - lanes.gutter).attr('height', lanes.bottom + 4);
+    root
+      .append('clipPath')
+      .attr('id', 'lanes')
+      .append('rect')
+      .attr('x', lanes.gutter)
+      .attr('width', lanes.width - 12 - lanes.gutter)
+      .attr('height', lanes.bottom + 4);
     const body = root.append('g').attr('clip-path', 'url(#lanes)');
     let shared = merged;
     atoms.forEach((atom, k) => {
       const y = lanes.y(k);
       const base = y.range()[0];
-      if (lanes.lane >= 9 || k % 2 === 0) root.append('text').text(lanes.gutter > 40 ? atom.name : k + 1).attr('x', lanes.gutter - 8)
-        .attr('y', base - lanes.lane / 2).attr('text-anchor', 'end').attr('dominant-baseline', 'central')
-        .attr('font-size', Math.max(8, Math.min(12.5, lanes.lane * 0.85))).attr('fill', atom.colour);
-      body.append('rect').attr('x', lanes.gutter).attr('width', lanes.width - 12 - lanes.gutter)
-        .attr('y', base - lanes.lane).attr('height', lanes.lane).attr('fill', 'var(--soft)').attr('opacity', 0.6);
+      if (lanes.lane >= 9 || k % 2 === 0)
+        root
+          .append('text')
+          .text(lanes.gutter > 40 ? atom.name : k + 1)
+          .attr('x', lanes.gutter - 8)
+          .attr('y', base - lanes.lane / 2)
+          .attr('text-anchor', 'end')
+          .attr('dominant-baseline', 'central')
+          .attr('font-size', Math.max(8, Math.min(12.5, lanes.lane * 0.85)))
+          .attr('fill', atom.colour);
+      body
+        .append('rect')
+        .attr('x', lanes.gutter)
+        .attr('width', lanes.width - 12 - lanes.gutter)
+        .attr('y', base - lanes.lane)
+        .attr('height', lanes.lane)
+        .attr('fill', 'var(--soft)')
+        .attr('opacity', 0.6);
       const found = columns(k);
       shared = shared || found.some((c) => c.n > 1);
-      body.append('path').attr('d', outline(found, (c) => y(c.high), (c) => y(c.low)))
-        .attr('fill', atom.colour).attr('opacity', 0.3);
-      body.append('path').attr('d', outline(found, (c) => y(c.sum / c.n), () => base))
-        .attr('fill', atom.colour).attr('opacity', 0.75);
+      body
+        .append('path')
+        .attr(
+          'd',
+          outline(
+            found,
+            (c) => y(c.high),
+            (c) => y(c.low),
+          ),
+        )
+        .attr('fill', atom.colour)
+        .attr('opacity', 0.3);
+      body
+        .append('path')
+        .attr(
+          'd',
+          outline(
+            found,
+            (c) => y(c.sum / c.n),
+            () => base,
+          ),
+        )
+        .attr('fill', atom.colour)
+        .attr('opacity', 0.75);
     });
     drawAxis(root);
     root.append('g').attr('class', 'cursor').attr('pointer-events', 'none');
@@ -134,26 +145,61 @@ const timeline = (() => {
 
   function drawAxis(root) {
     const ticks = Math.max(2, Math.floor((lanes.width - lanes.gutter) / 105));
-    const axis = root.append('g').attr('transform', `translate(0,${lanes.bottom + 1})`).attr('color', 'var(--muted)')
-      .call(d3.axisBottom(lanes.x).ticks(ticks).tickSize(5).tickSizeOuter(0).tickPadding(7)
-        .tickValues(time.kind === 'index' ? lanes.x.ticks(ticks).filter(Number.isInteger) : null));
+    const axis = root
+      .append('g')
+      .attr('transform', `translate(0,${lanes.bottom + 1})`)
+      .attr('color', 'var(--muted)')
+      .call(
+        d3
+          .axisBottom(lanes.x)
+          .ticks(ticks)
+          .tickSize(5)
+          .tickSizeOuter(0)
+          .tickPadding(7)
+          .tickValues(time.kind === 'index' ? lanes.x.ticks(ticks).filter(Number.isInteger) : null),
+      );
     axis.attr('font-size', 11).attr('font-family', null).selectAll('path,line').attr('stroke', 'var(--line)');
     axis.selectAll('text').attr('fill', 'var(--muted)');
     if (!zoomed()) return;
     const track = d3.scaleLinear().domain(fullView).range(lanes.x.range());
     const bar = root.append('g').attr('class', 'scroll');
-    bar.append('rect').attr('x', lanes.x.range()[0]).attr('width', lanes.x.range()[1] - lanes.x.range()[0])
-      .attr('y', lanes.bottom + 31).attr('height', 8).attr('rx', 4).attr('fill', 'var(--soft)');
-    bar.append('rect').attr('x', track(view.domain[0])).attr('width', Math.max(8, track(view.domain[1]) - track(view.domain[0])))
-      .attr('y', lanes.bottom + 31).attr('height', 8).attr('rx', 4).attr('fill', 'var(--muted)');
+    bar
+      .append('rect')
+      .attr('x', lanes.x.range()[0])
+      .attr('width', lanes.x.range()[1] - lanes.x.range()[0])
+      .attr('y', lanes.bottom + 31)
+      .attr('height', 8)
+      .attr('rx', 4)
+      .attr('fill', 'var(--soft)');
+    bar
+      .append('rect')
+      .attr('x', track(view.domain[0]))
+      .attr('width', Math.max(8, track(view.domain[1]) - track(view.domain[0])))
+      .attr('y', lanes.bottom + 31)
+      .attr('height', 8)
+      .attr('rx', 4)
+      .attr('fill', 'var(--muted)');
   }
 
   function hint(shared) {
     const parts = [];
-    if (merged) parts.push(`${whole(page.samples)} samples, shown as ${whole(time.points)} windows of ${time.even ? '' : 'up to '}${whole(time.size)}: means, with bands from smallest to largest.`);
-    else if (shared) parts.push('Samples that share a pixel are merged: the mean, with a band from smallest to largest. Zoom in to see each.');
-    if (span.gaps && time.kind !== 'index') parts.push(`${whole(span.gaps)} ${span.gaps === 1 ? 'gap' : 'gaps'} in time left empty.`);
-    parts.push(time.kind === 'index' ? 'Samples are counted from 0.' : time.kind === 'date' ? 'Times in UTC.' : `Time in ${time.unit}.`);
+    if (merged)
+      parts.push(
+        `${whole(page.samples)} samples, shown as ${whole(time.points)} windows of ${time.even ? '' : 'up to '}${whole(time.size)}: means, with bands from smallest to largest.`,
+      );
+    else if (shared)
+      parts.push(
+        'Samples that share a pixel are merged: the mean, with a band from smallest to largest. Zoom in to see each.',
+      );
+    if (span.gaps && time.kind !== 'index')
+      parts.push(`${whole(span.gaps)} ${span.gaps === 1 ? 'gap' : 'gaps'} in time left empty.`);
+    parts.push(
+      time.kind === 'index'
+        ? 'Samples are counted from 0.'
+        : time.kind === 'date'
+          ? 'Times in UTC.'
+          : `Time in ${time.unit}.`,
+    );
     byId('timeline-hint').textContent = parts.join(' ');
   }
 
@@ -167,13 +213,27 @@ const timeline = (() => {
     svg.setAttribute('aria-valuenow', state.point);
     svg.setAttribute('aria-valuetext', `${sampleText(state.point)}, ${momentText(state.point)}`);
     if (!(x >= lanes.gutter - 1 && x <= lanes.width - 11)) return;
-    cursor.append('line').attr('x1', x).attr('x2', x).attr('y1', 0).attr('y2', lanes.bottom + 2)
-      .attr('stroke', 'var(--ink)').attr('stroke-width', 1.5);
-    cursor.append('path').attr('d', `M${x - 6} ${lanes.bottom + 10}L${x + 6} ${lanes.bottom + 10}L${x} ${lanes.bottom + 1}Z`)
+    cursor
+      .append('line')
+      .attr('x1', x)
+      .attr('x2', x)
+      .attr('y1', 0)
+      .attr('y2', lanes.bottom + 2)
+      .attr('stroke', 'var(--ink)')
+      .attr('stroke-width', 1.5);
+    cursor
+      .append('path')
+      .attr('d', `M${x - 6} ${lanes.bottom + 10}L${x + 6} ${lanes.bottom + 10}L${x} ${lanes.bottom + 1}Z`)
       .attr('fill', 'var(--ink)');
     coefficientsAt(state.point).forEach((c, k) => {
-      cursor.append('circle').attr('cx', x).attr('cy', lanes.y(k)(c)).attr('r', lanes.lane > 20 ? 3.5 : 2.5)
-        .attr('fill', atoms[k].colour).attr('stroke', 'var(--panel)').attr('stroke-width', 1.2);
+      cursor
+        .append('circle')
+        .attr('cx', x)
+        .attr('cy', lanes.y(k)(c))
+        .attr('r', lanes.lane > 20 ? 3.5 : 2.5)
+        .attr('fill', atoms[k].colour)
+        .attr('stroke', 'var(--panel)')
+        .attr('stroke-width', 1.2);
     });
   }
 
