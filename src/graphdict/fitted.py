@@ -24,6 +24,7 @@ SHAPES = {
     "parents_": "K",
     "feature_names_in_": "N",
     "pair_weights_": "E",
+    "pair_means_": "E",
 }
 RANGES = {
     "atoms_": (0, np.inf),
@@ -35,7 +36,7 @@ RANGES = {
     "noise_": (0, np.inf),
     "stay_probability_": (0, 1),
     "pair_weights_": (0, np.inf),
-    "level_": (0, np.inf),
+    "pair_means_": (0, np.inf),
 }
 POSITIVE = ("scale_", "noise_")
 COUNTS = ("n_features_in_", "n_iter_")

@@ -264,19 +264,20 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
     def _learn_gaps(self, signals: NDArray) -> None:
         """Learn how observed pairs stand for all, where training signals have gaps."""
-        for name in ("pair_weights_", "level_"):
+        for name in ("pair_weights_", "pair_means_"):
             vars(self).pop(name, None)  # of an earlier fit
         if has_gaps(signals):
             gaps = Gaps.learn(signals, self._counts(len(signals)))
             self.pair_weights_ = self._preparation.embed(gaps.pairs)
-            self.level_ = gaps.level
+            self.pair_means_ = self._preparation.embed(gaps.means)
 
     def _gaps(self, signals: NDArray) -> Gaps | None:
         """How observed pairs stand for all; None where nothing is missing."""
         if not has_gaps(signals):
             return None
         if hasattr(self, "pair_weights_"):
-            return Gaps(self._preparation.restrict(self.pair_weights_), self.level_)
+            restrict = self._preparation.restrict
+            return Gaps(restrict(self.pair_weights_), restrict(self.pair_means_))
         atoms = self._active_atoms
         return Gaps.of_graphs(np.asarray(self.coefficients_).mean(axis=0) @ atoms)
 

@@ -2,14 +2,13 @@
 
 With ``s_tij = 1`` where both nodes of a pair were observed in sample (or window) t,
 
-    z~_tij = a_t b_ij s_tij z_tij + (1 - a_t q_t) level,      q_t = mean_ij b_ij s_tij
+    z~_tij = a_t b_ij s_tij z_tij + (1 - a_t q_t) mean_ij,      q_t = mean of b_ij s_tij over pairs
 
 take the place of the squared differences ``z``. ``b`` makes up for pairs that are seldom observed
 together and ``a_t = 1 / max(q_t, 1/3)`` for samples that miss more than others: where gaps have
 nothing to do with the values, the expected objective is that of the complete signals, and so are
-the degrees of its graphs. What a sample with hardly any observed pair lacks is taken from the
-``level``, the mean squared difference of two nodes: a sample of which nothing was observed has the
-same difference everywhere, and gets the coefficients that the model gives to such a one.
+the degrees of its graphs. What a sample with hardly any observed pair lacks is taken from the mean
+over samples: one of which nothing was observed counts as an average one, and gets its coefficients.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ ROUNDS = 12
 
 @dataclass(frozen=True)
 class Gaps:
-    """How observed pairs stand for all: their weights ``b`` (E,) and the ``level``."""
+    """How observed pairs stand for all: their weights ``b`` (E,) and mean differences (E,)."""
 
     pairs: NDArray
-    level: float
+    means: NDArray
 
     @classmethod
     def learn(cls, signals: NDArray, counts: NDArray) -> Gaps:
@@ -49,18 +48,21 @@ class Gaps:
                 mass += scale @ seen
                 sums += scale @ means
             pairs = np.divide(total, mass, out=np.zeros_like(mass), where=mass > 0)
+        # Pairs that were never observed together are as far apart as pairs usually are.
         known = mass > 0
-        return cls(pairs, float(np.mean(sums[known] / mass[known])) if known.any() else 1.0)
+        usual = float(np.mean(sums[known] / mass[known])) if known.any() else 1.0
+        return cls(pairs, np.divide(sums, mass, out=np.full_like(sums, usual), where=known))
 
     @classmethod
     def of_graphs(cls, weights: NDArray) -> Gaps:
         """For new signals of a model of complete ones, whose mean graph has ``weights`` (E,).
 
-        Its level is the difference between any two nodes that such a graph explains best.
+        An average sample has the difference between any two nodes that this graph explains best.
         """
         total = float(weights.sum(dtype=np.float64))
         nodes = graphs.n_nodes(len(weights))
-        return cls(np.ones(len(weights)), nodes / total if total > 0 else 1.0)
+        usual = nodes / total if total > 0 else 1.0
+        return cls(np.ones(len(weights)), np.full(len(weights), usual))
 
     def sum_of_distances(self, signals: NDArray) -> NDArray:
         """``sum_t z~_t`` (E,)."""
@@ -73,8 +75,9 @@ class Gaps:
         for windows, means, seen in _blocks(signals, counts):
             scale, share = _scales(seen, self.pairs)
             block = means * (scale[:, None] * self.pairs)
-            block += ((1 - scale * share) * self.level)[:, None]
-            block[:, self.pairs == 0] = self.level  # never observed together: nothing is known
+            block += (1 - scale * share)[:, None] * self.means
+            never = self.pairs == 0
+            block[:, never] = self.means[never]
             filled[windows] = block
         return filled
 
