@@ -23,6 +23,19 @@ window_size : int, default=1
     Number of consecutive samples that share their coefficients. The last window may be shorter.
 """
 
+STREAM_PARAMETERS = """
+forgetting : float, default=1.0
+    For ``partial_fit``: how much a sample counts once another has come. 1 counts all alike; 0.999
+    follows about the last 1,000 samples, for systems that drift.
+"""
+
+STREAM_ATTRIBUTES = """
+n_samples_seen_ : int
+    After ``partial_fit``: how many samples the stream has had.
+stream_ : dict of arrays
+    After ``partial_fit``: the averages that later batches are added to.
+"""
+
 SHARED_PARAMETERS = """
 solver : {"auto", "bipds", "mm"}, default="auto"
     Bilinear primal-dual splitting handles every prior; majorise-minimise is much faster but has

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Real
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval
 
 from graphdict.models.base import GraphDictionary
-from graphdict.models.docs import document
+from graphdict.models.docs import STREAM_ATTRIBUTES, STREAM_PARAMETERS, document
+from graphdict.online.log import LOG_RULES
+from graphdict.online.stream import restart, take_batch
 from graphdict.operators import Bilinear, Degrees
 from graphdict.terms import LogBarrier
 
@@ -25,6 +31,65 @@ class GraphDictLog(GraphDictionary):
     where ``L_t = sum_k delta_tk L_k`` and ``d_t`` is its diagonal. The barrier is cheap and keeps
     every node connected to something; it is not a normalised likelihood.
     """
+
+    _own_parameters = STREAM_PARAMETERS
+    _own_attributes = STREAM_ATTRIBUTES
+    _parameter_constraints: dict = {
+        **GraphDictionary._parameter_constraints,
+        "forgetting": [Interval(Real, 0, 1, closed="right")],
+    }
+
+    def __init__(
+        self,
+        n_atoms: int = 5,
+        *,
+        alpha_w: float = 0.1,
+        alpha_c: float = 0.0,
+        alpha_orth: float = 0.0,
+        alpha_diff: float = 0.0,
+        window_size: int = 1,
+        forgetting: float = 1.0,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        n_init: int = 1,
+        init: str = "k-means++",
+        atoms: ArrayLike | None = None,
+        coefficients: ArrayLike | None = None,
+        fix: str | None = None,
+        atom_priors: Any = None,
+        coefficient_priors: Any = None,
+        rescale: bool = True,
+        random_state: Any = None,
+        callback: Any = None,
+        checkpoint: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            n_atoms, alpha_w=alpha_w, alpha_c=alpha_c, alpha_orth=alpha_orth,
+            alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
+            tol=tol, n_init=n_init, init=init, atoms=atoms, coefficients=coefficients, fix=fix,
+            atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
+            random_state=random_state, callback=callback, checkpoint=checkpoint, verbose=verbose,
+        )  # fmt: skip
+        self.forgetting = forgetting
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        restart(self)
+        return super().fit(X, y)
+
+    fit.__doc__ = GraphDictionary.fit.__doc__
+
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
+
+        The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are
+        not kept, but for the first 200 for each atom, which are fitted together. Afterwards
+        ``coefficients_`` are those of the batch, under the atoms before it. With ``alpha_diff`` or
+        ``window_size`` a batch is a time series of its own. See the page on streams.
+        """
+        take_batch(self, X, LOG_RULES)
+        return self
 
     def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
         return Bilinear(Degrees(nodes)), LogBarrier()

@@ -21,6 +21,8 @@ from graphdict.marginal.missing import draw_gaps
 from graphdict.marginal.patterns import default_max_active, enumerate_patterns
 from graphdict.marginal.timeline import hierarchy
 from graphdict.models.base import GraphDictionary
+from graphdict.online.marginal import MARGINAL_RULES
+from graphdict.online.stream import restart, take_batch
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
 from graphdict.signals import has_gaps
@@ -68,6 +70,9 @@ class GraphDictMarginal(GraphDictionary):
         :mod:`graphdict.marginal.timeline`. New signals are taken to span the same time.
     window_size : int, default=1
         Number of consecutive samples that share their activations.
+    forgetting : float, default=1.0
+        For ``partial_fit``: how much a sample counts once another has come. 1 counts all alike;
+        0.999 follows about the last 1,000 samples, for systems that drift.
     n_init : int, default=8
         Number of short annealed runs from random starts; the better half goes on until one is left.
     max_iter : int, default=200
@@ -108,6 +113,10 @@ class GraphDictMarginal(GraphDictionary):
         False for nodes that never vary, which get no edges.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    n_samples_seen_ : int
+        After ``partial_fit``: how many samples the stream has had.
+    stream_ : dict of arrays
+        After ``partial_fit``: the averages that later batches are added to.
     """
 
     _reads_in_parts = False
@@ -118,6 +127,7 @@ class GraphDictMarginal(GraphDictionary):
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "prior": [StrOptions({"independent", "free", "markov", "hierarchy"})],
         "window_size": [Interval(Integral, 1, None, closed="left")],
+        "forgetting": [Interval(Real, 0, 1, closed="right")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -136,6 +146,7 @@ class GraphDictMarginal(GraphDictionary):
         sparsity: float = 1.0,
         prior: str = "independent",
         window_size: int = 1,
+        forgetting: float = 1.0,
         n_init: int = 8,
         max_iter: int = 200,
         tol: float = 1e-5,
@@ -150,6 +161,7 @@ class GraphDictMarginal(GraphDictionary):
         self.sparsity = sparsity
         self.prior = prior
         self.window_size = window_size
+        self.forgetting = forgetting
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -163,6 +175,7 @@ class GraphDictMarginal(GraphDictionary):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored."""
         self._validate_params()
+        restart(self)
         patterns = self._patterns()
         _, signals = self._learn(X, self.rescale)
         rng = check_random_state(self.random_state)
@@ -175,6 +188,17 @@ class GraphDictMarginal(GraphDictionary):
             )  # fmt: skip
             fit = learn(data, patterns, self.noise_, settings, rng)
         self._keep(data, fit)
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
+
+        The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are
+        not kept, but for the first 200 for each atom, which are fitted together. Afterwards
+        ``coefficients_`` are those of the batch, under the atoms before it. With ``prior="markov"``
+        or ``window_size`` a batch is a time series of its own. See the page on streams.
+        """
+        take_batch(self, X, MARGINAL_RULES)
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray:

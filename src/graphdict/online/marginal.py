@@ -1,0 +1,144 @@
+"""The marginal model in a stream: online expectation-maximisation.
+
+Given the posterior of the patterns, all that atoms and probabilities need of the samples are
+averages: squared differences of each atom's samples (moments), how often patterns were active
+(usage) and drawn (draws), how often a chain stayed (stays). A batch is one E-step, its averages are
+mixed with those so far, and a few M-steps on the mixture follow.
+
+Weak edges are raised to the width of the penalty before these steps, which lower them again unless
+the averages speak for them: so edges can return, though ``atoms_`` has exact zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from graphdict import graphs, kernels
+from graphdict.marginal.em import Data, Dictionary, Expectation, expect, maximise
+from graphdict.marginal.learn import LEAST_ALPHA, RELATIVE_WIDTH, Settings
+from graphdict.marginal.likelihood import NOISE, PatternGraphs
+from graphdict.marginal.patterns import uniform_probabilities
+from graphdict.marginal.penalty import FadingPenalty, information_toll
+from graphdict.marginal.support import prune
+from graphdict.online.stream import Batch, Rules, Statistics
+from graphdict.threads import single_threaded_blas
+
+__all__ = ["MARGINAL_RULES"]
+
+STEPS = 10  # on the atoms, for each batch
+
+
+def check(model: Any) -> None:
+    """Refuse what a stream has no place for."""
+    if model.prior == "hierarchy":
+        raise ValueError(
+            'prior="hierarchy" divides the whole duration of the signals, which a stream does not '
+            'have: use prior="markov" or "independent" for partial_fit'
+        )
+
+
+def recall(model: Any) -> Statistics:
+    """The statistics at which the dictionary of a fitted model is what it is."""
+    shown = model._active_atoms.astype(np.float64)
+    probabilities = model.pattern_probabilities_
+    found = {"usage": probabilities, "draws": probabilities, "stays": np.array(0.0)}
+    found["stays"] = np.array(float(model.stay_probability_))
+    pattern_graphs = PatternGraphs.of(model.patterns_, shown, model.noise_)
+    push = pattern_graphs.resistances(shown, probabilities)
+    penalty = _penalty(model, probabilities, len(model.coefficients_), shown.shape[1])
+    # Of an edge that is zero only a bound is known: it is taken to be about to appear.
+    moments = np.where(shown > 0, push - penalty.slope(shown), push)
+    return {
+        **found,
+        "atoms": _dense(shown, penalty.width),
+        "moments": np.maximum(moments, 0),
+        "probabilities": probabilities,
+    }
+
+
+@single_threaded_blas
+def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
+    """One E-step on the batch, its statistics averaged in, and M-steps on the averages."""
+    data: Data = model._data(batch.signals)
+    samples, rows = len(data.signals), len(data.counts)
+    stay = float(statistics["stays"]) if model.prior == "markov" else None
+    atoms = statistics["atoms"]
+    pattern_graphs = PatternGraphs.of(model.patterns_, atoms, model.noise_)
+    dictionary = Dictionary(pattern_graphs, atoms, statistics["probabilities"], stay)
+    expected = expect(data, dictionary)
+    new = {
+        "moments": _distances(data, expected) / samples,
+        "usage": expected.usage / samples,
+        "draws": expected.draws / rows,
+        "stays": np.array(expected.stays / max(rows - 1, 1)),
+    }
+    for name in new:
+        part = batch.of_edges if name == "moments" else batch.share
+        new[name] = statistics[name] + part * (new[name] - statistics[name])
+    if rows == 1:  # nothing to stay from
+        new["stays"] = statistics["stays"]
+    penalty = _penalty(model, new["usage"], batch.weight, atoms.shape[1])
+    averages = replace(
+        expected,
+        usage=new["usage"] * samples,
+        draws=new["draws"] * rows,
+        stays=float(new["stays"]) * (rows - 1),
+        distances=new["moments"] * samples,
+    )
+    raised = np.where(atoms > 0, np.maximum(atoms, penalty.width), 0)
+    law = Settings(prior=model.prior).law
+    start = replace(dictionary, atoms=raised)
+    following = maximise(data, start, averages, penalty, law, STEPS)
+    shown = prune(following, penalty.width) if model.sparsity > 0 else following
+    coefficients = data.by_sample(expected.coefficients).astype(batch.signals.dtype)
+    evidence = float(expected.evidence.sum()) / samples
+    new |= {"atoms": following.atoms, "probabilities": following.probabilities}
+    return {**statistics, **new}, {
+        "atoms_": shown.atoms,
+        "coefficients_": np.clip(coefficients, 0, 1),
+        "pattern_probabilities_": following.probabilities,
+        "stay_probability_": following.stay or 0.0,
+        "log_likelihood_": evidence,
+        "objective_": -2 * evidence + penalty.value(atoms),
+    }
+
+
+def _distances(data: Data, expected: Expectation) -> NDArray:
+    """Sums of squared differences in the samples of each atom (K, E)."""
+    if expected.distances is not None:
+        return expected.distances
+    coefficients = data.by_sample(expected.coefficients).astype(data.signals.dtype)
+    return kernels.weighted_distances(data.signals, coefficients).astype(np.float64)
+
+
+def _penalty(model: Any, usage: NDArray, samples: float, edges: int) -> FadingPenalty:
+    """What atoms pay that were learned from so many samples, as in a fit to all of them."""
+    patterns, variance = model.patterns_, model.noise_ / NOISE
+    nodes = graphs.n_nodes(edges)
+    pull = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
+    per_atom = float((usage @ patterns).mean()) * samples
+    candidates = edges if patterns.sum(axis=1).max() <= 1 else 1
+    return FadingPenalty(
+        (model.alpha_w + LEAST_ALPHA) * pull,
+        model.sparsity * information_toll(samples, per_atom, candidates),
+        RELATIVE_WIDTH / (nodes * variance),
+    )
+
+
+def _dense(atoms: NDArray, least: float) -> NDArray:
+    """No weight below ``least``, but between nodes that an atom holds apart."""
+    dense = np.maximum(atoms, least)
+    nodes = graphs.n_nodes(atoms.shape[1])
+    rows, cols = graphs.edge_index(nodes)
+    for atom, weights in enumerate(atoms):
+        _, labels = connected_components(graphs.adjacency(weights > 0), directed=False)
+        dense[atom, labels[rows] != labels[cols]] = 0
+    return dense
+
+
+MARGINAL_RULES = Rules(check, recall, follow)
