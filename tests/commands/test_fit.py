@@ -129,13 +129,15 @@ def test_missing_values_are_told_and_survive(run, tmp_path, truth):
     assert "left out 48 row(s)" in result.stderr
 
 
-def test_a_model_without_missing_values_gets_them_filled_in(run, tmp_path, truth):
+def test_a_model_that_takes_no_missing_values_gets_them_filled_in(
+    run, tmp_path, truth, monkeypatch
+):
+    monkeypatch.setattr("graphdict.commands.fit.accepts_missing", lambda model: False)
     columns = columns_of(truth)
     columns["n3"][::17] = np.nan
     write_table(tmp_path / "gappy.csv", columns, digits=10)
-    arguments = ("fit", "gappy.csv", "-k", 3, "--model", "hier", "--max-iter", 5)
-    assert "filled in 48" in run(*arguments).stderr
-    refused = run(*arguments, "--missing", "keep", "-o", "other")
+    assert "filled in 48" in run("fit", "gappy.csv", *QUICK).stderr
+    refused = run("fit", "gappy.csv", *QUICK, "--missing", "keep", "-o", "other")
     assert refused.exit_code == 2
     assert "--missing interpolate or drop" in refused.stderr
 

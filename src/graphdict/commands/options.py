@@ -31,7 +31,7 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list] = {}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
                 groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
         for title in sorted(groups, key=lambda t: t == "Reading the file"):
