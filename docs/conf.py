@@ -59,6 +59,8 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "capture_repr": (),
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("graphdict",),
     "write_computation_times": False,
     "show_memory": False,
     "show_signature": False,
