@@ -4,6 +4,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
     "CheckpointError",
+    "ClusterError",
     "ConvergenceWarning",
     "DeadAtomWarning",
     "GraphDictWarning",
@@ -40,3 +41,7 @@ class ModelFileError(ValueError):
 
 class CheckpointError(ValueError):
     """A checkpoint that a fit cannot go on from: damaged, or of other data or settings."""
+
+
+class ClusterError(RuntimeError):
+    """A Dask cluster that cannot run a fit, or that lost one."""

@@ -19,7 +19,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
-from graphdict.signals import Preparation, row_slices
+from graphdict.signals import Preparation, each_block
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness, smoothness
 from graphdict.terms.missing import GappySmoothness, Gaps
 
@@ -54,6 +54,21 @@ class Rows:
         return block
 
 
+class ClusterRows(Rows):
+    """Rows of a Dask array whose work is done by the workers of a cluster."""
+
+    def __init__(self, array: Any, client: Any):
+        from graphdict.cluster import check_array
+
+        super().__init__(check_array(array, client))
+        self.client = client
+
+    def each_block(self, function: Callable[[NDArray], Any]) -> list[Any]:
+        from graphdict.cluster import each_block
+
+        return each_block(self.array, self.client, self.dtype, function)
+
+
 class Prepared:
     """Prepared signals (T, active nodes), each slice when it is asked for."""
 
@@ -71,11 +86,17 @@ class Prepared:
 
     def each_block(self, function: Callable[[NDArray], Any]) -> list[Any]:
         """``function`` of all rows, some at a time."""
-        return [function(self[rows]) for rows in row_slices(self)]
+        prepare = self.preparation.apply
+        return each_block(self.rows, lambda block: function(prepare(block)))
 
 
 def open_rows(X: Any) -> Any:
-    """``X`` itself, or :class:`Rows` where it is too large to be read at once."""
+    """``X`` itself, or :class:`Rows` where it is on a cluster or too large to be read at once."""
+    from graphdict.cluster import find_client
+
+    client = find_client(X)
+    if client is not None and X.ndim == 2 and X.dtype.kind in "fiub":
+        return ClusterRows(X, client)
     lazy = isinstance(X, np.memmap) or (
         hasattr(X, "chunks") and hasattr(X, "dtype") and not isinstance(X, np.ndarray)
     )
@@ -137,6 +158,13 @@ class _StreamedPart:
 
 def signal_fit(signals: Any, counts: NDArray, gaps: Gaps | None = None) -> Any:
     """The smoothness term of prepared signals in windows of ``counts`` samples."""
+    if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
+        from graphdict.cluster import ClusterSmoothness
+
+        if gaps is not None:
+            raise ValueError("X holds missing values (NaN), which arrays on a cluster may not")
+        rows = signals.rows
+        return ClusterSmoothness(rows.array, rows.dtype, signals.preparation, rows.client)
     if isinstance(signals, Prepared):
         return StreamedSmoothness(signals, counts, gaps)
     return smoothness(signals, counts, gaps=gaps)

@@ -216,8 +216,9 @@ class _Run:
         value, lipschitz = None, 0.0
         if self.coupled:
             group = problem.coefficients
-            splits = [self.read(point, "splits", i) for i in range(len(group.split))]
-            old, gradient = self.read(point, "coefficients"), self.read(point, "gradient")
+            together = crew.collect(point.states, points.movable)
+            count = 2 + len(group.split)
+            old, gradient, *splits = np.split(together, count, axis=1)
             moved, raised, extra = points.move(group, old, gradient, splits, tau)
             lipschitz = group.lipschitz(moved)
             value = group.value(moved) if check else None
@@ -295,18 +296,19 @@ class _Run:
         self.steps = Steps(self.problem, self.fixed, self.given, 1.0, gram, atoms)
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
-            states, _ = self.crew.run(points.field, [point.states], "coefficients")
+            states = self.crew.place(saved["point"]["samples"][1])
             _, (self.distances,) = self.crew.run(_distances, [states])
         return point, best, History.resumed(saved["history"])
 
     def _packed(self, point: _Point) -> dict[str, Any]:
-        splits = range(len(self.problem.coefficients.split))
-        names = [("coefficients",), ("dual",), ("gradient",), *(("splits", i) for i in splits)]
         if self.fixed == "coefficients":
-            names.remove(("gradient",))
+            samples = [self.read(point, "coefficients")]
+        else:
+            together = self.crew.collect(point.states, points.movable)
+            samples = np.split(together, 2 + len(self.problem.coefficients.split), axis=1)
         return {
             **{name: getattr(point, name) for name in PACKED}, "sums": list(point.sums),
-            "samples": [self.read(point, *path) for path in names],
+            "samples": [self.read(point, "dual"), *samples],
         }  # fmt: skip
 
     def _unpacked(self, saved: dict[str, Any]) -> _Point:
@@ -316,9 +318,9 @@ class _Run:
         found["split_atoms"], found["steps"] = tuple(found["split_atoms"]), tuple(found["steps"])
         return _Point(**found, states=states, sums=Sums(*saved["sums"]))
 
-    def read(self, point: _Point, *path: Any) -> NDArray:
+    def read(self, point: _Point, name: str) -> NDArray:
         """One of the arrays in a point's states, put together."""
-        return self.crew.collect(self.crew.run(points.field, [point.states], *path)[0])
+        return self.crew.collect(point.states, partial(points.part_of, name))
 
 
 # Passes ---------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ __all__ = [
     "blocks_of",
     "crew_for",
     "in_blocks",
+    "itself",
     "row_blocks",
     "row_parts",
 ]
@@ -98,11 +99,16 @@ def add(sums: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(sum(column[1:], column[0]) for column in zip(*sums, strict=True))
 
 
-def add_in_groups(sums: Sequence[Any], add: Callable[[Sequence[Any]], Any] = add) -> Any:
+def add_in_groups(sums: Sequence[Any]) -> Any:
     """All sums, a few neighbours at a time, so that a cluster can add where they are."""
     while len(sums) > 1:
         sums = [add(sums[i : i + TOGETHER]) for i in range(0, len(sums), TOGETHER)]
     return sums[0]
+
+
+def itself(state: Any) -> Any:
+    """A state that is an array."""
+    return state
 
 
 class Threads:
@@ -153,9 +159,9 @@ class Threads:
         """Told after each iteration which states the next one starts from."""
         return columns
 
-    def collect(self, states: States) -> NDArray:
-        """States that are arrays as one array of all rows."""
-        return np.concatenate([state for part in states for state in part])
+    def collect(self, states: States, read: Callable[[Any], NDArray] = itself) -> NDArray:
+        """The array of all rows that ``read`` finds in states; by default they are its parts."""
+        return np.concatenate([read(state) for part in states for state in part])
 
     def _part(self, index: int) -> Part:
         if self.kept is not None:

@@ -27,9 +27,10 @@ __all__ = [
     "ascend",
     "begin",
     "calm",
-    "field",
     "follow",
+    "movable",
     "move",
+    "part_of",
 ]
 
 
@@ -129,17 +130,20 @@ def ascend(
     )
 
 
-def field(problem: Problem, rows: slice, sample: Sample, *path: Any) -> Any:
-    """One array of the state."""
-    name, *index = path
-    found = getattr(sample, name)
-    return found[index[0]] if index else found, ()
+def part_of(name: str, sample: Sample) -> NDArray:
+    """One array of a state."""
+    return getattr(sample, name)
 
 
-def again(problem: Problem, rows: slice, coefficients: NDArray, dual: NDArray, *rest: Any) -> Any:
+def movable(sample: Sample) -> NDArray:
+    """Coefficients, their gradient and the duals of split-off terms, side by side."""
+    return np.hstack([sample.coefficients, sample.gradient, *sample.splits])  # type: ignore[list-item]
+
+
+def again(problem: Problem, rows: slice, dual: NDArray, coefficients: NDArray, *rest: Any) -> Any:
     """The state of a stored iterate."""
     *arrays, atoms, fixed = rest
-    gradient = arrays.pop(0) if fixed != "coefficients" else None
+    gradient = arrays.pop(0) if arrays else None
     energies = problem.fit.energies(atoms, rows) if fixed == "atoms" else None
     return Sample(coefficients, dual, gradient, tuple(arrays), energies), ()
 

@@ -1,0 +1,240 @@
+"""The passes of the solvers on a Dask cluster: parts live on workers, sums travel.
+
+A Dask array given to a model while a ``dask.distributed`` client is active is fitted where it is.
+Each part of the problem is a task whose result stays on a worker with its signals; each pass is a
+task for each part, from its last state to the next; sums are added on workers, a few at a time, in
+the order in which :class:`graphdict.solvers.blocks.Threads` adds them. Passes are plain functions,
+so what a lost worker held is computed again by Dask, from the last time that states were laid down
+with the scheduler.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.exceptions import ClusterError
+from graphdict.problem import Problem
+from graphdict.signals import Preparation, row_slices
+from graphdict.solvers.blocks import (
+    TOGETHER,
+    Part,
+    States,
+    add,
+    add_in_groups,
+    blocks_of,
+    in_blocks,
+    itself,
+)
+from graphdict.terms.likelihoods import keeps_distances, smoothness
+
+__all__ = ["Cluster", "ClusterSmoothness", "check_array", "each_block", "find_client"]
+
+NOTE_BYTES = 1 << 16  # messages up to this size go with every task, larger ones once to a worker
+LAY_DOWN = 200  # passes after which states are kept in a place that no worker can take along
+
+
+def find_client(X: Any) -> Any:
+    """The active client of ``dask.distributed`` for a Dask array; None for anything else."""
+    if type(X).__module__.split(".")[0] != "dask":
+        return None
+    try:
+        from distributed import Future, default_client
+    except ImportError:
+        return None
+    for value in X.__dask_graph__().values():
+        if isinstance(value, Future) and value.client.status != "running":
+            raise ClusterError(
+                "X lives on a Dask cluster whose client is closed: open a new Client and make the "
+                "array again"
+            )
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def check_array(X: Any, client: Any) -> Any:
+    """The array with whole rows in its chunks; says what stands in the way of a fit."""
+    if X.ndim == 2 and np.isnan(X.shape).any():
+        raise ValueError("X has chunks of unknown sizes; call X.compute_chunk_sizes() before fit")
+    versions = client.run(importlib.metadata.version, "graphdict", on_error="return")
+    if not versions:
+        raise ClusterError("the Dask cluster has no workers; start some, then fit")
+    ours = importlib.metadata.version("graphdict")
+    for worker, version in sorted(versions.items()):
+        if version != ours:
+            found = "no graphdict" if isinstance(version, Exception) else f"graphdict {version}"
+            raise ClusterError(
+                f"the Dask worker {worker} has {found}; install graphdict {ours}, which is used "
+                "here, on every worker"
+            )
+    return X.rechunk({1: -1}) if X.ndim == 2 else X
+
+
+def each_block(
+    array: Any, client: Any, dtype: Any, function: Callable[[NDArray], Any]
+) -> list[Any]:
+    """``function`` of blocks of a Dask array, on the workers."""
+    blocks = client.compute([array[rows] for rows in row_slices(array)])
+    return _wait(client.gather, client.map(partial(_call, function, dtype), blocks, pure=False))
+
+
+class ClusterSmoothness:
+    """The smoothness term of signals on a cluster, which brings the crew that is there."""
+
+    def __init__(self, array: Any, dtype: Any, preparation: Preparation, client: Any):
+        self.array, self.dtype, self.preparation, self.client = array, dtype, preparation, client
+
+    @contextmanager
+    def crew(self, problem: Problem, cut: list[slice], bytes_per_row: int) -> Iterator[Cluster]:
+        yield Cluster(self, problem, cut, bytes_per_row)
+
+
+class Cluster:
+    """A crew of workers; what stands for the states of a part is a future of (states, sums)."""
+
+    def __init__(
+        self, fit: ClusterSmoothness, problem: Problem, cut: list[slice], bytes_per_row: int
+    ):
+        self.client = fit.client
+        self.cut = cut
+        self.bytes_per_row = bytes_per_row
+        self.passes = 0
+        windows = problem.rows < problem.total
+        ends = np.cumsum(problem.counts) if windows else None
+        shape = (problem.total, int(fit.preparation.active.sum()))
+        keep = keeps_distances(shape, fit.dtype)
+        template = replace(problem, fit=None, counts=np.ones(1, dtype=int), samples=problem.total)
+        shared = self._hold((template, fit.dtype, fit.preparation, keep))
+        signals = self.client.compute([fit.array[_samples(rows, ends)] for rows in cut])
+        self.parts = []
+        for rows, block in zip(cut, signals, strict=True):
+            counts = problem.counts[rows] if windows else None
+            blocks = blocks_of(rows, bytes_per_row)
+            self.parts.append(self._submit(_make_part, shared, rows, blocks, counts, block))
+
+    def run(self, step: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
+        return self.run_parts(partial(in_blocks, step), columns, *message)
+
+    def run_parts(self, work: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
+        self.passes += 1
+        pairs = self._pairs(work, columns, message)
+        sums = [self._submit(itemgetter(1), pair) for pair in pairs]
+        while len(sums) > TOGETHER:
+            groups = range(0, len(sums), TOGETHER)
+            sums = [self._submit(add, sums[i : i + TOGETHER]) for i in groups]
+        return States(pairs), add_in_groups(_wait(self.client.gather, sums))
+
+    def stream(self, work: Callable[..., Any], *message: Any) -> Iterator[tuple[NDArray, tuple]]:
+        for pair in self._pairs(work, [], message):
+            states, sums = _wait(pair.result)
+            yield np.concatenate(states), sums
+
+    def place(self, array: NDArray | States | None) -> States:
+        if isinstance(array, States):
+            return array
+        return States(self._hold((self._split(array, rows), ())) for rows in self.cut)
+
+    def collect(self, states: States, read: Callable[[Any], NDArray] = itself) -> NDArray:
+        joined = [self._submit(_join, read, pair) for pair in states]
+        return np.concatenate(_wait(self.client.gather, joined))
+
+    def settle(self, *columns: States) -> tuple[States, ...]:
+        """Lay states down with the scheduler now and then, so that little is computed again."""
+        if self.passes < LAY_DOWN:
+            return columns
+        self.passes = 0
+        return tuple(
+            States(self._hold(_wait(pair.result)) for pair in states) for states in columns
+        )
+
+    def _pairs(self, work: Any, columns: Sequence[States], message: tuple) -> list[Any]:
+        note: Any = (work, message)
+        if sum(getattr(x, "nbytes", 0) for x in (*message, *_inside(message))) > NOTE_BYTES:
+            note = self._hold(note)
+        return [
+            self._submit(_run, note, part, *states)
+            for part, *states in zip(self.parts, *columns, strict=True)
+        ]
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self.client.submit(function, *arguments, pure=False)
+
+    def _hold(self, value: Any) -> Any:
+        """A value as a task, which the scheduler can give again to any worker."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")
+            return self._submit(_itself, value)
+
+    def _split(self, array: NDArray | None, rows: slice) -> list[Any]:
+        blocks = blocks_of(rows, self.bytes_per_row)
+        return [None if array is None else array[rows][block] for block in blocks]
+
+
+def _wait(result: Callable[..., Any], *arguments: Any) -> Any:
+    """What a cluster found, or what to do where it was lost."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        return result(*arguments)
+    except (CancelledError, CommClosedError, KilledWorker, TimeoutError) as error:
+        raise ClusterError(
+            f"the Dask cluster lost the fit ({type(error).__name__}: {error}); with checkpoint= "
+            "the same call goes on where it last wrote"
+        ) from error
+
+
+def _inside(message: tuple) -> list[Any]:
+    """What the tuples of a message hold."""
+    return [item for part in message if isinstance(part, tuple) for item in part]
+
+
+def _samples(rows: slice, ends: NDArray | None) -> slice:
+    """The samples of some rows, which may be windows that end at ``ends``."""
+    if ends is None:
+        return rows
+    return slice(int(ends[rows.start - 1]) if rows.start else 0, int(ends[rows.stop - 1]))
+
+
+# On workers -----------------------------------------------------------------------------------
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any:
+    return function(np.ascontiguousarray(block, dtype=dtype))
+
+
+def _make_part(
+    shared: Any, rows: slice, blocks: list[slice], counts: NDArray | None, block: NDArray
+) -> Part:
+    template, dtype, preparation, keep = shared
+    signals = preparation.apply(np.ascontiguousarray(block, dtype=dtype))
+    if counts is None:
+        counts = np.broadcast_to(np.intp(1), len(signals))
+    fit = smoothness(signals, counts, keep)
+    return Part(replace(template, fit=fit, counts=counts, first=rows.start), blocks)
+
+
+def _run(note: Any, part: Part, *columns: Any) -> Any:
+    work, message = note
+    return work(part, [states for states, _ in columns], *message)
+
+
+def _join(read: Callable[[Any], NDArray], pair: Any) -> NDArray:
+    return np.concatenate([read(state) for state in pair[0]])
