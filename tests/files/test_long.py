@@ -75,6 +75,14 @@ def test_nodes_can_be_named_where_nothing_tells(read):
     np.testing.assert_array_equal(signals.values, VALUES)
 
 
+def test_two_columns_that_name_a_node_together(read):
+    keys = ["d1,temp", "d1,wind", "d2,temp"]
+    rows = "\n".join(f"{DAYS[t]},{keys[n]},{VALUES[t, n]}" for t, n in all_pairs())
+    signals = read("date,device,metric,value\n" + rows)
+    assert signals.names == ["d1 temp", "d1 wind", "d2 temp"]
+    np.testing.assert_array_equal(signals.values, VALUES)
+
+
 def test_without_a_time_nodes_take_turns(read):
     rows = "\n".join(f"S{n},{VALUES[t, n]}" for t, n in all_pairs(by_node=True))
     np.testing.assert_array_equal(read("sensor,value\n" + rows).values, VALUES)

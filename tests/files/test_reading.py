@@ -45,6 +45,7 @@ STRANGE = {
         np.arange(30) / 2, ("decimal commas",),
     ),
     "tabs": ("t\ta\tb\tc\td\n" + lines(cut="\t", before=str), np.arange(30), ()),
+    "a declared delimiter": ("sep=;\na;b;c;d\n" + lines(cut=";"), None, ()),
     "bars": ("a|b|c|d\n" + lines(cut="|"), None, ("bar",)),
     "spaces": ("  a   b c  d\n" + lines(cut="   "), None, ("spaces",)),
     "names of rows without a name": (

@@ -19,6 +19,7 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spa
 COMMENT = re.compile(r"\s*(?:#(?!N/A|NA\b|VALUE|DIV|REF|NAME|NUM|NULL)|%|//|!)", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*")
 DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?\s*")
+DECLARED = re.compile(r"\s*\"?sep=(.)\"?\s*", re.IGNORECASE)
 LOOKED_AT = 40  # rows of the table that decide
 
 
@@ -55,6 +56,9 @@ def find_dialect(
         raise InputError("is empty")
     quote = _quote(lines)
     comments = [i for i, line in enumerate(lines) if COMMENT.match(line)]
+    if declared := DECLARED.fullmatch(lines[0]):  # as Excel writes it
+        comments = [0, *comments]
+        delimiter = delimiter or declared[1]
     body = [i for i, line in enumerate(lines) if line.strip() and i not in set(comments)]
     if not body:
         raise InputError("holds comments only")

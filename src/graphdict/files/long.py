@@ -51,8 +51,12 @@ def find_long(
                 raise InputError("is not a long table: name the column of the nodes with --node")
             return None
         chosen = candidates[0]
-    if not asked and not _is_long(chosen, time):
-        return None
+    if node is None and not _is_long(chosen, time):
+        joined = _joined([c for c in candidates if not c.numeric])
+        if joined is not None and _is_long(joined, time):
+            chosen = joined
+        elif not asked:
+            return None
     values = [named[value]] if value is not None else [
         c for c in columns if c.numeric and c is not chosen and not _is_number_of_row(c)
     ]  # fmt: skip
@@ -62,6 +66,16 @@ def find_long(
         if not column.numeric:
             raise InputError(f"column {column.name!r} holds text, not numbers")
     return Long(chosen, values)
+
+
+def _joined(columns: list[Column]) -> Column | None:
+    """Several columns that name a node together: device and quantity, say."""
+    if len(columns) < 2:
+        return None
+    columns = sorted(columns, key=lambda column: column.name)
+    cells = [" ".join(map(str, row)) for row in zip(*(column.values for column in columns))]
+    name = " and ".join(column.name for column in columns)
+    return Column(name, np.array(cells, dtype=object))
 
 
 def _named_like_node(name: str) -> bool:

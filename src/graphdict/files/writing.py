@@ -53,9 +53,12 @@ def write_table(path: str | os.PathLike, columns: dict[str, NDArray], digits: in
 
 def _write_rows(file: Any, delimiter: str, rows: Sequence[Sequence[str]]) -> None:
     """Quoted where needed, which older versions of Python do not do for a lone carriage return."""
-    risky = any("\r" in cell for row in rows for cell in row)
-    quoting = csv.QUOTE_ALL if risky else csv.QUOTE_MINIMAL
-    csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
+    quoted = any("\r" in cell for row in rows for cell in row)
+    made = csv.writer(
+        file, delimiter=delimiter, lineterminator="\n",
+        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
+    )  # fmt: skip
+    made.writerows(rows)
 
 
 def _cells(values: NDArray, digits: int) -> list[str]:
