@@ -27,7 +27,7 @@ __all__ = ["Bilinear", "BilinearOperator", "Degrees", "Laplacians", "LinearMap",
 
 
 class LinearMap(Protocol):
-    """A linear map from edge weights (..., E) to some array (..., *shape)."""
+    """A linear map from edge weights ``(..., E)`` to some array ``(..., *shape)``."""
 
     @property
     def norm(self) -> float: ...
