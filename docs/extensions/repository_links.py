@@ -7,10 +7,12 @@ from typing import Any
 
 PAGES = {"../CONTRIBUTING.md": "layout.md", "../CHANGELOG.md": "changelog.md"}
 OUTSIDE = re.compile(r"\]\((\.\./[^)#]+\.md)\)")
+EXAMPLE = re.compile(r"\]\(\.\./examples/(\w+)\.py\)")
 
 
 def follow(text: str) -> str:
-    """Markdown files of the repository become pages where there is one, and else downloads."""
+    """Examples lead to the gallery; Markdown files to their page, or else become downloads."""
+    text = EXAMPLE.sub(r"](gallery/\1.rst)", text)
     return OUTSIDE.sub(lambda link: f"]({PAGES.get(link[1], 'path:' + link[1])})", text)
 
 
