@@ -71,7 +71,8 @@ def build(signals: SignalTable, options: dict[str, Any], console: Console) -> An
     if options["checkpoint"] is not None:
         if "checkpoint" not in known:
             raise click.BadParameter(
-                f"--model {name} writes no checkpoints", param_hint="--checkpoint"
+                f"--model {name} writes no checkpoints; log, spectral and exact do",
+                param_hint="--checkpoint",
             )
         settings["checkpoint"] = str(options["checkpoint"])
     settings |= _asked(options["settings"], known)
