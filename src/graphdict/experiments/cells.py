@@ -1,4 +1,4 @@
-"""One cell: draw the data, fit the model, score its graphs at every threshold."""
+"""One cell: by default, draw the data, fit the model, score its graphs at every threshold."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from graphdict.exceptions import InterruptedFitWarning
 from graphdict.experiments.grids import Cell, Grid, Samples
 from graphdict.metrics import scores_by_threshold
 
-__all__ = ["run_cell"]
+__all__ = ["recover", "run_cell"]
 
 DIGITS = 6  # scores are kept to this many; more would only make files larger
 
 
 def run_cell(grid: Grid, cell: Cell) -> dict[str, Any]:
-    """The row of a cell: scores by threshold, seconds, warnings; a traceback where it failed.
+    """The row of a cell: its scores, seconds, warnings; a traceback where it failed.
 
     One BLAS thread, so that cells in parallel do not disturb each other and the last digit of a
     score does not depend on the number of cores.
@@ -31,7 +31,7 @@ def run_cell(grid: Grid, cell: Cell) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("always")
         try:
-            row.update(_measure(grid, cell))
+            row.update((grid.measure or recover)(grid, cell))
         except Exception as error:
             row.update(
                 status="failed",
@@ -44,7 +44,8 @@ def run_cell(grid: Grid, cell: Cell) -> dict[str, Any]:
     return row
 
 
-def _measure(grid: Grid, cell: Cell) -> dict[str, Any]:
+def recover(grid: Grid, cell: Cell) -> dict[str, Any]:
+    """Fit a model to drawn signals, and score its graphs against the true ones."""
     samples = _draw(grid, cell.data, cell.seed)
     started = time.perf_counter()
     model = grid.build(cell.model, cell.setting, cell.seed).fit(samples.signals)

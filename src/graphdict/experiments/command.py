@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from graphdict.experiments import EXPERIMENTS, Experiment
 from graphdict.experiments.engine import WorkerDiedError, run_grid
 from graphdict.experiments.grids import Grid
 from graphdict.experiments.store import FolderError, Store
-from graphdict.experiments.tables import write_tables
 
 __all__ = ["experiment", "run_experiment"]
 
@@ -40,15 +40,20 @@ def _numbers(ctx: Any, parameter: Any, value: str | None) -> list[int] | None:
         raise click.BadParameter(f"expected whole numbers like 0,1,2, got {value!r}") from None
 
 
+SCALES = {
+    "quick": "One seed and few settings: under a minute on two cores. The default.",
+    "full": "Five seeds and all settings: under an hour on two cores.",
+}
+FURTHER = {
+    "data_dir": click.option(
+        "--data-dir", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+        help="Folder that has, or will get, the recordings  [default: MNE's own]",
+    ),
+    "subjects": click.option(
+        "--subjects", callback=_numbers, metavar="1,2,3", help="Only these subjects, of 1 to 109.",
+    ),
+}  # fmt: skip
 OPTIONS = [
-    click.option(
-        "--quick", "scale", flag_value="quick", default="quick",
-        help="One seed and few settings: under a minute on two cores. The default.",
-    ),
-    click.option(
-        "--full", "scale", flag_value="full",
-        help="Five seeds and all settings: under an hour on two cores.",
-    ),
     click.option(
         "--output", type=click.Path(path_type=Path), metavar="DIR",
         help="Folder of the results  [default: graphdict-results/NAME-SCALE]",
@@ -80,10 +85,15 @@ def run_experiment(
 ) -> int:
     """Run what is missing, write tables and figures of all that is there, return the exit code."""
     try:
-        wanted = grid.cells(models, data, seeds)
+        wanted = grid.cells(models, data, seeds)  # before anything is read: names may be unknown
+        if declared.prepare is not None:
+            grid = declared.prepare(grid, partial(click.echo, err=True))
+            wanted = grid.cells(models, data, seeds)
         store = Store.open(output, grid, restart=not resume)
     except (ValueError, FolderError) as error:
         raise click.UsageError(str(error)) from None
+    except ImportError as error:  # of an extra; the message says which
+        raise click.ClickException(str(error)) from None
     try:
         run_grid(grid, wanted, store, jobs=jobs)
     except KeyboardInterrupt:
@@ -102,9 +112,9 @@ def run_experiment(
         store.close()
     found = store.read(grid.cells())
     rows = [found[cell.key] for cell in grid.cells() if cell.key in found]
-    choices, written = write_tables(grid, rows, store.path)
-    if choices:
-        written += declared.report(grid, choices, store.path)
+    outcomes, written = declared.tables(grid, rows, store.path)
+    if outcomes:
+        written += declared.report(grid, outcomes, store.path)
     for path in written:
         click.echo(path)
     failed = [row for row in rows if row["status"] == "failed"]
@@ -126,11 +136,20 @@ def run_experiment(
 def _command(name: str, declared: Experiment) -> click.Command:
     def run(scale: str, output: Path | None, **options: Any) -> None:
         folder = output or Path("graphdict-results") / f"{name}-{scale}"
-        code = run_experiment(declared, declared.grid(scale), folder, **options)
-        click.get_current_context().exit(code)
+        further = {option: options.pop(option) for option in declared.options}
+        try:
+            grid = declared.grid(scale, **further)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        click.get_current_context().exit(run_experiment(declared, grid, folder, **options))
 
     decorated: Callable = run
-    for option in reversed(OPTIONS):
+    said = {**SCALES, **declared.scales}
+    scales = [
+        click.option("--quick", "scale", flag_value="quick", default="quick", help=said["quick"]),
+        click.option("--full", "scale", flag_value="full", help=said["full"]),
+    ]
+    for option in reversed([*scales, *(FURTHER[name] for name in declared.options), *OPTIONS]):
         decorated = option(decorated)
     return click.command(name, help=declared.title)(decorated)
 

@@ -60,7 +60,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A declared experiment. Everything but the two functions is plain data.
+    """A declared experiment. Everything but the functions is plain data.
 
     Parameters
     ----------
@@ -73,11 +73,14 @@ class Grid:
     seeds : sequence of int
         Each one draws its own data and starts its own fits.
     draw : callable
-        ``draw(arguments, seed) -> Samples``. Importable, so that other processes find it.
+        ``draw(arguments, seed) -> Samples``, or what ``measure`` takes. Importable, so that other
+        processes find it.
     build : callable
         ``build(model, setting, seed) -> estimator``. Importable too.
     thresholds : sequence of float
         Edge thresholds, relative to the mean predicted weight.
+    measure : callable, optional
+        ``measure(grid, cell) -> dict``: what a cell is, where it is not the recovery of graphs.
     """
 
     experiment: str
@@ -85,9 +88,10 @@ class Grid:
     data: Mapping[str, Mapping[str, Any]]
     models: Mapping[str, Sequence[Mapping[str, Any]]]
     seeds: Sequence[int]
-    draw: Callable[[Mapping[str, Any], int], Samples]
+    draw: Callable[[Mapping[str, Any], int], Any]
     build: Callable[[str, Mapping[str, Any], int], Any]
     thresholds: Sequence[float] = THRESHOLDS
+    measure: Callable[[Any, Cell], dict[str, Any]] | None = None
 
     def describe(self) -> dict[str, Any]:
         """The grid as JSON: what a manifest keeps."""
