@@ -137,3 +137,24 @@ def test_examples_are_pages_with_a_title(path):
     """They are run when the pages are built; here, that the gallery can read them."""
     title, line, *_ = ast.get_docstring(ast.parse(path.read_text())).splitlines()
     assert line == "=" * len(title)
+
+
+def test_links_out_of_the_docs_are_followed(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "extensions")
+    follow = importlib.import_module("repository_links").follow
+    assert follow("[a](../CONTRIBUTING.md)") == "[a](layout.md)"
+    assert follow("[a](../results/x/table.md)") == "[a](path:../results/x/table.md)"
+    assert follow("[a](../examples/plot_1.py)") == "[a](gallery/plot_1.rst)"
+    assert (
+        follow("[a](models.md), ![b](../results/x.png)") == "[a](models.md), ![b](../results/x.png)"
+    )
+
+
+def test_formulas_in_docstrings_are_literal_blocks(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "extensions")
+    mark = importlib.import_module("docstrings").mark_formulas
+    head = ["Minimises", "", "    |x|_1", "      + |y|_1", "", "over x.", ""]
+    sections = ["Parameters", "----------", "x : array", "    Which.", "", "    More."]
+    marked = mark(head + sections)
+    assert marked == [*head[:2], "::", "", *head[2:], *sections]
+    assert mark(["So::", "", "    code"]) == ["So::", "", "    code"]
