@@ -96,8 +96,8 @@ for line, (label, atoms) in enumerate(
         ax.set_title(f"{name}, {label}", fontsize=8)
 
 # %%
-# The hours at which each is active, by the model with the map. Around noon, when two networks are in
-# use, it mixes in some of the night's as well, which is wrong.
+# The hours at which each is active, by the model with the map. Around noon, when two networks are
+# in use, it mixes in some of the night's as well, which is wrong.
 
 order = match_atoms(true_atoms, mapped.atoms_).learned
 figure, ax = plt.subplots(figsize=(3.4, 2), layout="constrained")
