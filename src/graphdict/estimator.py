@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.exceptions import ConvergenceWarning
+from graphdict.foresight import check_memory
+from graphdict.logs import logger
 from graphdict.signals import Preparation, check_finite
 from graphdict.sources import Rows, open_rows, prepared
 
@@ -55,8 +57,14 @@ class SignalEstimator(BaseEstimator):
         Sets ``active_nodes_`` and ``scale_``.
         """
         samples = self._read(X, reset=True)
+        check_memory(self, samples.shape, samples.dtype)
         preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
+        logger.info(
+            "%s: fit of %d samples on %d nodes (%s), %d of them active, scale %.6g",
+            type(self).__name__, *samples.shape, samples.dtype, self.active_nodes_.sum(),
+            self.scale_,
+        )  # fmt: skip
         return samples, self._apply(preparation, samples)
 
     def _prepare(self, X: ArrayLike) -> NDArray:

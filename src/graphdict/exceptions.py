@@ -10,7 +10,9 @@ __all__ = [
     "GraphDictWarning",
     "InterruptedFitWarning",
     "LevelWarning",
+    "MemoryForecastWarning",
     "ModelFileError",
+    "NotEnoughMemoryError",
     "SilentNodeWarning",
 ]
 
@@ -33,6 +35,14 @@ class InterruptedFitWarning(GraphDictWarning):
 
 class LevelWarning(GraphDictWarning):
     """Nodes differ more in their levels than they vary: graphs will join nodes of like level."""
+
+
+class MemoryForecastWarning(GraphDictWarning):
+    """A fit may not find the memory it needs; the message says what would need less."""
+
+
+class NotEnoughMemoryError(MemoryError):
+    """A fit cannot find the memory it needs, which was seen before it began."""
 
 
 class ModelFileError(ValueError):

@@ -1,0 +1,23 @@
+"""What graphdict does, told to the logger "graphdict"; nobody hears it who does not ask.
+
+    import logging
+    logging.basicConfig(level=logging.INFO)            # what is fitted, how each start ended
+    logging.getLogger("graphdict").setLevel("DEBUG")   # and every check on the way
+    logging.captureWarnings(True)                      # warnings go to the log as well
+
+Warnings stay warnings, with classes of their own in :mod:`graphdict.exceptions`.
+"""
+
+from __future__ import annotations
+
+import logging
+
+__all__ = ["logger", "printable"]
+
+logger = logging.getLogger("graphdict")
+logger.addHandler(logging.NullHandler())
+
+
+def printable(text: object) -> str:
+    """Text that cannot steer a terminal or begin a new line in a log."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
