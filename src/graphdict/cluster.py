@@ -40,6 +40,10 @@ from graphdict.terms.likelihoods import keeps_distances, smoothness
 __all__ = ["Cluster", "ClusterSmoothness", "check_array", "each_block", "find_client"]
 
 NOTE_BYTES = 1 << 16  # messages up to this size go with every task, larger ones once to a worker
+LOST = (  # names, since some versions of distributed lack some of these classes
+    "CancelledError", "ClosedClientError", "CommClosedError", "FutureCancelledError",
+    "FuturesCancelledError", "KilledWorker", "TimeoutError",
+)  # fmt: skip
 LAY_DOWN = 200  # passes after which states are kept in a place that no worker can take along
 
 
@@ -65,12 +69,14 @@ def find_client(X: Any) -> Any:
 
 def check_array(X: Any, client: Any) -> Any:
     """The array with whole rows in its chunks; says what stands in the way of a fit."""
+    import graphdict
+
     if X.ndim == 2 and np.isnan(X.shape).any():
         raise ValueError("X has chunks of unknown sizes; call X.compute_chunk_sizes() before fit")
     versions = client.run(importlib.metadata.version, "graphdict", on_error="return")
     if not versions:
         raise ClusterError("the Dask cluster has no workers; start some, then fit")
-    ours = importlib.metadata.version("graphdict")
+    ours = graphdict.__version__
     for worker, version in sorted(versions.items()):
         if version != ours:
             found = "no graphdict" if isinstance(version, Exception) else f"graphdict {version}"
@@ -168,7 +174,7 @@ class Cluster:
         ]
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self.client.submit(function, *arguments, pure=False)
+        return _wait(self.client.submit, function, *arguments, pure=False)
 
     def _hold(self, value: Any) -> Any:
         """A value as a task, which the scheduler can give again to any worker."""
@@ -181,16 +187,13 @@ class Cluster:
         return [None if array is None else array[rows][block] for block in blocks]
 
 
-def _wait(result: Callable[..., Any], *arguments: Any) -> Any:
-    """What a cluster found, or what to do where it was lost."""
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-    from distributed.comm import CommClosedError
-
+def _wait(ask: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a client answers, or what to do where the cluster was lost."""
     try:
-        return result(*arguments)
-    except (CancelledError, CommClosedError, KilledWorker, TimeoutError) as error:
+        return ask(*arguments, **options)
+    except Exception as error:
+        if type(error).__name__ not in LOST:
+            raise
         raise ClusterError(
             f"the Dask cluster lost the fit ({type(error).__name__}: {error}); with checkpoint= "
             "the same call goes on where it last wrote"

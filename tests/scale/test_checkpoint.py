@@ -16,6 +16,7 @@ CASES = {
     "mm, several starts": {"model": "GraphDictLog", "n_init": 3, "max_iter": 25, "tol": 0},
     "bipds": {"model": "GraphDictSpectral", "solver": "bipds", "max_iter": 200, "tol": 0},
     "total variation": {"model": "GraphDictLog", "alpha_diff": 0.5, "max_iter": 150, "n_init": 2},
+    "marginal": {"model": "GraphDictMarginal", "n_init": 2, "max_iter": 15, "prior": "markov"},
     "exact": {"model": "GraphDictExact", "max_iter": 15, "tol": 0, "n_atoms": 2},
 }
 

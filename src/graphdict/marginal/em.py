@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,14 @@ class Dictionary:
         """The same with other atoms, whose support may have changed."""
         graphs = PatternGraphs.of(self.graphs.patterns, atoms, self.graphs.noise)
         return replace(self, graphs=graphs, atoms=atoms)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it; see :meth:`with_state`."""
+        return {"atoms": self.atoms, "probabilities": self.probabilities, "stay": self.stay}
+
+    def with_state(self, state: dict[str, Any]) -> Dictionary:
+        other = replace(self, probabilities=state["probabilities"], stay=state["stay"])
+        return other.with_atoms(state["atoms"])
 
 
 @dataclass
@@ -221,17 +230,25 @@ def expectation_maximisation(
     tol: float = 1e-5,
     history: History | None = None,
     callback: Any = None,
+    stage: Any = None,
 ) -> Fit:
     """Alternate E- and M-steps, the first ones tempered, until the objective settles.
 
     The objective ``-2/T sum_t log p(x_t) + penalty`` never rises once ``temper`` is 1. Ctrl-C ends
-    it with what the last E-step saw, and a warning.
+    it with what the last E-step saw, and a warning. A ``stage`` of a checkpoint is asked where to
+    begin and told where to go on.
     """
     history = History() if history is None else history
-    previous, converged, interrupted = np.inf, False, False
+    if stage is not None and stage.result is not None:
+        return _restored(data, dictionary, penalty, history, stage.result)
+    first, previous, converged, interrupted = 0, np.inf, False, False
+    if stage is not None and stage.saved is not None:
+        first, previous = stage.saved["iteration"], stage.saved["previous"]
+        dictionary = dictionary.with_state(stage.saved["dictionary"])
+        history.refill(stage.saved["history"])
     expected = None
     try:
-        for iteration in range(max_iter):
+        for iteration in range(first, max_iter):
             temper = tempers[iteration] if iteration < len(tempers) else 1.0
             expected = expect(data, dictionary, temper)
             objective = _objective(data, dictionary, expected, penalty)
@@ -251,6 +268,8 @@ def expectation_maximisation(
             # While annealing, atoms stay alike to the prior: one that lags would be lost for good.
             current = law if temper == 1 else "sizes"
             dictionary = maximise(data, dictionary, expected, penalty, current)
+            if stage is not None:
+                stage.offer(partial(_state, iteration + 1, previous, dictionary, history.copy()))
         else:
             expected = expect(data, dictionary)
             objective = _objective(data, dictionary, expected, penalty)
@@ -259,9 +278,50 @@ def expectation_maximisation(
             raise
         interrupted = True
         warn_interrupted(len(history.objective))
+    if stage is not None and interrupted:
+        stage.flush()
+    elif stage is not None:
+        stage.finish({**_state(0, 0.0, dictionary, history.copy()), "converged": converged})
+    return _fit(data, dictionary, expected, objective, history, converged, interrupted)
+
+
+def _fit(
+    data: Data,
+    dictionary: Dictionary,
+    expected: Expectation,
+    objective: float,
+    history: History,
+    converged: bool,
+    interrupted: bool,
+) -> Fit:
     likelihood = float(expected.evidence.sum()) / len(data.signals)
     coefficients = expected.coefficients
     return Fit(dictionary, coefficients, objective, likelihood, history, converged, interrupted)
+
+
+def _state(
+    iteration: int, previous: float, dictionary: Dictionary, history: dict[str, list]
+) -> dict[str, Any]:
+    """What a run needs to go on from here."""
+    return {
+        "iteration": iteration, "previous": previous, "dictionary": dictionary.state(),
+        "history": history,
+    }  # fmt: skip
+
+
+def _restored(
+    data: Data,
+    dictionary: Dictionary,
+    penalty: FadingPenalty,
+    history: History,
+    result: dict[str, Any],
+) -> Fit:
+    """A run that an earlier process finished."""
+    dictionary = dictionary.with_state(result["dictionary"])
+    history.refill(result["history"])
+    expected = expect(data, dictionary)
+    objective = _objective(data, dictionary, expected, penalty)
+    return _fit(data, dictionary, expected, objective, history, result["converged"], False)
 
 
 def _objective(

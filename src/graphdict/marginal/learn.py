@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import kernels
+from graphdict.checkpoint import Checkpoint
 from graphdict.marginal.em import Data, Dictionary, Fit, expectation_maximisation
 from graphdict.marginal.likelihood import PatternGraphs
 from graphdict.marginal.patterns import uniform_probabilities
@@ -41,6 +42,7 @@ class Settings:
     max_iter: int = 200
     tol: float = 1e-5
     callback: Callable[..., Any] | None = None
+    checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
 
     @property
     def law(self) -> str:
@@ -89,6 +91,7 @@ def learn(
     else:
         share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
     shrink = FadingPenalty((settings.alpha_w + LEAST_ALPHA) * share)
+    stage = settings.checkpoint.stage
     common: dict[str, Any] = {
         "law": settings.law,
         "tol": settings.tol,
@@ -104,25 +107,25 @@ def learn(
         if found.interrupted:
             return found
         dictionary = found.dictionary
-    best = expectation_maximisation(data, dictionary, shrink, **common)
+    best = expectation_maximisation(data, dictionary, shrink, stage=stage(), **common)
     dictionary = cut(data, best)
     for _ in range(0 if drifts else CUTS):
         if dictionary is best.dictionary or best.interrupted:
             break
-        best = expectation_maximisation(data, dictionary, shrink, **common)
+        best = expectation_maximisation(data, dictionary, shrink, stage=stage(), **common)
         dictionary = cut(data, best)
     if best.interrupted:
         return best
     if settings.sparsity == 0:
-        return expectation_maximisation(data, dictionary, shrink, **common)
+        return expectation_maximisation(data, dictionary, shrink, stage=stage(), **common)
     penalty = _toll(data, best, shrink, settings.sparsity)
     # Pruning only lowers the objective of this last stage, whose history is kept.
     common["history"] = History()
-    best = expectation_maximisation(data, dictionary, penalty, **common)
+    best = expectation_maximisation(data, dictionary, penalty, stage=stage(), **common)
     if best.interrupted:
         return best
     dictionary = prune(best.dictionary, penalty.width)
-    return expectation_maximisation(data, dictionary, penalty, **common)
+    return expectation_maximisation(data, dictionary, penalty, stage=stage(), **common)
 
 
 def _search(
@@ -144,6 +147,7 @@ def _search(
             max_iter=WARM_UP + TRIAL,
             law=settings.law,
             tol=settings.tol,
+            stage=settings.checkpoint.stage(),
         )
         for _ in range(settings.n_init)
     )
@@ -157,6 +161,7 @@ def _search(
                 max_iter=TRIAL,
                 law=settings.law,
                 tol=settings.tol,
+                stage=settings.checkpoint.stage(),
             )
             for run in runs
         )
@@ -204,6 +209,7 @@ def _revive(
                     max_iter=3 * TRIAL,
                     law=settings.law,
                     tol=settings.tol,
+                    stage=settings.checkpoint.stage(),
                 )
             )
             if trials[-1].interrupted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from numbers import Integral, Real
 from typing import Any, Self
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.checkpoint import Checkpoint, identity
 from graphdict.exceptions import DeadAtomWarning
 from graphdict.marginal.chain import Posterior, most_probable_path
 from graphdict.marginal.em import Data, Dictionary, Fit, expect, infer, log_likelihoods
@@ -85,6 +87,9 @@ class GraphDictMarginal(GraphDictionary):
         Decides everything random.
     callback : callable, optional
         Called with a :class:`graphdict.solvers.Progress` after each iteration; True stops.
+    checkpoint : path, optional
+        A file in which a fit keeps what it needs to go on after an interruption of any kind; see
+        :class:`GraphDictLog`.
     verbose : int, default=0
         1 shows a progress bar, 2 leaves it on the screen.
 
@@ -134,6 +139,7 @@ class GraphDictMarginal(GraphDictionary):
         "rescale": ["boolean"],
         "random_state": ["random_state"],
         "callback": [callable, None],
+        "checkpoint": [str, os.PathLike, None],
         "verbose": ["verbose"],
     }
 
@@ -153,6 +159,7 @@ class GraphDictMarginal(GraphDictionary):
         rescale: bool = True,
         random_state: Any = None,
         callback: Any = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ):
         self.n_atoms = n_atoms
@@ -168,6 +175,7 @@ class GraphDictMarginal(GraphDictionary):
         self.rescale = rescale
         self.random_state = random_state
         self.callback = callback
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     # What a user calls ----------------------------------------------------------------------
@@ -177,16 +185,22 @@ class GraphDictMarginal(GraphDictionary):
         self._validate_params()
         restart(self)
         patterns = self._patterns()
-        _, signals = self._learn(X, self.rescale)
+        samples, signals = self._learn(X, self.rescale)
         rng = check_random_state(self.random_state)
+        kept = Checkpoint(None, {})
+        if self.checkpoint is not None:
+            kept = Checkpoint(self.checkpoint, identity(self, samples))
+            kept.restore_chance(rng)
         data = self._data(signals, rng)
         self.noise_ = NOISE * (float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0)
         with with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback:
             settings = Settings(
                 self.alpha_w, self.sparsity, self.prior, self.n_init,
-                self.max_iter, self.tol, callback,
+                self.max_iter, self.tol, callback, kept,
             )  # fmt: skip
             fit = learn(data, patterns, self.noise_, settings, rng)
+        if not fit.interrupted:
+            kept.finish()
         self._keep(data, fit)
         return self
 

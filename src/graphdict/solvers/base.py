@@ -47,6 +47,14 @@ class History:
         names = ("iteration", "objective", "residual", "residuals", "seconds")
         return {name: getattr(self, name)[:count] for name in names}
 
+    def copy(self) -> dict[str, list]:
+        """All entries as lists."""
+        return self.until(self.iteration[-1] if self.iteration else 0)
+
+    def refill(self, entries: dict[str, list]) -> None:
+        """Hold stored entries instead, and go on after them."""
+        vars(self).update(vars(History.resumed(entries)))
+
     @classmethod
     def resumed(cls, entries: dict[str, list]) -> History:
         """A history that goes on after stored entries."""
