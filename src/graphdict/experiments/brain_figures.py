@@ -86,33 +86,41 @@ def atoms_figure(portrait: Mapping[str, Any]) -> Figure:
     atoms, coefficients = np.array(portrait["atoms"]), np.array(portrait["coefficients"])
     right, count = np.array(portrait["right"]), len(atoms)
     importance = portrait.get("importance")
-    order = np.argsort(coefficients.mean(axis=0)) if importance else np.arange(count)
-    figure = Figure(figsize=(7.0, 5.4 if importance else 4.2), layout="constrained")
-    parts = figure.add_gridspec(
-        3 if importance else 2, count, height_ratios=[2.6, 0.9, 1.1][: 3 if importance else 2]
-    )
+    titles = drawn = portrait["titles"]
+    if importance:  # atoms have no names: from the rarest to the most frequent, as in the paper
+        order = np.argsort(coefficients.mean(axis=0))
+        atoms, coefficients = atoms[order], coefficients[:, order]
+        importance = np.array(importance)[order]
+    else:  # graphs of two hands are much alike; what tells them apart is drawn
+        left, other = atoms[1:]
+        atoms = np.stack([atoms[0], np.maximum(left - other, 0), np.maximum(other - left, 0)])
+        drawn = [titles[0], "Left hand, beyond the right", "Right hand, beyond the left"]
+    heights = [2.4, 0.8, 1.0] if importance is not None else [2.4, 0.8]
+    figure = Figure(figsize=(7.0, 1.3 * sum(heights) + 0.4), layout="constrained")
+    parts = figure.add_gridspec(len(heights), count, height_ratios=heights)
     heads = [figure.add_subplot(parts[0, k]) for k in range(count)]
-    titles = [portrait["titles"][k] for k in order] if not importance else None
-    titles = titles or [f"Atom {k}" for k in range(count)]
-    plot_atoms_on_head(atoms[order], info, heads, titles=titles, names=("C3", "C4", "Fz", "Oz"))
+    plot_atoms_on_head(atoms, info, heads, names=("C3", "C4", "Fz", "Oz"))
+    for ax, title in zip(heads, drawn):
+        ax.set_title(title, fontsize=8)
     below = figure.add_subplot(parts[1, :])
     shown = below.imshow(
-        coefficients[:, order].T, aspect="auto", cmap="Greys", vmin=0, vmax=1,
-        interpolation="nearest",
-    )  # fmt: skip
-    below.set_yticks(range(count), [title.split("\n")[0] for title in titles], fontsize=7)
+        coefficients.T, aspect="auto", cmap="Greys", vmin=0, vmax=1, interpolation="nearest"
+    )
+    below.set_yticks(range(count), titles, fontsize=7)
     below.axvline(right.sum() - 0.5, color=COLOURS[1], linewidth=1.5)
     below.set_xlabel(f"{len(right)} {portrait['unit']}: right hand, then left hand", fontsize=8)
     below.tick_params(labelsize=7, length=2)
     bar = figure.colorbar(shown, ax=below, pad=0.01)
     bar.set_label("coefficient", fontsize=7)
     bar.ax.tick_params(labelsize=6)
-    if importance:
-        _importance(figure.add_subplot(parts[2, :]), np.array(importance)[order], portrait["names"])
+    if importance is not None:
+        _importance(figure.add_subplot(parts[2, :]), importance, titles, portrait["names"])
     return figure
 
 
-def _importance(ax: Any, importance: np.ndarray, names: Sequence[str]) -> None:
+def _importance(
+    ax: Any, importance: np.ndarray, titles: Sequence[str], names: Sequence[str]
+) -> None:
     """Mean decrease in impurity of each atom's features."""
     width = 0.8 / len(names)
     for number, name in enumerate(names):
@@ -120,7 +128,7 @@ def _importance(ax: Any, importance: np.ndarray, names: Sequence[str]) -> None:
         title = FEATURE_TITLES.get(name, name)
         ax.bar(places, importance[:, number], width * 0.92, color=COLOURS[number], label=title)
     ax.axhline(1 / importance.size, color="0.4", linewidth=0.8, linestyle=":")
-    ax.set_xticks(range(len(importance)), [f"Atom {k}" for k in range(len(importance))])
+    ax.set_xticks(range(len(importance)), titles)
     ax.set_ylabel("importance", fontsize=8)
     ax.tick_params(labelsize=7, length=2)
     ax.spines[["top", "right"]].set_visible(False)
