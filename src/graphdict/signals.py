@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 from graphdict.exceptions import LevelWarning, SilentNodeWarning
+from graphdict.logs import printable
 
 __all__ = [
     "OnAllNodes",
@@ -52,7 +53,7 @@ class Preparation:
                 "learning a graph needs at least 2"
             )
         if not active.all():
-            silent = ", ".join(map(str, names[~active][:5]))
+            silent = ", ".join(map(printable, names[~active][:5]))
             more = "" if (~active).sum() <= 5 else f" and {int((~active).sum()) - 5} more"
             warnings.warn(
                 f"{int((~active).sum())} node(s) never vary and get no edges: {silent}{more}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from contextlib import ContextDecorator
 from functools import lru_cache
 from typing import Any
@@ -23,11 +24,21 @@ def _controller() -> ThreadpoolController:
 
 
 def blas_threads() -> int:
-    """Threads that the settings of BLAS and the machine allow: respects OMP_NUM_THREADS & co."""
+    """Threads that the settings of BLAS and the machine allow: respects OMP_NUM_THREADS & co.
+
+    Fits that run at the same time in several threads share them.
+    """
     if single_threaded_blas.depth:
-        return single_threaded_blas.allowed
+        return max(1, single_threaded_blas.allowed // (single_threaded_blas.others() + 1))
     numbers = [info["num_threads"] for info in _controller().info()]
-    return max(1, min([*numbers, os.cpu_count() or 1]))
+    return max(1, min([*numbers, _cores()]))
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class _SingleThreadedBlas(ContextDecorator):
@@ -38,6 +49,11 @@ class _SingleThreadedBlas(ContextDecorator):
         self.depth = 0
         self.allowed = 1
         self.limiter: Any = None
+        self.holders: Counter[int] = Counter()
+
+    def others(self) -> int:
+        """How many other threads hold the limit."""
+        return len(self.holders) - (threading.get_ident() in self.holders)
 
     def __enter__(self) -> None:
         with self.lock:
@@ -45,10 +61,15 @@ class _SingleThreadedBlas(ContextDecorator):
                 self.allowed = blas_threads()
                 self.limiter = _controller().limit(limits=1)
             self.depth += 1
+            self.holders[threading.get_ident()] += 1
 
     def __exit__(self, *exception: object) -> None:
         with self.lock:
             self.depth -= 1
+            mine = threading.get_ident()
+            self.holders[mine] -= 1
+            if not self.holders[mine]:
+                del self.holders[mine]
             if self.depth == 0:
                 self.limiter.restore_original_limits()
 
