@@ -106,4 +106,4 @@ def _shown(atoms: NDArray) -> NDArray:
     return np.where(kept, atoms, 0)
 
 
-LOG_RULES = Rules(check, recall, follow)
+LOG_RULES = Rules(check, recall, follow, starts=4)

@@ -3,10 +3,11 @@
 Given the posterior of the patterns, all that atoms and probabilities need of the samples are
 averages: squared differences of each atom's samples (moments), how often patterns were active
 (usage) and drawn (draws), how often a chain stayed (stays). A batch is one E-step, its averages are
-mixed with those so far, and a few M-steps on the mixture follow.
+mixed with those so far, and M-steps on the mixture follow.
 
-Weak edges are raised to the width of the penalty before these steps, which lower them again unless
-the averages speak for them: so edges can return, though ``atoms_`` has exact zeros.
+The penalty that makes atoms sparse is concave: under it, an edge that is gone stays away. Atoms are
+therefore kept dense, without it, and those with exact zeros are derived from them for every batch,
+as a fit to all samples does in the end. So edges can return.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from graphdict.threads import single_threaded_blas
 
 __all__ = ["MARGINAL_RULES"]
 
-STEPS = 10  # on the atoms, for each batch
+STEPS, ROUNDS = 5, 10  # on the atoms, and rounds of them for a batch at most
+SETTLED = 1e-3  # change of a round, relative to the largest weight, that is none
 
 
 def check(model: Any) -> None:
@@ -46,16 +48,17 @@ def recall(model: Any) -> Statistics:
     """The statistics at which the dictionary of a fitted model is what it is."""
     shown = model._active_atoms.astype(np.float64)
     probabilities = model.pattern_probabilities_
-    found = {"usage": probabilities, "draws": probabilities, "stays": np.array(0.0)}
-    found["stays"] = np.array(float(model.stay_probability_))
     pattern_graphs = PatternGraphs.of(model.patterns_, shown, model.noise_)
     push = pattern_graphs.resistances(shown, probabilities)
-    penalty = _penalty(model, probabilities, len(model.coefficients_), shown.shape[1])
+    _, penalty = _penalties(model, probabilities, len(model.coefficients_), shown.shape[1])
     # Of an edge that is zero only a bound is known: it is taken to be about to appear.
     moments = np.where(shown > 0, push - penalty.slope(shown), push)
     return {
-        **found,
+        "usage": probabilities,
+        "draws": probabilities,
+        "stays": np.array(float(model.stay_probability_)),
         "atoms": _dense(shown, penalty.width),
+        "shown": shown,
         "moments": np.maximum(moments, 0),
         "probabilities": probabilities,
     }
@@ -67,9 +70,9 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     data: Data = model._data(batch.signals)
     samples, rows = len(data.signals), len(data.counts)
     stay = float(statistics["stays"]) if model.prior == "markov" else None
-    atoms = statistics["atoms"]
-    pattern_graphs = PatternGraphs.of(model.patterns_, atoms, model.noise_)
-    dictionary = Dictionary(pattern_graphs, atoms, statistics["probabilities"], stay)
+    shown = statistics["shown"]
+    pattern_graphs = PatternGraphs.of(model.patterns_, shown, model.noise_)
+    dictionary = Dictionary(pattern_graphs, shown, statistics["probabilities"], stay)
     expected = expect(data, dictionary)
     new = {
         "moments": _distances(data, expected) / samples,
@@ -82,7 +85,7 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
         new[name] = statistics[name] + part * (new[name] - statistics[name])
     if rows == 1:  # nothing to stay from
         new["stays"] = statistics["stays"]
-    penalty = _penalty(model, new["usage"], batch.weight, atoms.shape[1])
+    shrink, penalty = _penalties(model, new["usage"], batch.weight, shown.shape[1])
     averages = replace(
         expected,
         usage=new["usage"] * samples,
@@ -90,22 +93,40 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
         stays=float(new["stays"]) * (rows - 1),
         distances=new["moments"] * samples,
     )
-    raised = np.where(atoms > 0, np.maximum(atoms, penalty.width), 0)
     law = Settings(prior=model.prior).law
-    start = replace(dictionary, atoms=raised)
-    following = maximise(data, start, averages, penalty, law, STEPS)
-    shown = prune(following, penalty.width) if model.sparsity > 0 else following
+    dense = dictionary.with_atoms(statistics["atoms"])
+    dense = _settle(data, dense, averages, shrink, law)
+    sparse = dense
+    if model.sparsity > 0:
+        sparse = prune(_settle(data, dense, averages, penalty, law), penalty.width)
     coefficients = data.by_sample(expected.coefficients).astype(batch.signals.dtype)
     evidence = float(expected.evidence.sum()) / samples
-    new |= {"atoms": following.atoms, "probabilities": following.probabilities}
-    return {**statistics, **new}, {
-        "atoms_": shown.atoms,
-        "coefficients_": np.clip(coefficients, 0, 1),
-        "pattern_probabilities_": following.probabilities,
-        "stay_probability_": following.stay or 0.0,
-        "log_likelihood_": evidence,
-        "objective_": -2 * evidence + penalty.value(atoms),
+    new |= {
+        "atoms": dense.atoms,
+        "shown": sparse.atoms,
+        "probabilities": sparse.probabilities,
     }
+    return {**statistics, **new}, {
+        "atoms_": sparse.atoms,
+        "coefficients_": np.clip(coefficients, 0, 1),
+        "pattern_probabilities_": sparse.probabilities,
+        "stay_probability_": sparse.stay or 0.0,
+        "log_likelihood_": evidence,
+        "objective_": -2 * evidence + penalty.value(shown),
+    }
+
+
+def _settle(
+    data: Data, dictionary: Dictionary, averages: Expectation, penalty: FadingPenalty, law: str
+) -> Dictionary:
+    """M-steps on averages until the atoms hardly move."""
+    for _ in range(ROUNDS):
+        before = dictionary.atoms
+        dictionary = maximise(data, dictionary, averages, penalty, law, STEPS)
+        change = np.abs(dictionary.atoms - before).max(initial=0)
+        if change <= SETTLED * before.max(initial=0):
+            break
+    return dictionary
 
 
 def _distances(data: Data, expected: Expectation) -> NDArray:
@@ -116,18 +137,18 @@ def _distances(data: Data, expected: Expectation) -> NDArray:
     return kernels.weighted_distances(data.signals, coefficients).astype(np.float64)
 
 
-def _penalty(model: Any, usage: NDArray, samples: float, edges: int) -> FadingPenalty:
-    """What atoms pay that were learned from so many samples, as in a fit to all of them."""
+def _penalties(
+    model: Any, usage: NDArray, samples: float, edges: int
+) -> tuple[FadingPenalty, FadingPenalty]:
+    """What dense and sparse atoms pay that were learned from so many samples, as in a fit."""
     patterns, variance = model.patterns_, model.noise_ / NOISE
     nodes = graphs.n_nodes(edges)
     pull = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
+    shrink = FadingPenalty((model.alpha_w + LEAST_ALPHA) * pull)
     per_atom = float((usage @ patterns).mean()) * samples
     candidates = edges if patterns.sum(axis=1).max() <= 1 else 1
-    return FadingPenalty(
-        (model.alpha_w + LEAST_ALPHA) * pull,
-        model.sparsity * information_toll(samples, per_atom, candidates),
-        RELATIVE_WIDTH / (nodes * variance),
-    )
+    toll = model.sparsity * information_toll(round(samples), per_atom, candidates)
+    return shrink, FadingPenalty(shrink.alpha, toll, RELATIVE_WIDTH / (nodes * variance))
 
 
 def _dense(atoms: NDArray, least: float) -> NDArray:

@@ -31,7 +31,8 @@ __all__ = ["Batch", "Rules", "Statistics", "restart", "take_batch"]
 
 KEPT = 200  # samples for each atom that are fitted together
 GROWTH = 2  # by which their number grows from one such fit to the next
-OF_EDGES = ("atoms", "moments", "gains")  # statistics with one column for each edge
+OF_EDGES = ("atoms", "shown", "moments", "gains")  # statistics with one column for each edge
+GRAPHS = {"atoms", "shown"}  # those in units of edges, which change with the scale
 
 Statistics = dict[str, NDArray]
 
@@ -52,6 +53,7 @@ class Rules(NamedTuple):
     recall: Callable[[Any], Statistics]  # of a model that was fitted to all samples at once
     follow: Callable[[Any, Statistics, Batch], tuple[Statistics, dict[str, Any]]]
     # new statistics, and the fitted attributes that come of them
+    starts: int = 1  # of the first fits, at least: a stream cannot begin again
 
 
 def take_batch(model: Any, X: ArrayLike, rules: Rules) -> None:
@@ -59,7 +61,7 @@ def take_batch(model: Any, X: ArrayLike, rules: Rules) -> None:
     model._validate_params()
     rules.check(model)
     if not hasattr(model, "atoms_"):
-        model.fit(X)
+        _fit(model, X, rules)
         samples = _read(model, X)
         _open(model, samples, rules)
         model.n_samples_seen_ = len(samples)
@@ -99,9 +101,18 @@ def _enough(model: Any) -> int:
     return KEPT * model.n_atoms
 
 
+def _fit(model: Any, X: ArrayLike, rules: Rules) -> None:
+    n_init = model.n_init
+    model.n_init = max(n_init, rules.starts)
+    try:
+        model.fit(X)
+    finally:
+        model.n_init = n_init
+
+
 def _open(model: Any, samples: NDArray, rules: Rules) -> None:
     """Statistics of samples that the model has just been fitted to."""
-    signals = model._apply(model._preparation, samples)
+    signals = model._preparation.apply(samples)
     everything = np.ones(graphs.n_edges(signals.shape[1]))
     weight = share_of(0, len(samples), model.forgetting)[1]
     found, _ = rules.follow(model, rules.recall(model), Batch(signals, 1.0, everything, weight))
@@ -122,7 +133,7 @@ def _refit(model: Any, samples: NDArray, rules: Rules) -> None:
         if len(samples) < _enough(model):
             for kind in (ConvergenceWarning, DeadAtomWarning, SilentNodeWarning):
                 warnings.simplefilter("ignore", kind)
-        model.fit(samples)
+        _fit(model, samples, rules)
     if names is not None:
         model.feature_names_in_ = names
     _open(model, samples, rules)
@@ -149,19 +160,20 @@ def _follow(
     share, weight = share_of(float(stream["weight"]), len(samples), model.forgetting)
     old = model._preparation
     preparation = Preparation(old.active | newcomers, old.scale)
-    signals = model._apply(preparation, samples)
+    signals = preparation.apply(samples)
     scale = old.scale
     if model.rescale:
         change = 1 - share + share * _mean_square(signals)
         scale *= float(np.sqrt(change))
         signals = signals / signals.dtype.type(np.sqrt(change))
-        stream["atoms"] = stream["atoms"] * change
+        for name in GRAPHS & stream.keys():
+            stream[name] = stream[name] * change
         stream["moments"] = stream["moments"] / change
     known = preparation.restrict(old.embed(np.ones(graphs.n_edges(int(old.active.sum())))))
     found = {name: preparation.restrict(stream[name]) for name in OF_EDGES if name in stream}
-    # A node that joins begins with the weights of a typical one.
-    typical = found["atoms"] @ known / known.sum()
-    found["atoms"] = np.where(known > 0, found["atoms"], typical[:, None])
+    for name in GRAPHS & stream.keys():  # a node that joins begins with typical weights
+        typical = found[name] @ known / known.sum()
+        found[name] = np.where(known > 0, found[name], typical[:, None])
     model.active_nodes_ = preparation.active
     batch = Batch(signals, share, np.where(known > 0, share, 1), weight)
     found, attributes = rules.follow(model, {**stream, **found}, batch)
@@ -188,8 +200,9 @@ def _mean_square(signals: NDArray) -> float:
     freedom = np.maximum(np.isfinite(signals).sum(axis=1) - 1, 0).sum()
     if freedom == 0:
         return 1.0
-    squares = float(np.nansum(np.square(signals, dtype=np.float64)))
-    if not np.isfinite(squares):
+    with np.errstate(over="ignore"):
+        squares = float(np.nansum(np.square(signals, dtype=np.float64)))
+    if not squares < float(np.finfo(signals.dtype).max) / 1e6:
         raise ValueError("X holds values too large beside those of earlier batches to be squared")
     return squares / float(freedom) * (nodes - 1) / nodes
 
