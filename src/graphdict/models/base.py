@@ -265,7 +265,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     def _learn_gaps(self, signals: NDArray) -> None:
         """Learn how observed pairs stand for all, where training signals have gaps."""
         for name in ("pair_weights_", "pair_means_"):
-            vars(self).pop(name, None)  # of an earlier fit
+            self.__dict__.pop(name, None)  # of an earlier fit
         if has_gaps(signals):
             gaps = Gaps.learn(signals, self._counts(len(signals)))
             self.pair_weights_ = self._preparation.embed(gaps.pairs)

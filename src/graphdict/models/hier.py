@@ -212,7 +212,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
             return Bilinear(Laplacians(nodes)), LogDet()
         return Bilinear(Degrees(nodes)), LogBarrier()
 
-    def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
         from graphdict.logdegree.tree import window_tree
 
         signals = self._prepare(X)
