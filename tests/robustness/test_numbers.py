@@ -195,6 +195,15 @@ def test_large_signals(kind):
 
 
 @pytest.mark.parametrize("kind", [GraphDictSpectral, GraphDictMarginal])
+def test_squares_that_overflow_are_refused_without_rescaling(kind):
+    model = clone(plain(kind)).set_params(rescale=False)
+    with pytest.raises(ValueError, match="squares are too large"):
+        model.fit(1e200 * samples())
+    with pytest.raises(ValueError, match="squares are too large for float32"):
+        model.fit((1e20 * samples()).astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", [GraphDictSpectral, GraphDictMarginal])
 def test_one_sample_is_too_few_and_says_so(kind):
     with pytest.raises(ValueError, match="1 sample"):
         kind().fit(np.ones((1, 2)))

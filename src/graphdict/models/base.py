@@ -146,7 +146,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         ----------
         X : array, DataFrame, memory map, Zarr or Dask array of shape (T, N)
             One row for each sample, one column for each node. What is larger than scikit-learn's
-            ``working_memory`` is read part by part; see the page on scaling.
+            ``working_memory`` is read part by part; see the page on scaling. NaN stands for a
+            missing value.
         y : None
             Ignored; there for scikit-learn's pipelines.
 

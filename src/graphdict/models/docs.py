@@ -91,6 +91,9 @@ scale_ : float
     What signals are divided by.
 active_nodes_ : boolean array (N,)
     False for nodes that never vary, which get no edges.
+pair_weights_, pair_means_ : arrays (E,)
+    Where training signals had missing values (NaN): how much an observed pair of nodes counts, and
+    its mean squared difference.
 n_features_in_, feature_names_in_
     As in scikit-learn.
 """
