@@ -98,8 +98,9 @@ def each_block(
 class ClusterSmoothness:
     """The smoothness term of signals on a cluster, which brings the crew that is there."""
 
-    def __init__(self, array: Any, dtype: Any, preparation: Preparation, client: Any):
-        self.array, self.dtype, self.preparation, self.client = array, dtype, preparation, client
+    def __init__(self, array: Any, dtype: Any, preparation: Preparation, gaps: Any, client: Any):
+        self.array, self.dtype, self.client = array, dtype, client
+        self.preparation, self.gaps = preparation, gaps
 
     @contextmanager
     def crew(self, problem: Problem, cut: list[slice], bytes_per_row: int) -> Iterator[Cluster]:
@@ -121,7 +122,7 @@ class Cluster:
         shape = (problem.total, int(fit.preparation.active.sum()))
         keep = keeps_distances(shape, fit.dtype)
         template = replace(problem, fit=None, counts=np.ones(1, dtype=int), samples=problem.total)
-        shared = self._hold((template, fit.dtype, fit.preparation, keep))
+        shared = self._hold((template, fit.dtype, fit.preparation, keep, fit.gaps))
         signals = self.client.compute([fit.array[_samples(rows, ends)] for rows in cut])
         self.parts = []
         for rows, block in zip(cut, signals, strict=True):
@@ -226,11 +227,11 @@ def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any
 def _make_part(
     shared: Any, rows: slice, blocks: list[slice], counts: NDArray | None, block: NDArray
 ) -> Part:
-    template, dtype, preparation, keep = shared
+    template, dtype, preparation, keep, gaps = shared
     signals = preparation.apply(np.ascontiguousarray(block, dtype=dtype))
     if counts is None:
         counts = np.broadcast_to(np.intp(1), len(signals))
-    fit = smoothness(signals, counts, keep)
+    fit = smoothness(signals, counts, keep, gaps)
     return Part(replace(template, fit=fit, counts=counts, first=rows.start), blocks)
 
 

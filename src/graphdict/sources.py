@@ -138,13 +138,20 @@ class StreamedSmoothness:
 class _StreamedPart:
     """A part that is read when it is first asked for something, and forgotten with this object."""
 
-    def __init__(self, signals: Any, samples: slice, counts: NDArray, gaps: Gaps | None = None):
-        self.signals, self.samples, self.counts, self.gaps = signals, samples, counts, gaps
+    def __init__(self, source: Any, samples: slice, counts: NDArray, gaps: Gaps | None = None):
+        self.source, self.samples, self.counts, self.gaps = source, samples, counts, gaps
+        single = gaps is None and samples.stop - samples.start == len(counts)
+        self.stands_for = Smoothness if single else None
+        self.dtype = source.dtype
 
     @cached_property
     def fit(self) -> Smoothness | CachedSmoothness | GappySmoothness:
-        signals = self.signals[self.samples]
+        signals = self.source[self.samples]
         return smoothness(signals, self.counts, keep=False, gaps=self.gaps)
+
+    @property
+    def signals(self) -> NDArray | None:
+        return self.fit.signals
 
     def features(self, rows: slice) -> NDArray:
         return self.fit.features(rows)
@@ -161,10 +168,8 @@ def signal_fit(signals: Any, counts: NDArray, gaps: Gaps | None = None) -> Any:
     if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
         from graphdict.cluster import ClusterSmoothness
 
-        if gaps is not None:
-            raise ValueError("X holds missing values (NaN), which arrays on a cluster may not")
         rows = signals.rows
-        return ClusterSmoothness(rows.array, rows.dtype, signals.preparation, rows.client)
+        return ClusterSmoothness(rows.array, rows.dtype, signals.preparation, gaps, rows.client)
     if isinstance(signals, Prepared):
         return StreamedSmoothness(signals, counts, gaps)
     return smoothness(signals, counts, gaps=gaps)
@@ -187,7 +192,8 @@ def put_together(
         partial.replace(out)
         return target
     if out is None and too_large(shape, dtype):
-        out = np.memmap(tempfile.TemporaryFile(), dtype=dtype, mode="w+", shape=shape)  # noqa: SIM115
+        with tempfile.TemporaryFile() as file:  # the map holds it open
+            out = np.memmap(file, dtype=dtype, mode="w+", shape=shape)
     elif out is None:
         out = np.empty(shape, dtype=dtype)
     elif getattr(out, "shape", None) != shape:
@@ -205,7 +211,6 @@ def _fill(target: Any, pieces: Iterable[NDArray], counts: NDArray) -> None:
         target[filled : filled + len(repeated)] = repeated
         filled += len(repeated)
         if isinstance(target, np.memmap):
-            target.flush()
             _let_go(target)
 
 

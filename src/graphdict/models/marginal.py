@@ -28,6 +28,7 @@ from graphdict.online.stream import restart, take_batch
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
 from graphdict.signals import has_gaps
+from graphdict.sources import put_together
 from graphdict.terms.coefficients import window_counts
 
 __all__ = ["GraphDictMarginal"]
@@ -290,10 +291,12 @@ class GraphDictMarginal(GraphDictionary):
         data, dictionary = self._code_with(X)
         return data, infer(data, dictionary)
 
-    def _encode(self, X: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
         data, dictionary = self._code_with(X)
         coefficients = expect(data, dictionary).coefficients.astype(data.signals.dtype)
-        return data.signals, dictionary.atoms, np.clip(data.by_sample(coefficients), 0, 1)
+        clipped = np.clip(coefficients, 0, 1)
+        shape = (data.counts, clipped.shape[1], clipped.dtype, out)
+        return data.signals, dictionary.atoms, put_together([clipped], *shape)
 
     def _keep(self, data: Data, fit: Fit) -> None:
         """Set the fitted attributes, and say what a user should know."""

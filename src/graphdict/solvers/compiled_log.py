@@ -23,15 +23,15 @@ SMALL = 1 << 17  # numbers in all mixtures' degrees, times atoms
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
     """Whether the problem is of this kind and size."""
-    linear = _linear(problem)
+    linear, fit = _linear(problem), problem.fit
+    kind = getattr(fit, "stands_for", type(fit))  # what is on disk is not read to find out
     return (
         isinstance(problem.operator, Bilinear)
         and isinstance(linear, Degrees)
         and type(problem.barrier) is LogBarrier
-        and type(problem.fit) in (Smoothness, CachedSmoothness)
-        and problem.fit.signals is not None
+        and (kind is Smoothness or (kind is CachedSmoothness and fit.signals is not None))
         and problem.total * linear.nodes * len(atoms) >= SMALL
-        and problem.fit.signals.dtype == atoms.dtype
+        and fit.dtype == atoms.dtype
     )
 
 

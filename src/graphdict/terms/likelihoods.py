@@ -45,6 +45,7 @@ class Smoothness:
 
     def __init__(self, signals: NDArray):
         self.signals = signals
+        self.dtype = signals.dtype
 
     def part(self, rows: slice) -> Smoothness:
         return Smoothness(self.signals[rows])
@@ -67,6 +68,7 @@ class CachedSmoothness:
     def __init__(self, distances: NDArray, signals: NDArray | None = None):
         self.distances = distances
         self.signals = signals
+        self.dtype = distances.dtype
 
     def part(self, rows: slice) -> CachedSmoothness:
         signals = None if self.signals is None else self.signals[rows]
