@@ -37,8 +37,16 @@ from graphdict.solvers.blocks import (
 )
 from graphdict.terms.likelihoods import keeps_distances, smoothness
 
-__all__ = ["Cluster", "ClusterSmoothness", "check_array", "each_block", "find_client"]
+__all__ = [
+    "Cluster",
+    "ClusterSmoothness",
+    "check_array",
+    "connect",
+    "each_block",
+    "find_client",
+]
 
+CONNECT_SECONDS = 10
 NOTE_BYTES = 1 << 16  # messages up to this size go with every task, larger ones once to a worker
 LOST = (  # names, since some versions of distributed lack some of these classes
     "CancelledError", "ClosedClientError", "CommClosedError", "FutureCancelledError",
@@ -67,12 +75,30 @@ def find_client(X: Any) -> Any:
         return None
 
 
-def check_array(X: Any, client: Any) -> Any:
-    """The array with whole rows in its chunks; says what stands in the way of a fit."""
+def connect(address: str) -> Any:
+    """A client of the scheduler at an address, whose workers can do our work."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError(
+            "a Dask cluster needs dask.distributed: pip install 'graphdict[dask]'"
+        ) from None
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterError(f"no Dask scheduler answers at {address!r}: {error}") from None
+    try:
+        check_workers(client)
+    except ClusterError:
+        client.close()
+        raise
+    return client
+
+
+def check_workers(client: Any) -> None:
+    """Refuse a cluster without workers, or whose workers have another graphdict or none."""
     import graphdict
 
-    if X.ndim == 2 and np.isnan(X.shape).any():
-        raise ValueError("X has chunks of unknown sizes; call X.compute_chunk_sizes() before fit")
     versions = client.run(importlib.metadata.version, "graphdict", on_error="return")
     if not versions:
         raise ClusterError("the Dask cluster has no workers; start some, then fit")
@@ -84,6 +110,13 @@ def check_array(X: Any, client: Any) -> Any:
                 f"the Dask worker {worker} has {found}; install graphdict {ours}, which is used "
                 "here, on every worker"
             )
+
+
+def check_array(X: Any, client: Any) -> Any:
+    """The array with whole rows in its chunks; says what stands in the way of a fit."""
+    if X.ndim == 2 and np.isnan(X.shape).any():
+        raise ValueError("X has chunks of unknown sizes; call X.compute_chunk_sizes() before fit")
+    check_workers(client)
     return X.rechunk({1: -1}) if X.ndim == 2 else X
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from graphdict.exceptions import ClusterError
 from graphdict.experiments import EXPERIMENTS, Experiment
 from graphdict.experiments.engine import WorkerDiedError, run_grid
 from graphdict.experiments.grids import Grid
@@ -62,6 +63,7 @@ OPTIONS = [
         "--jobs", type=click.IntRange(min=1), default=os.cpu_count() or 1, show_default="all cores",
         help="Cells that run at the same time.",
     ),
+    click.option("--dask", metavar="ADDRESS", help="Run cells on this Dask cluster instead."),
     click.option("--models", callback=_names, metavar="A,B", help="Only these models."),
     click.option("--data", callback=_names, metavar="A,B", help="Only these data sets."),
     click.option("--seeds", callback=_numbers, metavar="0,1", help="Only these seeds."),
@@ -78,6 +80,7 @@ def run_experiment(
     output: Path,
     *,
     jobs: int = 1,
+    dask: str | None = None,
     models: list[str] | None = None,
     data: list[str] | None = None,
     seeds: list[int] | None = None,
@@ -95,7 +98,7 @@ def run_experiment(
     except ImportError as error:  # of an extra; the message says which
         raise click.ClickException(str(error)) from None
     try:
-        run_grid(grid, wanted, store, jobs=jobs)
+        run_grid(grid, wanted, store, jobs=jobs, dask=dask)
     except KeyboardInterrupt:
         saved = len(store.read(wanted))
         click.echo(
@@ -104,7 +107,7 @@ def run_experiment(
             err=True,
         )
         return STOPPED
-    except WorkerDiedError as error:
+    except (ClusterError, WorkerDiedError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:  # a full disk, or a folder that was removed meanwhile
         raise click.ClickException(f"cannot write results to {output}: {error}") from None

@@ -14,6 +14,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from graphdict.cluster import connect
 from graphdict.experiments.cells import run_cell
 from graphdict.experiments.grids import Cell, Grid
 from graphdict.experiments.store import Store
@@ -28,9 +29,17 @@ class WorkerDiedError(RuntimeError):
 
 
 def run_grid(
-    grid: Grid, cells: Sequence[Cell], store: Store, *, jobs: int = 1, progress: bool = True
+    grid: Grid,
+    cells: Sequence[Cell],
+    store: Store,
+    *,
+    jobs: int = 1,
+    dask: str | None = None,
+    progress: bool = True,
 ) -> list[dict[str, Any]]:
     """Rows of all ``cells`` in their order, computing only those the store lacks.
+
+    With ``dask``, the address of a scheduler, its workers compute and this process saves.
 
     Cells that failed in an earlier run are tried again. Each row is saved by the process that
     computed it, before anything else happens, so a run that is killed loses only the cells that
@@ -43,7 +52,11 @@ def run_grid(
         total=len(cells), initial=len(rows), desc=grid.experiment, unit="cell",
         disable=not progress, mininterval=0.5,
     )  # fmt: skip
-    with bar, closing(_computed(grid, missing, store, min(jobs, len(missing)))) as finished:
+    if dask is not None and missing:
+        computed = _computed_on(dask, grid, missing, store)
+    else:
+        computed = _computed(grid, missing, store, min(jobs, len(missing)))
+    with bar, closing(computed) as finished:
         for row in finished:
             failed += row["status"] == "failed"
             bar.set_postfix_str(f"{failed} failed" if failed else "", refresh=False)
@@ -88,6 +101,21 @@ def _computed(
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _computed_on(
+    address: str, grid: Grid, cells: Sequence[Cell], store: Store
+) -> Generator[dict[str, Any], None, None]:
+    """Rows as they finish on a Dask cluster; what a lost worker had is computed again."""
+    with connect(address) as client:
+        from distributed import as_completed
+
+        shared = client.submit(lambda: grid, pure=False)  # goes to each worker once
+        found = {client.submit(run_cell, shared, cell, pure=False): cell for cell in cells}
+        for future in as_completed(found):
+            row = future.result()
+            store.save(found[future], row)
+            yield row
 
 
 def _run_and_save(grid: Grid, cell: Cell, store: Store) -> dict[str, Any]:
