@@ -222,11 +222,19 @@ def test_same_seed_same_model(easy):
     assert_array_equal(fit(X).atoms_, fit(X).atoms_)
 
 
+def test_one_active_atom_is_found_where_many_are_allowed():
+    """Starts that allow few atoms at once find what those that allow all of them miss."""
+    data = make_superposition(4, 16, 0.15, 1, n_train=1500, n_test=10, random_state=0)
+    model = fit(data.train.signals, n_atoms=4)
+    assert len(model.patterns_) == 15
+    assert model.coefficients_.sum(axis=1).mean() < 1.2
+
+
 def test_callback_stops_the_fit(easy):
     seen = []
     model = fit(easy.train.signals[:150], callback=lambda p: seen.append(p) or len(seen) == 3)
     assert len(seen) == 3
-    assert model.n_iter_ == 3
+    assert model.n_iter_ == seen[-1].iteration
     assert np.isfinite(model.objective_)
 
 

@@ -27,6 +27,7 @@ CUTS = 4  # what is cut sharpens the posterior, which shows what else to cut
 LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
 IDLE = 0.1  # share of the mean usage below which an atom is put to other use
 PARENTS, TILT = 6, 0.5  # atoms to try to split, and how unlike their halves start
+RARELY = 0.1  # probability of patterns that a start did not allow, to begin with
 STAY = 0.9  # where the chance to stay begins
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
 
@@ -136,12 +137,19 @@ def _search(
     settings: Settings,
     rng: np.random.RandomState,
 ) -> Fit:
-    """Annealed runs from random starts; the better half goes on until one is left."""
+    """Annealed runs from random starts; the better half goes on until one is left.
+
+    Starts differ in how many atoms may be active at once, from all that the patterns allow down to
+    one: where few are active in truth, runs that allow many end in poorer optima.
+    """
     tempers = np.linspace(COLDEST, 1, WARM_UP, endpoint=False).tolist()
+    sizes = patterns.sum(axis=1)
+    largest = int(sizes.max())
+    allowed = [largest, *range(1, largest)]
     runs = _until_interrupted(
         expectation_maximisation(
             data,
-            random_start(data, patterns, noise, rng, settings.prior),
+            random_start(data, patterns[sizes <= allowed[i % largest]], noise, rng, settings.prior),
             penalty,
             tempers=tempers,
             max_iter=WARM_UP + TRIAL,
@@ -149,7 +157,7 @@ def _search(
             tol=settings.tol,
             stage=settings.checkpoint.stage(),
         )
-        for _ in range(settings.n_init)
+        for i in range(settings.n_init)
     )
     while len(runs) > 1 and not runs[-1].interrupted:
         runs = sorted(runs, key=lambda run: run.objective)[: (len(runs) + 1) // 2]
@@ -166,7 +174,31 @@ def _search(
             for run in runs
         )
     best = min(runs, key=lambda run: run.objective)
-    return replace(best, interrupted=runs[-1].interrupted)
+    if len(best.dictionary.probabilities) == len(patterns):
+        return replace(best, interrupted=runs[-1].interrupted)
+    dictionary = _widen(best.dictionary, patterns)
+    if runs[-1].interrupted:
+        return replace(best, dictionary=dictionary, interrupted=True)
+    return expectation_maximisation(
+        data,
+        dictionary,
+        penalty,
+        max_iter=2 * TRIAL,
+        law=settings.law,
+        tol=settings.tol,
+        stage=settings.checkpoint.stage(),
+    )
+
+
+def _widen(dictionary: Dictionary, patterns: NDArray) -> Dictionary:
+    """The same atoms where further patterns are possible, at first rarely."""
+    known = {
+        row.tobytes(): p for row, p in zip(dictionary.graphs.patterns, dictionary.probabilities)
+    }
+    given = np.array([known.get(row.tobytes(), 0.0) for row in patterns])
+    probabilities = (1 - RARELY) * given + RARELY * uniform_probabilities(patterns)
+    graphs = PatternGraphs.of(patterns, dictionary.atoms, dictionary.graphs.noise)
+    return replace(dictionary, graphs=graphs, probabilities=probabilities)
 
 
 def _until_interrupted(fits: Iterator[Fit]) -> list[Fit]:
