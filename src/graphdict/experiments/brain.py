@@ -25,7 +25,7 @@ SUBJECTS = {"quick": (1, 2, 3), "full": tuple(range(1, 16))}
 AFTER_CUE = 1.0  # second from which the cue's own trace in the signals has faded
 
 # Models of states, strongly orthogonal where they are dictionaries, as in the paper. Each is tried
-# with two scales of the peaks: every subject's as a whole, or every peak's own.
+# on peaks as they are, and on peaks divided by the root mean square of their subject's.
 STATES: dict[str, dict[str, Any]] = {
     "KMeans": {},
     "GraphDictLog": {"alpha_w": 0.0, "alpha_orth": 1.0, "max_iter": 100, "tol": 1e-3},
@@ -52,15 +52,15 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
     declared: list[tuple[str, list[dict[str, Any]]]] = [
         *_guided(GUIDED, 0.0, sizes),
         *_references(0.0, phases),
-        *_states("paper", STATES, sizes, ["recording"] if quick else ["recording", "gfp"]),
+        *_states("paper", STATES, sizes, [None] if quick else [None, "recording"]),
     ]
     if quick:  # what the paper's three atoms are measured against
-        declared += _states("paper", ["KMeans"], [16], ["recording"])
+        declared += _states("paper", ["KMeans"], [16], [None])
     else:
         declared += _states("adapted", STATES, sizes, ["recording"])
         declared += _guided(["GraphDictExact", "GaussianMixture"], AFTER_CUE, sizes)
         declared += _references(AFTER_CUE, phases)
-        declared += _states("paper", ["KMeans"], [16], ["recording", "gfp"], AFTER_CUE)
+        declared += _states("paper", ["KMeans"], [16], [None, "recording"], AFTER_CUE)
     models: dict[str, list[dict[str, Any]]] = {}
     for name, tried in declared:
         models.setdefault(name, []).extend(tried)
@@ -78,7 +78,7 @@ def _references(start: float, phases: list[int]) -> list[Any]:
 
 
 def _states(
-    pipeline: str, names: Iterable[str], sizes: list[int], scales: list[str], start: float = 0.0
+    pipeline: str, names: Iterable[str], sizes: list[int], scales: list[Any], start: float = 0.0
 ) -> list[Any]:
     place: dict[str, list[Any]] = {
         "pipeline": [pipeline],
