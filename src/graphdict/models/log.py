@@ -84,7 +84,7 @@ class GraphDictLog(GraphDictionary):
         """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
 
         The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are
-        not kept, but for the first 200 for each atom, which are fitted together. Afterwards
+        not kept, but for the first 1,000 for each atom, which are fitted together. Afterwards
         ``coefficients_`` are those of the batch, under the atoms before it. With ``alpha_diff`` or
         ``window_size`` a batch is a time series of its own. See the page on streams.
         """

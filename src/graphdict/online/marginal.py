@@ -162,4 +162,4 @@ def _dense(atoms: NDArray, least: float) -> NDArray:
     return dense
 
 
-MARGINAL_RULES = Rules(check, recall, follow)
+MARGINAL_RULES = Rules(check, recall, follow, kept=200, starts=1)

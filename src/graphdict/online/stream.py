@@ -29,7 +29,7 @@ from graphdict.signals import Preparation
 
 __all__ = ["Batch", "Rules", "Statistics", "restart", "take_batch"]
 
-KEPT = 200  # samples for each atom that are fitted together
+LEAST_KEPT = 100  # samples for each atom that are fitted together, however short the memory
 GROWTH = 2  # by which their number grows from one such fit to the next
 OF_EDGES = ("atoms", "shown", "moments", "gains")  # statistics with one column for each edge
 GRAPHS = {"atoms", "shown"}  # those in units of edges, which change with the scale
@@ -53,7 +53,8 @@ class Rules(NamedTuple):
     recall: Callable[[Any], Statistics]  # of a model that was fitted to all samples at once
     follow: Callable[[Any, Statistics, Batch], tuple[Statistics, dict[str, Any]]]
     # new statistics, and the fitted attributes that come of them
-    starts: int = 1  # of the first fits, at least: a stream cannot begin again
+    kept: int  # samples for each atom that are fitted together at first
+    starts: int  # of these fits, at least: a stream cannot begin again
 
 
 def take_batch(model: Any, X: ArrayLike, rules: Rules) -> None:
@@ -75,7 +76,7 @@ def take_batch(model: Any, X: ArrayLike, rules: Rules) -> None:
     if "kept" in stream:
         stream["kept"] = np.concatenate((stream["kept"], samples.astype(stream["kept"].dtype)))
         count = len(stream["kept"])
-        if newcomers.any() or count >= min(_enough(model), GROWTH * int(stream["fitted"])):
+        if newcomers.any() or count >= min(_enough(model, rules), GROWTH * int(stream["fitted"])):
             _refit(model, stream["kept"], rules)
             return
     _follow(model, stream, samples, newcomers, rules)
@@ -97,8 +98,12 @@ def share_of(weight: float, batch: int, forgetting: float) -> tuple[float, float
 # The first samples ----------------------------------------------------------------------------
 
 
-def _enough(model: Any) -> int:
-    return KEPT * model.n_atoms
+def _enough(model: Any, rules: Rules) -> float:
+    """How many samples to fit together: of what drifts, hardly more than are remembered."""
+    enough = rules.kept * model.n_atoms
+    if model.forgetting == 1:
+        return enough
+    return min(enough, max(LEAST_KEPT * model.n_atoms, 1 / (1 - model.forgetting)))
 
 
 def _fit(model: Any, X: ArrayLike, rules: Rules) -> None:
@@ -121,7 +126,7 @@ def _open(model: Any, samples: NDArray, rules: Rules) -> None:
         "weight": np.array(weight),
         "levels": np.where(model.active_nodes_, np.nan, np.fmin.reduce(samples, axis=0)),
     }
-    if len(samples) < _enough(model):
+    if len(samples) < _enough(model, rules):
         model.stream_ |= {"kept": samples, "fitted": np.array(len(samples))}
 
 
@@ -130,7 +135,7 @@ def _refit(model: Any, samples: NDArray, rules: Rules) -> None:
     names, seen = getattr(model, "feature_names_in_", None), model.n_samples_seen_
     before = seen - len(model.stream_["kept"])
     with warnings.catch_warnings():
-        if len(samples) < _enough(model):
+        if len(samples) < _enough(model, rules):
             for kind in (ConvergenceWarning, DeadAtomWarning, SilentNodeWarning):
                 warnings.simplefilter("ignore", kind)
         _fit(model, samples, rules)
