@@ -171,13 +171,14 @@ def expect(data: Data, dictionary: Dictionary, temper: float = 1.0) -> Expectati
                 distances,
             )
         )
+    known = [part.distances for part in parts if part.distances is not None]
     return Expectation(
         np.concatenate([part.coefficients for part in parts]),
         np.sum([part.usage for part in parts], axis=0),
         np.sum([part.draws for part in parts], axis=0),
         parts[0].stays,
         np.concatenate([part.evidence for part in parts]),
-        None if data.gappy is None else np.sum([part.distances for part in parts], axis=0),
+        None if data.gappy is None else np.sum(known, axis=0),
     )
 
 
