@@ -47,8 +47,9 @@ def window_counts(samples: int, size: int) -> NDArray[np.intp]:
     """Number of samples in each window of ``size``; the last one may be shorter."""
     if size == 1:
         return np.broadcast_to(np.intp(1), samples)  # no memory of its own
-    full, rest = divmod(samples, size)
-    return np.array([size] * full + ([rest] if rest else []), dtype=np.intp)
+    counts = np.full(-(-samples // size), size, dtype=np.intp)
+    counts[-1:] = samples - size * (len(counts) - 1)
+    return counts
 
 
 def window_means(rows: NDArray, counts: NDArray) -> NDArray:
