@@ -39,7 +39,7 @@ RANGES = {
     "pair_means_": (0, np.inf),
 }
 POSITIVE = ("scale_", "noise_")
-COUNTS = ("n_features_in_", "n_iter_")
+COUNTS = ("n_features_in_", "n_iter_", "n_samples_seen_")
 NUMBERS = ("objective_", "log_likelihood_", "beta_")
 NEEDED = ("atoms_", "active_nodes_", "scale_", "n_features_in_")
 NEEDED_BY = {
