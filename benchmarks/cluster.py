@@ -94,8 +94,7 @@ def measure(workers: int, sizes: list[int], few: int, many: int) -> Iterator[dic
                 spent = clocks(client) - before
                 return np.array([*spent, traffic.passes, traffic.bytes])
 
-            if samples == sizes[0]:
-                fit(1)  # workers load and compile
+            fit(many)  # workers load and compile
             one = (fit(many) - fit(few)) / (many - few)
             parts = count_parts(samples, NODES, ATOMS)
             yield {
