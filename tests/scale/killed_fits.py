@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,7 @@ def main(case, folder):
         after = None
         if not by_clock and kills < case["kill"]["times"]:
             after = int(rng.integers(1, case["kill"]["within"]))
-        child = in_child(lambda: work(after, how))
+        child = in_child(partial(work, after, how))
         if by_clock:
             time.sleep(rng.uniform(0, case["kill"]["seconds"]))
             os.kill(child, how)

@@ -123,7 +123,7 @@ def test_a_damaged_file_is_refused(stopped, signals):
     content[len(content) // 2] ^= 1
     for wrong in (content, content[:-100], b"", b"something else"):
         path.write_bytes(wrong)
-        with pytest.raises(CheckpointError, match="is damaged.*Delete it"):
+        with pytest.raises(CheckpointError, match=r"is damaged.*Delete it"):
             model.fit(signals)
 
 
