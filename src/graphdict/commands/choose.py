@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import numpy as np
 
 from graphdict.commands.console import Console
 from graphdict.commands.models import build
@@ -27,6 +28,7 @@ def choose_counts(
         return build(signals, options | counts | {"checkpoint": None}, Console(quiet=True))
 
     console.say("Choosing how many atoms by signals that are not learned from ...")
+    values = _without_gaps(values, console)
     if atoms != "auto":
         try:
             found = choose_max_active(trial(active=2), values, report=console.note)
@@ -54,6 +56,15 @@ def choose_counts(
         "are about as good as the best"
     )
     return chosen
+
+
+def _without_gaps(values: Any, console: Console) -> Any:
+    """Means of columns for missing values: many fits are compared, and gaps take their time."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return values
+    console.note("to choose, missing values are taken to be the mean of their column")
+    return np.where(missing, np.nanmean(values, axis=0), values)
 
 
 def choose_degree(
