@@ -25,8 +25,6 @@ from graphdict.terms.coefficients import window_counts
 settings.register_profile("graphdict", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("graphdict")
 
-KINDS = ("log", "spectral", "exact")
-
 
 def likelihood(kind, nodes, rng):
     if kind == "log":

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from conftest import KINDS
 from graphdict.operators import Bilinear, Degrees
 from graphdict.problem import Problem
 from graphdict.terms import L1, NonNegative, TotalVariation, UnitBox, smoothness
+from kinds import KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from conftest import KINDS
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.problem import Problem
 from graphdict.solvers import bipds
 from graphdict.terms import L1, ConstantOverWindows, NonNegative, TotalVariation, UnitBox
+from kinds import KINDS
 
 
 def scipy_optimum(case, variable):

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from conftest import KINDS
 from graphdict.problem import Problem
 from graphdict.solvers import bipds, code
 from graphdict.solvers.coding import codes_samples_alone
 from graphdict.terms import TotalVariation, smoothness
+from kinds import KINDS
 
 
 def projected_gradient(case, coefficients, alpha_c):

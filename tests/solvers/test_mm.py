@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from conftest import KINDS
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.solvers import bipds, mm
 from graphdict.terms import Interval, LogBarrier, TotalVariation
+from kinds import KINDS
 
 
 @given(

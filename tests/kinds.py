@@ -1,0 +1,3 @@
+"""The kinds of problem that tests of solvers go through."""
+
+KINDS = ("log", "spectral", "exact")
