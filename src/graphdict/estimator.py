@@ -108,8 +108,9 @@ def _name_column(X: ArrayLike, error: Exception) -> None:
     for name, column in X.items() if hasattr(X, "items") and hasattr(X, "dtypes") else ():
         values = np.asarray(column)
         if not _numeric(values):
+            word = next((value for value in values if isinstance(value, str)), values[0])
             raise ValueError(
-                f"column {name!r} of X holds {values[0]!r}, which is not a number; leave the "
+                f"column {name!r} of X holds {word!r}, which is not a number; leave the "
                 "column out (labels, time stamps) or turn it into numbers"
             ) from error
 

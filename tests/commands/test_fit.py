@@ -224,7 +224,7 @@ def test_ctrl_c_stops_in_one_line_and_writes_nothing(run, table, monkeypatch):
     monkeypatch.setattr(FitBar, "__call__", interrupt)
     result = run("fit", table, *QUICK)
     assert result.exit_code == 130
-    assert result.stderr.splitlines()[-1] == "Error: stopped; nothing was written"
+    assert result.stderr.splitlines()[-1] == "Error: stopped; no results were written"
     assert "Traceback" not in result.output
     assert [path.name for path in table.parent.iterdir()] == [table.name]
 
@@ -258,3 +258,17 @@ def test_an_output_that_cannot_be_written(run, table):
     result = run("fit", table, *QUICK, "-o", "file/below")
     assert result.exit_code == 5
     assert "cannot write" in result.stderr
+
+
+def test_what_was_done_to_the_columns_is_in_the_page_and_in_info(run, tmp_path):
+    rng = np.random.default_rng(0)
+    prices = 100 + rng.normal(size=(300, 4)).cumsum(axis=0)
+    path = tmp_path / "prices.csv"
+    np.savetxt(path, prices, delimiter=",", header="a,b,c,d", comments="")
+    folder = tmp_path / "out"
+    done = run("fit", path, "-k", "2", "--active", "1", "-o", folder)
+    assert "columns wander slowly" in done.stderr
+    assert "samples are taken to be independent" in done.stderr
+    assert "mean is subtracted" in (folder / "report.html").read_text(encoding="utf-8")
+    told = run("info", folder)
+    assert "mean is subtracted" in told.stdout + told.stderr

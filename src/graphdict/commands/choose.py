@@ -27,7 +27,8 @@ def choose_counts(
     def trial(**counts: int) -> Any:
         return build(signals, options | counts | {"checkpoint": None}, Console(quiet=True))
 
-    console.say("Choosing how many atoms by signals that are not learned from ...")
+    what = "atoms" if atoms == "auto" else "atoms are active at a time"
+    console.say(f"Choosing how many {what} by signals that are not learned from ...")
     values = _without_gaps(values, console)
     if atoms != "auto":
         try:

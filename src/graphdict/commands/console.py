@@ -25,7 +25,7 @@ Exit codes:
   4    output that exists already (--force replaces it)
   5    output that cannot be written: a full disk, no permission
   6    a package is missing for this kind of file
-  130  stopped by Ctrl-C; nothing was written
+  130  stopped by Ctrl-C; no results were written
 """
 
 
@@ -108,7 +108,7 @@ def command_errors(function: Callable) -> Callable:
         try:
             return function(*args, **kwargs)
         except (KeyboardInterrupt, Stopped):
-            message, code = "stopped; nothing was written", STOPPED
+            message, code = "stopped; no results were written", STOPPED
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except Exception as error:

@@ -21,7 +21,7 @@ from graphdict.commands.options import (
     talk_options,
 )
 from graphdict.commands.outputs import check_free, results_in
-from graphdict.commands.prepare import Preparation, fill, remember, take_changes
+from graphdict.commands.prepare import Preparation, fill, remember, take_changes, wanders
 from graphdict.commands.results import (
     atom_rows,
     describe_atoms,
@@ -245,6 +245,11 @@ def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) ->
         signals.notes.append(done)
     preparation, said = Preparation.learn(signals, options["standardise"], options["changes"])
     signals.notes.append(said)
+    if options["changes"] == "none" and wanders(signals.values):
+        signals.notes.append(
+            "columns wander slowly, as prices and totals do: their graphs then join what drifts "
+            "together; --changes relative (or difference) learns from changes instead"
+        )
     for note in signals.notes[told:]:
         console.note(note)
     return preparation
@@ -277,7 +282,7 @@ def _write(
         write_table(temporary / f"atoms.{table_format}", atom_rows(model))
         page = write_page(
             model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,
-            positions=signals.positions, source=file.name,
+            positions=signals.positions, source=file.name, remarks=signals.notes,
         )  # fmt: skip
         if not page:
             console.note("this installation has no reports: report.html is not written")

@@ -64,6 +64,8 @@ def _model(file: Path, console: Console) -> None:
     console.result(f"{kind} of {len(atoms)} atoms on {len(names)} nodes")
     if source := before.about.get("source"):
         console.result(f"learned from {source}, {len(model.coefficients_):,} samples")
+    for note in before.about.get("notes", []):
+        console.note(note)
     console.result(f"nodes: {', '.join(map(str, names[:SHOWN]))}{' ...' * (len(names) > SHOWN)}")
     console.result("settings: " + ", ".join(f"{k}={v}" for k, v in settings.items()))
     console.result(f"objective {model.objective_:.6g} after {model.n_iter_} iterations")

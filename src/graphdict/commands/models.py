@@ -91,6 +91,11 @@ def _marginal(
         console.note("many samples: 2 random starts instead of 8 (--set n_init=8 takes more)")
     if window == 1 and (signals.times is not None or signals.step is not None):
         settings["prior"] = "markov"  # where states do not last, it learns that they do not
+    elif window == 1:
+        console.note(
+            "no times are known, so samples are taken to be independent; if rows are in the order "
+            "of time, --rate 1 lets states last from one to the next"
+        )
     windows = -(-len(signals.values) // window)
     largest = min(atoms, active if isinstance(active, int) else 2)
     while largest > 1 and windows * count_patterns(atoms, largest) > MOST_POSTERIORS:

@@ -16,9 +16,18 @@ from numpy.typing import NDArray
 from graphdict.files import InputError, SignalTable
 from graphdict.files.units import SECONDS
 
-__all__ = ["Preparation", "fill", "parse_window", "remember", "remembered"]
+__all__ = [
+    "Preparation",
+    "fill",
+    "parse_window",
+    "remember",
+    "remembered",
+    "take_changes",
+    "wanders",
+]
 
 APART = 10  # ratio of spreads from which columns are taken to have different units
+WANDERING = 0.25  # of the spread: steps from sample to sample below it are those of levels
 NEAR = 0.2  # of the spread: a mean within it is as good as zero
 LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z\u00b5\u03bc]*)\s*")
 
@@ -42,7 +51,7 @@ class Preparation:
         why = "as asked"
         if standardise == "auto":
             if len(units) > 1:
-                standardise, why = "yes", f"they have different units ({', '.join(units[:4])})"
+                standardise, why = "yes", f"they have different units ({_listed(units)})"
             elif ratio > APART:
                 standardise = "yes"
                 why = f"the largest varies {ratio:,.0f} times more than the smallest"
@@ -63,6 +72,19 @@ class Preparation:
 
     def apply(self, values: NDArray) -> NDArray:
         return (values - self.mean) / self.scale
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def wanders(values: NDArray) -> bool:
+    """Whether most columns move like prices: by small steps, far from where they began."""
+    spread = np.nanstd(values, axis=0)
+    steps = np.nanstd(np.diff(values, axis=0), axis=0)
+    varies = spread > 0
+    return len(values) > 50 and bool(np.mean(steps[varies] < WANDERING * spread[varies]) > 0.5)
 
 
 def take_changes(signals: SignalTable, changes: str) -> None:
@@ -144,7 +166,8 @@ def remember(model: Any, signals: SignalTable, preparation: Preparation, about: 
     model.table_ = table
     model.about_ = json.dumps(
         {**about, "times": kind, "time_unit": signals.time_unit, "time_name": signals.time_name,
-         "step": signals.step, "changes": preparation.changes, "units": signals.units}
+         "step": signals.step, "notes": signals.notes,
+         "changes": preparation.changes, "units": signals.units}
     )  # fmt: skip
 
 

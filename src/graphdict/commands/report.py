@@ -64,7 +64,8 @@ def report(model_file: Path, data: Path | None, title: str | None, output: Path 
             "coefficients": coefficients, "times": signals.times, "time_unit": signals.time_unit,
             "source": data.name,
         }  # fmt: skip
-    if not write_page(model, target, positions=before.positions, title=title, **shown):
+    shown |= {"title": title, "remarks": before.about.get("notes", [])}
+    if not write_page(model, target, positions=before.positions, **shown):
         raise click.ClickException("this installation has no reports")
     console.result(f"Wrote {target}")
     console.finish({"command": "report", "files": [str(target)]})

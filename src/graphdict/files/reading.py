@@ -28,7 +28,9 @@ FOREIGN = (
     (b"MATLAB", "a MATLAB file"),
     (b"SQLite", "a database"),
     (b"{", "a JSON file"),
-    (b"<", "an HTML or XML page"),
+    (b"<!", "an HTML page"),
+    (b"<html", "an HTML page"),
+    (b"<?xml", "an XML file"),
     (b"\x80\x04", "a Python pickle, which is never loaded"),
     (b"\x80\x05", "a Python pickle, which is never loaded"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,12 @@ def describe(
     positions: Any = None,
     source: str | None = None,
     title: str | None = None,
+    remarks: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything the page shows, as JSON would hold it."""
     atoms = np.asarray(model.atoms_, dtype=np.float64)
     names = [str(name) for name in model.node_names]
-    placed, layout, remarks = place(atoms, names, positions)
+    placed, layout, about_nodes = place(atoms, names, positions)
     least = _least_share(model)
     timeline, about_time = _timeline(coefficients, times, time_unit)
     described, about_atoms = _atoms(atoms, coefficients)
@@ -41,7 +43,7 @@ def describe(
     silent = np.flatnonzero(~active)
     if len(silent):
         which = ", ".join(names[i] for i in silent[:10]) + (", ..." if len(silent) > 10 else "")
-        remarks.append(f"Nodes that never vary, and so have no edges: {which}")
+        about_nodes.append(f"Nodes that never vary, and so have no edges: {which}")
     return {
         "title": title or (f"Graph dictionary of {source}" if source else "Graph dictionary"),
         "source": source,
@@ -61,7 +63,7 @@ def describe(
         "settings": [[name, _shown(value)] for name, value in _settings(model)],
         "results": _results(model),
         "history": _history(getattr(model, "history_", {})),
-        "remarks": [*about_time, *about_atoms, *remarks],
+        "remarks": [*remarks, *about_time, *about_atoms, *about_nodes],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ def write_report(
     positions: Any = None,
     source: str | None = None,
     title: str | None = None,
+    remarks: Sequence[str] = (),
 ) -> None:
     """Write a page in which atoms, coefficients and instantaneous graphs can be explored.
 
@@ -55,12 +57,14 @@ def write_report(
         Names the data, for example the file they were read from.
     title : str, optional
         Title of the page.
+    remarks : sequence of str, optional
+        What a reader should know of the data, such as how they were prepared.
     """
     check_is_fitted(model, "atoms_")
     rows = _coefficients(model, coefficients)
     content = describe(
         model, rows, times=_times(times, len(rows)), time_unit=time_unit, positions=positions,
-        source=source, title=title,
+        source=source, title=title, remarks=remarks,
     )  # fmt: skip
     write_atomically(path, assemble(content))
 
