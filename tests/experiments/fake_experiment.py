@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -79,4 +80,6 @@ FAKE = Experiment("A fake experiment.", lambda scale: make_grid(), report)
 
 
 if __name__ == "__main__":
+    # A shell that runs tests in the background leaves SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(run_experiment(FAKE, make_grid(), Path(sys.argv[1]), jobs=int(sys.argv[2])))

@@ -46,7 +46,7 @@ def test_killed_and_started_again_equals_a_run_that_was_not(tmp_path, monkeypatc
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert run_experiment(FAKE, make_grid(), whole) == 0
 
-    process = start(broken, tmp_path / "first.log", seconds=1.0)
+    process = start(broken, tmp_path / "first.log", seconds=0.5)
     wait_for_cells(broken, 4, process)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -67,7 +67,7 @@ def test_killed_and_started_again_equals_a_run_that_was_not(tmp_path, monkeypatc
 
 
 def test_interrupt_keeps_what_is_done(tmp_path):
-    process = start(tmp_path / "out", tmp_path / "log", seconds=1.0)
+    process = start(tmp_path / "out", tmp_path / "log", seconds=0.5)
     wait_for_cells(tmp_path / "out", 2, process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
