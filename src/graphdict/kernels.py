@@ -4,9 +4,8 @@ The (T, E) matrix ``Z`` of squared differences is never formed. With ``S_k = X' 
 
     [C' Z]_k,ij = S_ii + S_jj - 2 S_ij          [Z W']_tk = x_t' L_k x_t,
 
-and both are matrix products of the signals with something the size of K graphs. They are left to
-BLAS: loops compiled by numba took 1.1 to 4.4 times as long on the shapes of
-``benchmarks/kernels.py`` (between 2,500 x 30 x 5 and 20,000 x 64 x 8, one thread).
+and both are matrix products of the signals with something the size of K graphs, left to BLAS. The log
+model has a compiled pass with half the arithmetic in :mod:`graphdict.tiles`, which these two check.
 
 Callers that hold a block of samples in cache call the two functions one after the other on it;
 larger arrays are cut into such blocks here.
