@@ -14,7 +14,7 @@ from graphdict.checkpoint import Checkpoint
 from graphdict.marginal.em import Data, Dictionary, Fit, expectation_maximisation
 from graphdict.marginal.likelihood import PatternGraphs
 from graphdict.marginal.patterns import uniform_probabilities
-from graphdict.marginal.penalty import FadingPenalty, information_toll
+from graphdict.marginal.penalty import FadingPenalty, pull_on_weights, with_toll
 from graphdict.marginal.support import cut, prune
 from graphdict.marginal.timeline import n_levels
 from graphdict.solvers.base import History
@@ -24,12 +24,10 @@ __all__ = ["Settings", "drifting_start", "learn", "random_start"]
 
 COLDEST, WARM_UP, TRIAL = 0.1, 40, 10
 CUTS = 4  # what is cut sharpens the posterior, which shows what else to cut
-LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
 IDLE = 0.1  # share of the mean usage below which an atom is put to other use
 PARENTS, TILT = 6, 0.5  # atoms to try to split, and how unlike their halves start
 RARELY = 0.1  # probability of patterns that a start did not allow, to begin with
 STAY = 0.9  # where the chance to stay begins
-RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def learn(
         share = 1 / n_levels(patterns.shape[1])
     else:
         share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
-    shrink = FadingPenalty((settings.alpha_w + LEAST_ALPHA) * share)
+    shrink = pull_on_weights(settings.alpha_w, share)
     stage = settings.checkpoint.stage
     common: dict[str, Any] = {
         "law": settings.law,
@@ -255,13 +253,9 @@ def _revive(
 
 def _toll(data: Data, fit: Fit, shrink: FadingPenalty, sparsity: float) -> FadingPenalty:
     """The fading penalty for what each atom was learned from."""
-    samples, nodes = data.signals.shape
     per_atom = float((data.counts @ fit.coefficients).mean())
-    # Where one atom is active at a time, or which ones are is known, samples tell atoms apart and
-    # the stricter criterion pays; where atoms overlap it takes true edges along with false ones.
-    dictionary = fit.dictionary
+    dictionary, edges = fit.dictionary, fit.dictionary.atoms.shape[1]
+    # They are told apart where one is active at a time, or which ones are is known.
     apart = dictionary.drifts or dictionary.graphs.patterns.sum(axis=1).max() <= 1
-    candidates = dictionary.atoms.shape[1] if apart else 1
-    toll = sparsity * information_toll(samples, per_atom, candidates)
     variance = float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0
-    return FadingPenalty(shrink.alpha, toll, RELATIVE_WIDTH / (nodes * variance))
+    return with_toll(shrink, sparsity, len(data.signals), per_atom, edges, apart, variance)

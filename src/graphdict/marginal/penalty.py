@@ -14,8 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FadingPenalty", "information_toll"]
+from graphdict import graphs
 
+__all__ = ["FadingPenalty", "information_toll", "pull_on_weights", "with_toll"]
+
+LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
+RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
 DECADES = np.log(300)  # log(1 + w / width) of a typical edge
 
 
@@ -48,3 +52,26 @@ def information_toll(samples: int, per_atom: float, candidates: int = 1) -> floa
     """
     cost = np.log(max(per_atom, 2.0)) + 2 * np.log(candidates)
     return float(cost / (samples * DECADES))
+
+
+def pull_on_weights(alpha_w: float, share: float) -> FadingPenalty:
+    """The pull alone, on atoms that a share of the samples is expected to use."""
+    return FadingPenalty((alpha_w + LEAST_ALPHA) * share)
+
+
+def with_toll(
+    pull: FadingPenalty,
+    sparsity: float,
+    samples: int,
+    per_atom: float,
+    edges: int,
+    apart: bool,
+    variance: float,
+) -> FadingPenalty:
+    """The pull and a toll, for atoms that so many of the samples, of such a variance, use.
+
+    Where samples tell atoms ``apart`` the stricter criterion pays; where atoms overlap it takes
+    true edges along with false ones.
+    """
+    toll = sparsity * information_toll(samples, per_atom, edges if apart else 1)
+    return FadingPenalty(pull.alpha, toll, RELATIVE_WIDTH / (graphs.n_nodes(edges) * variance))

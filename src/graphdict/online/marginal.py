@@ -21,10 +21,10 @@ from scipy.sparse.csgraph import connected_components
 
 from graphdict import graphs, kernels
 from graphdict.marginal.em import Data, Dictionary, Expectation, expect, maximise
-from graphdict.marginal.learn import LEAST_ALPHA, RELATIVE_WIDTH, Settings
+from graphdict.marginal.learn import Settings
 from graphdict.marginal.likelihood import NOISE, PatternGraphs
 from graphdict.marginal.patterns import uniform_probabilities
-from graphdict.marginal.penalty import FadingPenalty, information_toll
+from graphdict.marginal.penalty import FadingPenalty, pull_on_weights, with_toll
 from graphdict.marginal.support import prune
 from graphdict.online.stream import Batch, Rules, Statistics
 from graphdict.threads import single_threaded_blas
@@ -142,13 +142,13 @@ def _penalties(
 ) -> tuple[FadingPenalty, FadingPenalty]:
     """What dense and sparse atoms pay that were learned from so many samples, as in a fit."""
     patterns, variance = model.patterns_, model.noise_ / NOISE
-    nodes = graphs.n_nodes(edges)
-    pull = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
-    shrink = FadingPenalty((model.alpha_w + LEAST_ALPHA) * pull)
+    share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
+    shrink = pull_on_weights(model.alpha_w, share)
     per_atom = float((usage @ patterns).mean()) * samples
-    candidates = edges if patterns.sum(axis=1).max() <= 1 else 1
-    toll = model.sparsity * information_toll(round(samples), per_atom, candidates)
-    return shrink, FadingPenalty(shrink.alpha, toll, RELATIVE_WIDTH / (nodes * variance))
+    apart = patterns.sum(axis=1).max() <= 1
+    return shrink, with_toll(
+        shrink, model.sparsity, round(samples), per_atom, edges, apart, variance
+    )
 
 
 def _dense(atoms: NDArray, least: float) -> NDArray:
