@@ -1,11 +1,12 @@
 """The passes of the solvers on a Dask cluster: parts live on workers, sums travel.
 
 A Dask array given to a model while a ``dask.distributed`` client is active is fitted where it is.
-Each part of the problem is a task whose result stays on a worker with its signals; each pass is a
-task for each part, from its last state to the next; sums are added on workers, a few at a time, in
-the order in which :class:`graphdict.solvers.blocks.Threads` adds them. Passes are plain functions,
-so what a lost worker held is computed again by Dask, from the last time that states were laid down
-with the scheduler.
+Parts of the problem stay on workers with their signals, in bundles of a few, so that there are
+about as many tasks as threads; each pass is a task for each bundle, from its last state to the
+next; sums are added on workers, a few at a time, in the order in which
+:class:`graphdict.solvers.blocks.Threads` adds them. Passes are plain functions, so what a lost
+worker held is computed again by Dask, from the last time that states were laid down with the
+scheduler.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from graphdict.terms.likelihoods import keeps_distances, smoothness
 __all__ = [
     "Cluster",
     "ClusterSmoothness",
+    "bundle_size",
     "check_array",
     "connect",
     "each_block",
@@ -53,6 +54,7 @@ LOST = (  # names, since some versions of distributed lack some of these classes
     "FuturesCancelledError", "KilledWorker", "TimeoutError",
 )  # fmt: skip
 LAY_DOWN = 200  # passes after which states are kept in a place that no worker can take along
+BUNDLES = 2  # for each thread of the cluster, so that work can move when workers come and go
 
 
 def find_client(X: Any) -> Any:
@@ -140,28 +142,44 @@ class ClusterSmoothness:
         yield Cluster(self, problem, cut, bytes_per_row)
 
 
+def bundle_size(parts: int, threads: int) -> int:
+    """How many parts a task handles: all that are added at a time, a half, a quarter, ..."""
+    size = TOGETHER
+    while size > 1 and parts < BUNDLES * threads * size:
+        size //= 2
+    return size
+
+
 class Cluster:
-    """A crew of workers; what stands for the states of a part is a future of (states, sums)."""
+    """A crew of workers; states of a bundle of parts are a future of their (states, sums)."""
 
     def __init__(
         self, fit: ClusterSmoothness, problem: Problem, cut: list[slice], bytes_per_row: int
     ):
         self.client = fit.client
-        self.cut = cut
         self.bytes_per_row = bytes_per_row
         self.passes = 0
+        threads = sum(self.client.nthreads().values())
+        size = bundle_size(len(cut), threads)
+        self.bundles = [cut[i : i + size] for i in range(0, len(cut), size)]
         windows = problem.rows < problem.total
         ends = np.cumsum(problem.counts) if windows else None
         shape = (problem.total, int(fit.preparation.active.sum()))
         keep = keeps_distances(shape, fit.dtype)
         template = replace(problem, fit=None, counts=np.ones(1, dtype=int), samples=problem.total)
         shared = self._hold((template, fit.dtype, fit.preparation, keep, fit.gaps))
-        signals = self.client.compute([fit.array[_samples(rows, ends)] for rows in cut])
+        samples = [[_samples(rows, ends) for rows in bundle] for bundle in self.bundles]
+        arrays = [fit.array[some[0].start : some[-1].stop] for some in samples]
         self.parts = []
-        for rows, block in zip(cut, signals, strict=True):
-            counts = problem.counts[rows] if windows else None
-            blocks = blocks_of(rows, bytes_per_row)
-            self.parts.append(self._submit(_make_part, shared, rows, blocks, counts, block))
+        for bundle, some, array in zip(
+            self.bundles, samples, self.client.compute(arrays), strict=True
+        ):
+            told = [
+                (rows.start, blocks_of(rows, bytes_per_row), own.stop - own.start,
+                 problem.counts[rows] if windows else None)
+                for rows, own in zip(bundle, some, strict=True)
+            ]  # fmt: skip
+            self.parts.append(self._submit(_make_parts, shared, told, array))
 
     def run(self, step: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
         return self.run_parts(partial(in_blocks, step), columns, *message)
@@ -169,21 +187,27 @@ class Cluster:
     def run_parts(self, work: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
         self.passes += 1
         pairs = self._pairs(work, columns, message)
-        sums = [self._submit(itemgetter(1), pair) for pair in pairs]
+        size = len(self.bundles[0])
+        sums = [self._submit(_sums, pair, size == TOGETHER) for pair in pairs]
+        if 1 < TOGETHER // size < len(sums):
+            sums = self._added(sums, TOGETHER // size)
         while len(sums) > TOGETHER:
-            groups = range(0, len(sums), TOGETHER)
-            sums = [self._submit(add, sums[i : i + TOGETHER]) for i in groups]
-        return States(pairs), add_in_groups(_wait(self.client.gather, sums))
+            sums = self._added(sums, TOGETHER)
+        found = _wait(self.client.gather, sums)
+        return States(pairs), add_in_groups([one for some in found for one in some])
 
     def stream(self, work: Callable[..., Any], *message: Any) -> Iterator[tuple[NDArray, tuple]]:
         for pair in self._pairs(work, [], message):
-            states, sums = _wait(pair.result)
-            yield np.concatenate(states), sums
+            for states, sums in zip(*_wait(pair.result), strict=True):
+                yield np.concatenate(states), sums
 
     def place(self, array: NDArray | States | None) -> States:
         if isinstance(array, States):
             return array
-        return States(self._hold((self._split(array, rows), ())) for rows in self.cut)
+        return States(
+            self._hold(([self._split(array, rows) for rows in bundle], []))
+            for bundle in self.bundles
+        )
 
     def collect(self, states: States, read: Callable[[Any], NDArray] = itself) -> NDArray:
         joined = [self._submit(_join, read, pair) for pair in states]
@@ -206,6 +230,10 @@ class Cluster:
             self._submit(_run, note, part, *states)
             for part, *states in zip(self.parts, *columns, strict=True)
         ]
+
+    def _added(self, sums: list[Any], together: int) -> list[Any]:
+        groups = range(0, len(sums), together)
+        return [self._submit(_add, sums[i : i + together]) for i in groups]
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return _wait(self.client.submit, function, *arguments, pure=False)
@@ -257,21 +285,37 @@ def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any
     return function(np.ascontiguousarray(block, dtype=dtype))
 
 
-def _make_part(
-    shared: Any, rows: slice, blocks: list[slice], counts: NDArray | None, block: NDArray
-) -> Part:
+def _make_parts(shared: Any, told: list[tuple], array: NDArray) -> list[Part]:
     template, dtype, preparation, keep, gaps = shared
-    signals = preparation.apply(np.ascontiguousarray(block, dtype=dtype))
-    if counts is None:
-        counts = np.broadcast_to(np.intp(1), len(signals))
-    fit = smoothness(signals, counts, keep, gaps)
-    return Part(replace(template, fit=fit, counts=counts, first=rows.start), blocks)
+    made, end = [], 0
+    for first, blocks, samples, counts in told:
+        own, end = array[end : end + samples], end + samples
+        signals = preparation.apply(np.ascontiguousarray(own, dtype=dtype))
+        if counts is None:
+            counts = np.broadcast_to(np.intp(1), samples)
+        fit = smoothness(signals, counts, keep, gaps)
+        made.append(Part(replace(template, fit=fit, counts=counts, first=first), blocks))
+    return made
 
 
-def _run(note: Any, part: Part, *columns: Any) -> Any:
+def _run(note: Any, parts: list[Part], *columns: Any) -> tuple[list[Any], list[Any]]:
+    """States and sums of a pass, for each part of a bundle."""
     work, message = note
-    return work(part, [states for states, _ in columns], *message)
+    found = [
+        work(part, [states[place] for states, _ in columns], *message)
+        for place, part in enumerate(parts)
+    ]
+    return [states for states, _ in found], [sums for _, sums in found]
+
+
+def _sums(pair: tuple[list[Any], list[Any]], together: bool) -> list[Any]:
+    """The sums of each part of a bundle, or of all of it where that is what is added at a time."""
+    return [add(pair[1])] if together else pair[1]
+
+
+def _add(sums: list[list[Any]]) -> list[Any]:
+    return [add([one for some in sums for one in some])]
 
 
 def _join(read: Callable[[Any], NDArray], pair: Any) -> NDArray:
-    return np.concatenate([read(state) for state in pair[0]])
+    return np.concatenate([read(state) for part in pair[0] for state in part])
