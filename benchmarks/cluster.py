@@ -45,10 +45,10 @@ class Traffic:
 
     def __init__(self):
         self.passes = self.tasks = self.bytes = 0
-        self.originals = Cluster.run_parts, Cluster._submit
+        self.originals = Cluster.run_parts, Cluster._map
 
     def __enter__(self):
-        run_parts, submit = self.originals
+        run_parts, send = self.originals
 
         def counted(crew, work, columns, *message):
             states, sums = run_parts(crew, work, columns, *message)
@@ -57,23 +57,21 @@ class Traffic:
             self.passes += 1
             return states, sums
 
-        def submitted(crew, function, *arguments):
-            self.tasks += 1
-            return submit(crew, function, *arguments)
+        def sent(crew, function, *arguments, **same):
+            self.tasks += len(arguments[0])
+            return send(crew, function, *arguments, **same)
 
-        Cluster.run_parts, Cluster._submit = counted, submitted
+        Cluster.run_parts, Cluster._map = counted, sent
         return self
 
     def __exit__(self, *error):
-        Cluster.run_parts, Cluster._submit = self.originals
+        Cluster.run_parts, Cluster._map = self.originals
 
 
 def measure(workers: int, few: int, many: int) -> Iterator[dict]:
     """Seconds, tasks and bytes of an iteration for several sizes, from iteration few to many."""
-    with (
-        LocalCluster(workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as here,
-        Client(here) as client,
-    ):
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
+    with LocalCluster(n_workers=workers, **options) as here, Client(here) as client:
         for samples, nodes in SIZES:
             signals = make_signals(samples, nodes, ATOMS, 0, "float32")
             array = da.from_array(signals, chunks=(-(-samples // 8), -1)).persist()
@@ -93,8 +91,9 @@ def measure(workers: int, few: int, many: int) -> Iterator[dict]:
             one = (seen[many] - seen[few]) / (many - few)
             yield {
                 "workers": workers, "samples": samples, "nodes": nodes,
-                "parts": count_parts(samples, nodes), "passes": one[3], "tasks": one[4],
-                "bytes": one[5], "wall": one[0], "worker_cpu": one[2], "client_cpu": one[1],
+                "parts": count_parts(samples, nodes), "passes": float(one[3]),
+                "tasks": float(one[4]), "bytes": float(one[5]), "wall": float(one[0]),
+                "worker_cpu": float(one[2]), "client_cpu": float(one[1]),
             }  # fmt: skip
 
 
@@ -146,7 +145,8 @@ def predict(costs: dict[str, float], samples: int, nodes: int, workers: int) -> 
     compute = size * (nodes * costs["dense"] + costs["thin"]) + costs["handling"] * tasks
     hops = np.log2(workers) + TOGETHER * levels  # atoms out, from one to the next; sums back
     return {
-        "parts": parts, "tasks": tasks, "gigabytes": samples * (nodes + 2 * ATOMS) * 4 / workers / 1e9,
+        "parts": parts, "tasks": tasks,
+        "gigabytes": samples * (nodes + 2 * ATOMS) * 4 / workers / 1e9,
         "compute": compute / workers, "scheduling": costs["scheduling"] * tasks,
         "reduction": costs["passes"] * hops * (LATENCY + sums / BANDWIDTH),
     }  # fmt: skip
@@ -168,9 +168,9 @@ def describe(rows: list[dict], costs: dict[str, float]) -> str:
     ]
     lines += [
         "",
-        f"Fitted: {1e12 * costs['dense']:.0f} ps for each T N^2 K and {1e12 * costs['thin']:.0f} ps "
-        f"for each T N K an iteration, {1e3 * costs['handling']:.2f} ms for a task on its worker, "
-        f"{1e3 * costs['scheduling']:.2f} ms for a task on client and scheduler, "
+        f"Fitted: {1e12 * costs['dense']:.0f} ps for each T N^2 K and {1e12 * costs['thin']:.0f} "
+        f"ps for each T N K an iteration, {1e3 * costs['handling']:.2f} ms for a task on its "
+        f"worker, {1e3 * costs['scheduling']:.2f} ms for a task on client and scheduler, "
         f"{costs['passes']:.1f} passes. Assumed: {BANDWIDTH / 1e9:.0f} GB/s and "
         f"{1e3 * LATENCY:.0f} ms between two machines.",
         "",

@@ -167,19 +167,18 @@ class Cluster:
         shape = (problem.total, int(fit.preparation.active.sum()))
         keep = keeps_distances(shape, fit.dtype)
         template = replace(problem, fit=None, counts=np.ones(1, dtype=int), samples=problem.total)
-        shared = self._hold((template, fit.dtype, fit.preparation, keep, fit.gaps))
+        shared = self._hold([(template, fit.dtype, fit.preparation, keep, fit.gaps)])[0]
         samples = [[_samples(rows, ends) for rows in bundle] for bundle in self.bundles]
         arrays = [fit.array[some[0].start : some[-1].stop] for some in samples]
-        self.parts = []
-        for bundle, some, array in zip(
-            self.bundles, samples, self.client.compute(arrays), strict=True
-        ):
-            told = [
+        told = [
+            [
                 (rows.start, blocks_of(rows, bytes_per_row), own.stop - own.start,
                  problem.counts[rows] if windows else None)
                 for rows, own in zip(bundle, some, strict=True)
-            ]  # fmt: skip
-            self.parts.append(self._submit(_make_parts, shared, told, array))
+            ]
+            for bundle, some in zip(self.bundles, samples, strict=True)
+        ]  # fmt: skip
+        self.parts = self._map(_make_parts, told, self.client.compute(arrays), shared=shared)
 
     def run(self, step: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
         return self.run_parts(partial(in_blocks, step), columns, *message)
@@ -188,7 +187,7 @@ class Cluster:
         self.passes += 1
         pairs = self._pairs(work, columns, message)
         size = len(self.bundles[0])
-        sums = [self._submit(_sums, pair, size == TOGETHER) for pair in pairs]
+        sums = self._map(_sums, pairs, together=size == TOGETHER)
         if 1 < TOGETHER // size < len(sums):
             sums = self._added(sums, TOGETHER // size)
         while len(sums) > TOGETHER:
@@ -204,45 +203,37 @@ class Cluster:
     def place(self, array: NDArray | States | None) -> States:
         if isinstance(array, States):
             return array
-        return States(
-            self._hold(([self._split(array, rows) for rows in bundle], []))
-            for bundle in self.bundles
+        return self._hold(
+            [([self._split(array, rows) for rows in bundle], []) for bundle in self.bundles]
         )
 
     def collect(self, states: States, read: Callable[[Any], NDArray] = itself) -> NDArray:
-        joined = [self._submit(_join, read, pair) for pair in states]
-        return np.concatenate(_wait(self.client.gather, joined))
+        return np.concatenate(_wait(self.client.gather, self._map(_join, states, read=read)))
 
     def settle(self, *columns: States) -> tuple[States, ...]:
         """Lay states down with the scheduler now and then, so that little is computed again."""
         if self.passes < LAY_DOWN:
             return columns
         self.passes = 0
-        return tuple(
-            States(self._hold(_wait(pair.result)) for pair in states) for states in columns
-        )
+        return tuple(self._hold(_wait(self.client.gather, list(states))) for states in columns)
 
     def _pairs(self, work: Any, columns: Sequence[States], message: tuple) -> list[Any]:
         note: Any = (work, message)
         if sum(getattr(x, "nbytes", 0) for x in (*message, *_inside(message))) > NOTE_BYTES:
-            note = self._hold(note)
-        return [
-            self._submit(_run, note, part, *states)
-            for part, *states in zip(self.parts, *columns, strict=True)
-        ]
+            note = self._hold([note])[0]
+        return self._map(_run, self.parts, *columns, note=note)
 
     def _added(self, sums: list[Any], together: int) -> list[Any]:
-        groups = range(0, len(sums), together)
-        return [self._submit(_add, sums[i : i + together]) for i in groups]
+        return self._map(_add, [sums[i : i + together] for i in range(0, len(sums), together)])
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return _wait(self.client.submit, function, *arguments, pure=False)
+    def _map(self, function: Callable[..., Any], *arguments: Any, **same: Any) -> list[Any]:
+        return _wait(self.client.map, function, *arguments, pure=False, **same)
 
-    def _hold(self, value: Any) -> Any:
-        """A value as a task, which the scheduler can give again to any worker."""
+    def _hold(self, values: list[Any]) -> States:
+        """Values as tasks, which the scheduler can give again to any worker."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
-            return self._submit(_itself, value)
+            return States(self._map(_itself, values))
 
     def _split(self, array: NDArray | None, rows: slice) -> list[Any]:
         blocks = blocks_of(rows, self.bytes_per_row)
@@ -285,7 +276,7 @@ def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any
     return function(np.ascontiguousarray(block, dtype=dtype))
 
 
-def _make_parts(shared: Any, told: list[tuple], array: NDArray) -> list[Part]:
+def _make_parts(told: list[tuple], array: NDArray, shared: Any) -> list[Part]:
     template, dtype, preparation, keep, gaps = shared
     made, end = [], 0
     for first, blocks, samples, counts in told:
@@ -298,7 +289,7 @@ def _make_parts(shared: Any, told: list[tuple], array: NDArray) -> list[Part]:
     return made
 
 
-def _run(note: Any, parts: list[Part], *columns: Any) -> tuple[list[Any], list[Any]]:
+def _run(parts: list[Part], *columns: Any, note: Any) -> tuple[list[Any], list[Any]]:
     """States and sums of a pass, for each part of a bundle."""
     work, message = note
     found = [
@@ -317,5 +308,5 @@ def _add(sums: list[list[Any]]) -> list[Any]:
     return [add([one for some in sums for one in some])]
 
 
-def _join(read: Callable[[Any], NDArray], pair: Any) -> NDArray:
+def _join(pair: Any, read: Callable[[Any], NDArray]) -> NDArray:
     return np.concatenate([read(state) for part in pair[0] for state in part])
