@@ -12,6 +12,7 @@ scheduler.
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,9 +43,11 @@ __all__ = [
     "ClusterSmoothness",
     "bundle_size",
     "check_array",
+    "check_file",
     "connect",
     "each_block",
     "find_client",
+    "spread",
 ]
 
 CONNECT_SECONDS = 10
@@ -112,6 +115,25 @@ def check_workers(client: Any) -> None:
                 f"the Dask worker {worker} has {found}; install graphdict {ours}, which is used "
                 "here, on every worker"
             )
+
+
+def check_file(client: Any, path: Any) -> None:
+    """Refuse a file that some worker does not see."""
+    for worker, wrong in sorted(client.run(_cannot_read, str(path)).items()):
+        if wrong:
+            raise ClusterError(
+                f"the Dask worker {worker} cannot read {path} ({wrong}); put the file where every "
+                "worker sees it, or raise --memory so that it is read here and sent"
+            )
+
+
+def spread(values: Any, rows: int) -> Any:
+    """Signals as a Dask array that lives on the workers; what is in a file is read there."""
+    import dask.array as da
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph")
+        return _wait(da.from_array(values, chunks=(rows, -1), asarray=True).persist)
 
 
 def check_array(X: Any, client: Any) -> Any:
@@ -270,6 +292,15 @@ def _samples(rows: slice, ends: NDArray | None) -> slice:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _cannot_read(path: str) -> str | None:
+    """What stands in the way of reading a file or folder."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None if os.access(path, os.R_OK) else "no permission"
 
 
 def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any:

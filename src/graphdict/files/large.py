@@ -39,7 +39,8 @@ def interpret_stored(source: Any, wishes: Wishes) -> SignalTable:
     whole = [Column(c.name, source.column(places[id(c)]), c.unit) for c in clocks]
     found = Table(whole, table.notes)
     time = find_time(found, wishes) if whole else None
-    if find_long(table, time, wishes.node, wishes.value, wishes.layout) is not None:
+    first = next((c for c in table.columns if time is not None and c.name == time.name), None)
+    if find_long(table, first, wishes.node, wishes.value, wishes.layout) is not None:
         raise InputError(
             "is a long table (one row for each value), which is read into memory as a whole: raise "
             "--memory, or write it as a wide table"
@@ -103,14 +104,14 @@ def _without_codes(values: Stored, columns: list[Column], notes: list[str]) -> S
     while True:
         found = values.summary
         new = {
-            (place, float(extreme[place]))
-            for extreme in (found.least, found.greatest)
+            place: float(extreme[place])
+            for extreme in (found.greatest, found.least)
             for place, column in enumerate(columns)
             if is_code(float(extreme[place]), column.values)
         }
         if not new:
             return values
-        values = replace(values, codes=values.codes + tuple(sorted(new)))
-        for place, code in sorted(new):
+        values = replace(values, codes=values.codes + tuple(new.items()))
+        for place, code in new.items():
             hits = int(values.summary.missing[place] - found.missing[place])
             notes.append(code_note(columns[place].name, code, hits))
