@@ -11,8 +11,6 @@ scheduler.
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.exceptions import ClusterError
+from graphdict.connection import connect, wait_for
 from graphdict.problem import Problem
 from graphdict.signals import Preparation, row_slices
 from graphdict.solvers.blocks import (
@@ -38,110 +36,11 @@ from graphdict.solvers.blocks import (
 )
 from graphdict.terms.likelihoods import keeps_distances, smoothness
 
-__all__ = [
-    "Cluster",
-    "ClusterSmoothness",
-    "bundle_size",
-    "check_array",
-    "check_file",
-    "connect",
-    "each_block",
-    "find_client",
-    "spread",
-]
+__all__ = ["Cluster", "ClusterSmoothness", "bundle_size", "connect", "each_block"]
 
-CONNECT_SECONDS = 10
 NOTE_BYTES = 1 << 16  # messages up to this size go with every task, larger ones once to a worker
-LOST = (  # names, since some versions of distributed lack some of these classes
-    "CancelledError", "ClosedClientError", "CommClosedError", "FutureCancelledError",
-    "FuturesCancelledError", "KilledWorker", "TimeoutError",
-)  # fmt: skip
 LAY_DOWN = 200  # passes after which states are kept in a place that no worker can take along
 BUNDLES = 2  # for each thread of the cluster, so that work can move when workers come and go
-
-
-def find_client(X: Any) -> Any:
-    """The active client of ``dask.distributed`` for a Dask array; None for anything else."""
-    if type(X).__module__.split(".")[0] != "dask":
-        return None
-    try:
-        from distributed import Future, default_client
-    except ImportError:
-        return None
-    for value in X.__dask_graph__().values():
-        if isinstance(value, Future) and value.client.status != "running":
-            raise ClusterError(
-                "X lives on a Dask cluster whose client is closed: open a new Client and make the "
-                "array again"
-            )
-    try:
-        return default_client()
-    except ValueError:
-        return None
-
-
-def connect(address: str) -> Any:
-    """A client of the scheduler at an address, whose workers can do our work."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ClusterError(
-            "a Dask cluster needs dask.distributed: pip install 'graphdict[dask]'"
-        ) from None
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ClusterError(f"no Dask scheduler answers at {address!r}: {error}") from None
-    try:
-        check_workers(client)
-    except ClusterError:
-        client.close()
-        raise
-    return client
-
-
-def check_workers(client: Any) -> None:
-    """Refuse a cluster without workers, or whose workers have another graphdict or none."""
-    import graphdict
-
-    versions = client.run(importlib.metadata.version, "graphdict", on_error="return")
-    if not versions:
-        raise ClusterError("the Dask cluster has no workers; start some, then fit")
-    ours = graphdict.__version__
-    for worker, version in sorted(versions.items()):
-        if version != ours:
-            found = "no graphdict" if isinstance(version, Exception) else f"graphdict {version}"
-            raise ClusterError(
-                f"the Dask worker {worker} has {found}; install graphdict {ours}, which is used "
-                "here, on every worker"
-            )
-
-
-def check_file(client: Any, path: Any) -> None:
-    """Refuse a file that some worker does not see."""
-    for worker, wrong in sorted(client.run(_cannot_read, str(path)).items()):
-        if wrong:
-            raise ClusterError(
-                f"the Dask worker {worker} cannot read {path} ({wrong}); put the file where every "
-                "worker sees it, or raise --memory so that it is read here and sent"
-            )
-
-
-def spread(values: Any, rows: int) -> Any:
-    """Signals as a Dask array that lives on the workers; what is in a file is read there."""
-    import dask.array as da
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph")
-        return _wait(da.from_array(values, chunks=(rows, -1), asarray=True).persist)
-
-
-def check_array(X: Any, client: Any) -> Any:
-    """The array with whole rows in its chunks; says what stands in the way of a fit."""
-    if X.ndim == 2 and np.isnan(X.shape).any():
-        raise ValueError("X has chunks of unknown sizes; call X.compute_chunk_sizes() before fit")
-    check_workers(client)
-    return X.rechunk({1: -1}) if X.ndim == 2 else X
 
 
 def each_block(
@@ -149,7 +48,7 @@ def each_block(
 ) -> list[Any]:
     """``function`` of blocks of a Dask array, on the workers."""
     blocks = client.compute([array[rows] for rows in row_slices(array)])
-    return _wait(client.gather, client.map(partial(_call, function, dtype), blocks, pure=False))
+    return wait_for(client.gather, client.map(partial(_call, function, dtype), blocks, pure=False))
 
 
 class ClusterSmoothness:
@@ -214,12 +113,12 @@ class Cluster:
             sums = self._added(sums, TOGETHER // size)
         while len(sums) > TOGETHER:
             sums = self._added(sums, TOGETHER)
-        found = _wait(self.client.gather, sums)
+        found = wait_for(self.client.gather, sums)
         return States(pairs), add_in_groups([one for some in found for one in some])
 
     def stream(self, work: Callable[..., Any], *message: Any) -> Iterator[tuple[NDArray, tuple]]:
         for pair in self._pairs(work, [], message):
-            for states, sums in zip(*_wait(pair.result), strict=True):
+            for states, sums in zip(*wait_for(pair.result), strict=True):
                 yield np.concatenate(states), sums
 
     def place(self, array: NDArray | States | None) -> States:
@@ -230,14 +129,14 @@ class Cluster:
         )
 
     def collect(self, states: States, read: Callable[[Any], NDArray] = itself) -> NDArray:
-        return np.concatenate(_wait(self.client.gather, self._map(_join, states, read=read)))
+        return np.concatenate(wait_for(self.client.gather, self._map(_join, states, read=read)))
 
     def settle(self, *columns: States) -> tuple[States, ...]:
         """Lay states down with the scheduler now and then, so that little is computed again."""
         if self.passes < LAY_DOWN:
             return columns
         self.passes = 0
-        return tuple(self._hold(_wait(self.client.gather, list(states))) for states in columns)
+        return tuple(self._hold(wait_for(self.client.gather, list(states))) for states in columns)
 
     def _pairs(self, work: Any, columns: Sequence[States], message: tuple) -> list[Any]:
         note: Any = (work, message)
@@ -249,7 +148,7 @@ class Cluster:
         return self._map(_add, [sums[i : i + together] for i in range(0, len(sums), together)])
 
     def _map(self, function: Callable[..., Any], *arguments: Any, **same: Any) -> list[Any]:
-        return _wait(self.client.map, function, *arguments, pure=False, **same)
+        return wait_for(self.client.map, function, *arguments, pure=False, **same)
 
     def _hold(self, values: list[Any]) -> States:
         """Values as tasks, which the scheduler can give again to any worker."""
@@ -260,19 +159,6 @@ class Cluster:
     def _split(self, array: NDArray | None, rows: slice) -> list[Any]:
         blocks = blocks_of(rows, self.bytes_per_row)
         return [None if array is None else array[rows][block] for block in blocks]
-
-
-def _wait(ask: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What a client answers, or what to do where the cluster was lost."""
-    try:
-        return ask(*arguments, **options)
-    except Exception as error:
-        if type(error).__name__ not in LOST:
-            raise
-        raise ClusterError(
-            f"the Dask cluster lost the fit ({type(error).__name__}: {error}); with checkpoint= "
-            "the same call goes on where it last wrote"
-        ) from error
 
 
 def _inside(message: tuple) -> list[Any]:
@@ -292,15 +178,6 @@ def _samples(rows: slice, ends: NDArray | None) -> slice:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _cannot_read(path: str) -> str | None:
-    """What stands in the way of reading a file or folder."""
-    try:
-        os.stat(path)
-    except OSError as error:
-        return error.strerror or type(error).__name__
-    return None if os.access(path, os.R_OK) else "no permission"
 
 
 def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any:

@@ -67,7 +67,7 @@ class ClusterRows(Rows):
     """Rows of a Dask array whose work is done by the workers of a cluster."""
 
     def __init__(self, array: Any, client: Any):
-        from graphdict.cluster import check_array
+        from graphdict.connection import check_array
 
         super().__init__(check_array(array, client))
         self.client = client
@@ -101,7 +101,7 @@ class Prepared:
 
 def open_rows(X: Any) -> Any:
     """``X`` itself, or :class:`Rows` where it is on a cluster or too large to be read at once."""
-    from graphdict.cluster import find_client
+    from graphdict.connection import find_client
 
     client = find_client(X)
     if client is not None and X.ndim == 2 and X.dtype.kind in "fiub":

@@ -21,16 +21,16 @@ def placed(values: Any, address: str | None, console: Console) -> Iterator[Any]:
     if address is None:
         yield settled(values)
         return
-    from graphdict import cluster
+    from graphdict import connection
 
-    with cluster.connect(address) as client:
+    with connection.connect(address) as client:
         threads = client.nthreads()
         console.say(
             f"On the Dask cluster at {address}: {len(threads)} worker(s) with "
             f"{sum(threads.values())} thread(s)"
         )
         if isinstance(values, Stored):
-            cluster.check_file(client, values.source.path)
+            connection.check_file(client, values.source.path)
         rows, nodes = values.shape
         size = min(CHUNK_BYTES // (nodes * values.dtype.itemsize), rows // sum(threads.values()))
-        yield cluster.spread(values, max(1, size))
+        yield connection.spread(values, max(1, size))
