@@ -21,6 +21,7 @@ import pickle
 import time
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import dask.array as da
@@ -117,6 +118,7 @@ def fit_model(rows: list[dict]) -> dict[str, float]:
             "passes": passes}  # fmt: skip
 
 
+@cache
 def count_parts(samples: int, nodes: int) -> int:
     return len(row_parts(samples, nodes * 4 * ATOMS))
 
@@ -161,7 +163,8 @@ def describe(rows: list[dict], costs: dict[str, float]) -> str:
         "| ---: " * 10 + "|",
     ]  # fmt: skip
     lines += [
-        f"| {r['workers']} | {r['samples']:,} | {r['nodes']} | {r['parts']} | {r['passes']:.1f} | "
+        f"| {r['workers']:.0f} | {r['samples']:,.0f} | {r['nodes']:.0f} | {r['parts']:.0f} | "
+        f"{r['passes']:.1f} | "
         f"{r['tasks']:.0f} | {r['wall']:.2f} | {r['worker_cpu']:.2f} | {r['client_cpu']:.2f} | "
         f"{r['bytes'] / 1e3:,.0f} |"
         for r in rows
@@ -193,22 +196,28 @@ def describe(rows: list[dict], costs: dict[str, float]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--iterations", type=int, nargs=2, default=[2, 6], metavar=("FROM", "TO"))
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    rows = []
-    for workers in (1, 2):
-        for row in measure(workers, *options.iterations):
-            rows.append(row)
-            print(row, flush=True)
-    options.output.mkdir(parents=True, exist_ok=True)
-    with (options.output / "cluster.csv").open("w", newline="") as file:
+def write(table: Path, iterations: list[int]) -> None:
+    """Measure, and keep the figures."""
+    rows = [row for workers in (1, 2) for row in measure(workers, *iterations)]
+    table.parent.mkdir(parents=True, exist_ok=True)
+    with table.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=HERE / "results")
+    parser.add_argument("--again", action="store_true", help="only describe cluster.csv again")
+    parser.add_argument("--iterations", type=int, nargs=2, default=[2, 6], metavar=("FROM", "TO"))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    table = options.output / "cluster.csv"
+    if not options.again:
+        write(table, options.iterations)
+    with table.open(newline="") as file:
+        rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
     text = describe(rows, fit_model(rows))
     (options.output / "cluster.md").write_text(text)
     print(text)
