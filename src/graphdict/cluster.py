@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.exceptions import ClusterError
-from graphdict.problem import Problem
 from graphdict.signals import Preparation, row_slices
 from graphdict.solvers.blocks import (
     TOGETHER,
@@ -32,6 +31,7 @@ from graphdict.solvers.blocks import (
     add,
     add_in_groups,
     blocks_of,
+    carry,
     in_blocks,
     itself,
 )
@@ -135,27 +135,30 @@ class ClusterSmoothness:
         self.array, self.dtype, self.client = array, dtype, client
         self.preparation, self.gaps = preparation, gaps
 
+    def term(self, samples: int) -> Callable[[NDArray, NDArray], Any]:
+        """What makes the term of a part from its signals and windows; there are so many samples."""
+        shape = (samples, int(self.preparation.active.sum()))
+        keep = keeps_distances(shape, self.dtype)
+        return partial(smoothness, keep=keep, gaps=self.gaps)
+
     @contextmanager
-    def crew(self, problem: Problem, cut: list[slice], bytes_per_row: int) -> Iterator[Cluster]:
+    def crew(self, problem: Any, cut: list[slice], bytes_per_row: int) -> Iterator[Cluster]:
         yield Cluster(self, problem, cut, bytes_per_row)
 
 
 class Cluster:
     """A crew of workers; what stands for the states of a part is a future of (states, sums)."""
 
-    def __init__(
-        self, fit: ClusterSmoothness, problem: Problem, cut: list[slice], bytes_per_row: int
-    ):
+    def __init__(self, fit: ClusterSmoothness, problem: Any, cut: list[slice], bytes_per_row: int):
         self.client = fit.client
         self.cut = cut
         self.bytes_per_row = bytes_per_row
         self.passes = 0
         windows = problem.rows < problem.total
         ends = np.cumsum(problem.counts) if windows else None
-        shape = (problem.total, int(fit.preparation.active.sum()))
-        keep = keeps_distances(shape, fit.dtype)
         template = replace(problem, fit=None, counts=np.ones(1, dtype=int), samples=problem.total)
-        shared = self._hold((template, fit.dtype, fit.preparation, keep, fit.gaps))
+        term = fit.term(problem.total)
+        shared = self._hold((template, fit.dtype, fit.preparation, term))
         signals = self.client.compute([fit.array[_samples(rows, ends)] for rows in cut])
         self.parts = []
         for rows, block in zip(cut, signals, strict=True):
@@ -175,8 +178,29 @@ class Cluster:
             sums = [self._submit(add, sums[i : i + TOGETHER]) for i in groups]
         return States(pairs), add_in_groups(_wait(self.client.gather, sums))
 
-    def stream(self, work: Callable[..., Any], *message: Any) -> Iterator[tuple[NDArray, tuple]]:
-        for pair in self._pairs(work, [], message):
+    def chain(
+        self,
+        step: Callable[..., Any],
+        columns: Sequence[States],
+        carried: Any,
+        *message: Any,
+        reverse: bool = False,
+    ) -> States:
+        note = self._note((partial(carry, step), message))
+        found = States([None] * len(self.parts))
+        order = range(len(self.parts))
+        pair = ((), carried)
+        for index in reversed(order) if reverse else order:
+            final = index == (0 if reverse else order[-1])
+            states = [column[index] for column in columns]
+            pair = self._submit(_carry, note, self.parts[index], pair, reverse, final, *states)
+            found[index] = pair
+        return found
+
+    def stream(
+        self, work: Callable[..., Any], *message: Any, columns: Sequence[States] = ()
+    ) -> Iterator[tuple[NDArray, tuple]]:
+        for pair in self._pairs(work, columns, message):
             states, sums = _wait(pair.result)
             yield np.concatenate(states), sums
 
@@ -199,13 +223,17 @@ class Cluster:
         )
 
     def _pairs(self, work: Any, columns: Sequence[States], message: tuple) -> list[Any]:
-        note: Any = (work, message)
-        if sum(getattr(x, "nbytes", 0) for x in (*message, *_inside(message))) > NOTE_BYTES:
-            note = self._hold(note)
+        note = self._note((work, message))
         return [
             self._submit(_run, note, part, *states)
             for part, *states in zip(self.parts, *columns, strict=True)
         ]
+
+    def _note(self, note: tuple[Any, tuple]) -> Any:
+        """What is to be done and known in all parts, to go with every task or once to a worker."""
+        message = note[1]
+        size = sum(getattr(x, "nbytes", 0) for x in (*message, *_inside(message)))
+        return self._hold(note) if size > NOTE_BYTES else note
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return _wait(self.client.submit, function, *arguments, pure=False)
@@ -260,17 +288,24 @@ def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any
 def _make_part(
     shared: Any, rows: slice, blocks: list[slice], counts: NDArray | None, block: NDArray
 ) -> Part:
-    template, dtype, preparation, keep, gaps = shared
+    template, dtype, preparation, term = shared
     signals = preparation.apply(np.ascontiguousarray(block, dtype=dtype))
     if counts is None:
         counts = np.broadcast_to(np.intp(1), len(signals))
-    fit = smoothness(signals, counts, keep, gaps)
-    return Part(replace(template, fit=fit, counts=counts, first=rows.start), blocks)
+    return Part(
+        replace(template, fit=term(signals, counts), counts=counts, first=rows.start), blocks
+    )
 
 
 def _run(note: Any, part: Part, *columns: Any) -> Any:
     work, message = note
     return work(part, [states for states, _ in columns], *message)
+
+
+def _carry(note: Any, part: Part, before: Any, reverse: bool, final: bool, *columns: Any) -> Any:
+    work, message = note
+    states = [states for states, _ in columns]
+    return work(part, states, before[1], reverse, final, *message)
 
 
 def _join(read: Callable[[Any], NDArray], pair: Any) -> NDArray:
