@@ -27,6 +27,7 @@ class Chance:
     state: Any  # of the generator, for the first chunk
     seeds: NDArray  # of the other chunks
     count: int  # of rows
+    size: int  # of a chunk
 
     @classmethod
     def take(cls, rng: np.random.RandomState, count: int, draw: Draw, columns: int) -> Chance:
@@ -35,14 +36,14 @@ class Chance:
         draw(rng, min(count, CHUNK), columns)
         further = max(-(-count // CHUNK) - 1, 0)
         seeds = rng.randint(2**31 - 1, size=further) if further else np.empty(0, dtype=int)
-        return cls(state, seeds, count)
+        return cls(state, seeds, count, CHUNK)
 
     def rows(self, rows: slice, draw: Draw, columns: int) -> NDArray:
         """The numbers of some rows (rows, columns)."""
         pieces = []
-        for chunk in range(rows.start // CHUNK, -(-rows.stop // CHUNK)):
-            first = chunk * CHUNK
-            drawn = draw(self._generator(chunk), min(CHUNK, self.count - first), columns)
+        for chunk in range(rows.start // self.size, -(-rows.stop // self.size)):
+            first = chunk * self.size
+            drawn = draw(self._generator(chunk), min(self.size, self.count - first), columns)
             pieces.append(drawn[max(rows.start - first, 0) : rows.stop - first])
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
