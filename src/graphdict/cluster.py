@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.connection import connect, wait_for
-from graphdict.problem import Problem
 from graphdict.signals import Preparation, row_slices
 from graphdict.solvers.blocks import (
     TOGETHER,
@@ -31,6 +30,7 @@ from graphdict.solvers.blocks import (
     add,
     add_in_groups,
     blocks_of,
+    carry,
     in_blocks,
     itself,
 )
@@ -58,8 +58,14 @@ class ClusterSmoothness:
         self.array, self.dtype, self.client = array, dtype, client
         self.preparation, self.gaps = preparation, gaps
 
+    def term(self, samples: int) -> Callable[[NDArray, NDArray], Any]:
+        """What makes the term of a part from its signals and windows; there are so many samples."""
+        shape = (samples, int(self.preparation.active.sum()))
+        keep = keeps_distances(shape, self.dtype)
+        return partial(smoothness, keep=keep, gaps=self.gaps)
+
     @contextmanager
-    def crew(self, problem: Problem, cut: list[slice], bytes_per_row: int) -> Iterator[Cluster]:
+    def crew(self, problem: Any, cut: list[slice], bytes_per_row: int) -> Iterator[Cluster]:
         yield Cluster(self, problem, cut, bytes_per_row)
 
 
@@ -74,9 +80,7 @@ def bundle_size(parts: int, threads: int) -> int:
 class Cluster:
     """A crew of workers; states of a bundle of parts are a future of their (states, sums)."""
 
-    def __init__(
-        self, fit: ClusterSmoothness, problem: Problem, cut: list[slice], bytes_per_row: int
-    ):
+    def __init__(self, fit: ClusterSmoothness, problem: Any, cut: list[slice], bytes_per_row: int):
         self.client = fit.client
         self.bytes_per_row = bytes_per_row
         self.passes = 0
@@ -85,10 +89,9 @@ class Cluster:
         self.bundles = [cut[i : i + size] for i in range(0, len(cut), size)]
         windows = problem.rows < problem.total
         ends = np.cumsum(problem.counts) if windows else None
-        shape = (problem.total, int(fit.preparation.active.sum()))
-        keep = keeps_distances(shape, fit.dtype)
         template = replace(problem, fit=None, counts=np.ones(1, dtype=int), samples=problem.total)
-        shared = self._hold([(template, fit.dtype, fit.preparation, keep, fit.gaps)])[0]
+        term = fit.term(problem.total)
+        shared = self._hold([(template, fit.dtype, fit.preparation, term)])[0]
         samples = [[_samples(rows, ends) for rows in bundle] for bundle in self.bundles]
         arrays = [fit.array[some[0].start : some[-1].stop] for some in samples]
         told = [
@@ -116,8 +119,32 @@ class Cluster:
         found = wait_for(self.client.gather, sums)
         return States(pairs), add_in_groups([one for some in found for one in some])
 
-    def stream(self, work: Callable[..., Any], *message: Any) -> Iterator[tuple[NDArray, tuple]]:
-        for pair in self._pairs(work, [], message):
+    def chain(
+        self,
+        step: Callable[..., Any],
+        columns: Sequence[States],
+        carried: Any,
+        *message: Any,
+        reverse: bool = False,
+    ) -> States:
+        note = self._note(partial(carry, step), message)
+        found = States([None] * len(self.parts))
+        order = range(len(self.parts))[:: -1 if reverse else 1]
+        before: Any = ([], carried)
+        for index in order:
+            states = [[column[index]] for column in columns]
+            final = index == order[-1]
+            before = self._map(
+                _carry, [self.parts[index]], [before], *states, note=note, reverse=reverse,
+                final=final,
+            )[0]  # fmt: skip
+            found[index] = before
+        return found
+
+    def stream(
+        self, work: Callable[..., Any], *message: Any, columns: Sequence[States] = ()
+    ) -> Iterator[tuple[NDArray, tuple]]:
+        for pair in self._pairs(work, columns, message):
             for states, sums in zip(*wait_for(pair.result), strict=True):
                 yield np.concatenate(states), sums
 
@@ -139,10 +166,12 @@ class Cluster:
         return tuple(self._hold(wait_for(self.client.gather, list(states))) for states in columns)
 
     def _pairs(self, work: Any, columns: Sequence[States], message: tuple) -> list[Any]:
-        note: Any = (work, message)
-        if sum(getattr(x, "nbytes", 0) for x in (*message, *_inside(message))) > NOTE_BYTES:
-            note = self._hold([note])[0]
-        return self._map(_run, self.parts, *columns, note=note)
+        return self._map(_run, self.parts, *columns, note=self._note(work, message))
+
+    def _note(self, work: Any, message: tuple) -> Any:
+        """What is to be done and known in all parts, to go with every task or once to a worker."""
+        size = sum(getattr(x, "nbytes", 0) for x in (*message, *_inside(message)))
+        return self._hold([(work, message)])[0] if size > NOTE_BYTES else (work, message)
 
     def _added(self, sums: list[Any], together: int) -> list[Any]:
         return self._map(_add, [sums[i : i + together] for i in range(0, len(sums), together)])
@@ -185,15 +214,15 @@ def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any
 
 
 def _make_parts(told: list[tuple], array: NDArray, shared: Any) -> list[Part]:
-    template, dtype, preparation, keep, gaps = shared
+    template, dtype, preparation, term = shared
     made, end = [], 0
     for first, blocks, samples, counts in told:
         own, end = array[end : end + samples], end + samples
         signals = preparation.apply(np.ascontiguousarray(own, dtype=dtype))
         if counts is None:
             counts = np.broadcast_to(np.intp(1), samples)
-        fit = smoothness(signals, counts, keep, gaps)
-        made.append(Part(replace(template, fit=fit, counts=counts, first=first), blocks))
+        problem = replace(template, fit=term(signals, counts), counts=counts, first=first)
+        made.append(Part(problem, blocks))
     return made
 
 
@@ -205,6 +234,21 @@ def _run(parts: list[Part], *columns: Any, note: Any) -> tuple[list[Any], list[A
         for place, part in enumerate(parts)
     ]
     return [states for states, _ in found], [sums for _, sums in found]
+
+
+def _carry(
+    parts: list[Part], before: Any, *columns: Any, note: Any, reverse: bool, final: bool
+) -> tuple[list[Any], Any]:
+    """What comes into each block of a bundle, and what leaves it."""
+    work, message = note
+    entering: list[Any] = [None] * len(parts)
+    order = range(len(parts))[:: -1 if reverse else 1]
+    carried = before[1]
+    for place in order:
+        states = [states[place] for states, _ in columns]
+        last = final and place == order[-1]
+        entering[place], carried = work(parts[place], states, carried, reverse, last, *message)
+    return entering, carried
 
 
 def _sums(pair: tuple[list[Any], list[Any]], together: bool) -> list[Any]:

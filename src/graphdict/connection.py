@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -102,7 +103,10 @@ def spread(values: Any, rows: int) -> Any:
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph")
-        return wait_for(da.from_array(values, chunks=(rows, -1), asarray=True).persist)
+        array = da.from_array(
+            values, chunks=(rows, -1), name=f"signals-{uuid4().hex}", asarray=True
+        )
+        return wait_for(array.persist)
 
 
 def check_array(X: Any, client: Any) -> Any:

@@ -1,5 +1,6 @@
 """Where signals are: larger than --memory, and on a Dask cluster, with the same results."""
 
+import json
 import os
 import signal
 import subprocess
@@ -100,10 +101,17 @@ def test_coefficients_of_a_large_file_in_every_format(run, wide, tmp_path, small
     assert run("transform", tmp_path / "fit", wide, "-o", "c.txt").exit_code == 2
 
 
-def test_info_reads_large_files_too(run, wide, small_blocks):
-    assert run("info", wide, "--memory", "1kB").exit_code == 2
-    found = run("info", wide, "--json")
-    assert found.exit_code == 0
+def test_info_and_report_read_large_files_too(run, wide, tmp_path, small_blocks):
+    here, there = (
+        json.loads(run("info", wide, "--json", "-q", *more).stdout)
+        for more in ((), ("--memory", "1kB"))
+    )
+    assert [c["name"] for c in there["columns"]] == NAMES
+    for one, other in zip(there["columns"], here["columns"]):
+        assert one == pytest.approx(other, abs=1e-12)
+    fitted(run, wide, tmp_path / "fit")
+    found = run("report", tmp_path / "fit", wide, "-o", "page.html", "--memory", "10kB")
+    assert found.exit_code == 0, found.output
 
 
 def test_what_cannot_be_is_said_before_work(run, wide, tmp_path):

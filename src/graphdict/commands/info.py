@@ -11,6 +11,7 @@ from graphdict.commands.console import EXIT_CODES, Console, command_errors
 from graphdict.commands.options import (
     Command,
     file_argument,
+    memory_option,
     read_file,
     reading_options,
     talk_options,
@@ -42,6 +43,7 @@ NUMBERS = ("mean", "spread", "least", "greatest")
     """,
 )
 @file_argument("file", metavar="FILE")
+@memory_option
 @talk_options
 @reading_options
 @command_errors

@@ -15,6 +15,7 @@ from graphdict.files import SignalTable, read_signals
 __all__ = [
     "Command",
     "file_argument",
+    "memory_option",
     "output_options",
     "place_options",
     "read_file",
@@ -119,16 +120,21 @@ def _set_memory(ctx: click.Context, parameter: Any, value: float | None) -> floa
     return value
 
 
-def place_options(function: Callable) -> Callable:
-    """Add --memory and --dask: where signals are while they are worked on."""
-    function = click.option(
-        "--dask", metavar="ADDRESS", help="Work on the Dask cluster of this scheduler.",
-    )(function)  # fmt: skip
+def memory_option(function: Callable) -> Callable:
+    """Add --memory."""
     return click.option(
         "--memory", type=_Memory(), callback=_set_memory,
         help="Signals larger than this (500MB, 2GB) are read part by part, from Parquet, NPY and "
         "Zarr  [default: 1GiB]",
     )(function)  # fmt: skip
+
+
+def place_options(function: Callable) -> Callable:
+    """Add --memory and --dask: where signals are while they are worked on."""
+    dask = click.option(
+        "--dask", metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."
+    )
+    return memory_option(dask(function))
 
 
 def read_file(

@@ -92,6 +92,10 @@ class ParquetFile:
 
     def _start(self) -> None:
         self._lock = threading.Lock()
+        self._start_over()
+
+    def _start_over(self) -> None:
+        """Let go of what is open."""
         self._open: Any = None
         self._columns: list[int] | None = None
         self._held: deque[tuple[int, NDArray]] = deque()
@@ -126,6 +130,8 @@ class ParquetFile:
                 self._forget(start)
             found = [block[max(start - at, 0) : stop - at] for at, block in self._held if at < stop]
             self._forget(stop - 1)  # changes between samples begin with the last one
+            if stop == self.length:
+                self._start_over()
             return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _seek(self, columns: list[int], row: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,10 +131,6 @@ class Stored:
         """Of each row, whether ``any`` or ``all`` of its values are missing."""
         found = [getattr(np.isnan(block), gaps)(axis=1) for block in self.blocks()]
         return np.concatenate(found)
-
-    def __dask_tokenize__(self) -> Any:
-        path = os.fspath(self.source.path)
-        return type(self).__name__, path, os.stat(path).st_mtime_ns, repr(self.__dict__)
 
 
 def summary_of(values: Any) -> Summary:
