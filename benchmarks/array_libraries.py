@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from graphdict import GraphDictLog, graphs, kernels, tiles
 
 HERE = Path(__file__).parent
-SIZES = ((60_000, 64, 3), (2_500, 30, 5), (16_000, 256, 5))
+SIZES = ((60_000, 64, 3), (2_500, 30, 5))
 # Peaks that their makers publish: TFLOP/s in float32, GB/s of memory, GB/s to the host.
 GPUS = {"T4": (8.1, 320, 16), "A100": (19.5, 1555, 32), "H100": (67, 3350, 64)}
 REACHED = 0.5  # share of a peak that such products reach, an assumption
