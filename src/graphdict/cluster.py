@@ -82,7 +82,7 @@ class Cluster:
 
     def __init__(self, fit: ClusterSmoothness, problem: Any, cut: list[slice], bytes_per_row: int):
         self.client = fit.client
-        self.bytes_per_row = bytes_per_row
+        self.cut, self.bytes_per_row = cut, bytes_per_row
         self.passes = 0
         threads = sum(self.client.nthreads().values())
         size = bundle_size(len(cut), threads)

@@ -55,6 +55,7 @@ def assert_same(one, other):
     [
         ("--standardise", "yes", "--window", "100ms"),
         ("--changes", "difference", "--ignore", "n3", "--degree", "2"),
+        ("--model", "marginal", "--active", "1"),
     ],
 )
 def test_a_file_larger_than_memory_gives_the_same_model(run, wide, tmp_path, small_blocks, options):
@@ -197,6 +198,11 @@ def test_fit_and_transform_on_a_cluster(run, wide, tmp_path, cluster, table):
     for name, file, options in [("read there", wide, ("--memory", "10kB")), ("sent", table, ())]:
         there = fitted(run, file, tmp_path / name, "--dask", address, *options)
         assert_same(there, here)
+    marginal = ("--model", "marginal", "--active", "1", "--set", "n_init=1")
+    assert_same(
+        fitted(run, wide, tmp_path / "marginal there", *marginal, "--dask", address),
+        fitted(run, wide, tmp_path / "marginal", *marginal),
+    )
     found = run(
         "transform", tmp_path / "here", wide, "--dask", address, "--memory", "10kB", "-o", "c.npy"
     )
