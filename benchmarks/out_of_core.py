@@ -46,7 +46,7 @@ class Peak:
     def __enter__(self) -> Peak:
         self.bytes, self.done = resident(), threading.Event()
         self.thread = threading.Thread(target=self.watch)
-        self.started = time.perf_counter()
+        self.started, self.used = time.perf_counter(), time.process_time()
         self.thread.start()
         return self
 
@@ -56,6 +56,7 @@ class Peak:
 
     def __exit__(self, *error: object) -> None:
         self.seconds = time.perf_counter() - self.started
+        self.cpu = time.process_time() - self.used
         self.done.set()
         self.thread.join()
 
@@ -97,14 +98,14 @@ def main() -> None:
         with Peak() as fit:
             model.fit(signals)
         print(
-            f"fit, {options.iterations} iterations: {fit.seconds:.0f} s, at most "
+            f"fit, {options.iterations} iterations: {fit.seconds:.0f} s ({fit.cpu:.0f} s CPU), at most "
             f"{fit.bytes / GB:.2f} GB resident",
             flush=True,
         )
         with Peak() as transform:
             model.transform(signals, out=Path(folder) / "coefficients.npy")
         print(
-            f"transform to a file: {transform.seconds:.0f} s, at most "
+            f"transform to a file: {transform.seconds:.0f} s ({transform.cpu:.0f} s CPU), at most "
             f"{transform.bytes / GB:.2f} GB resident"
         )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
