@@ -98,15 +98,15 @@ def main() -> None:
         with Peak() as fit:
             model.fit(signals)
         print(
-            f"fit, {options.iterations} iterations: {fit.seconds:.0f} s ({fit.cpu:.0f} s CPU), at most "
-            f"{fit.bytes / GB:.2f} GB resident",
+            f"fit, {options.iterations} iterations: {fit.seconds:.0f} s ({fit.cpu:.0f} s CPU), "
+            f"at most {fit.bytes / GB:.2f} GB resident",
             flush=True,
         )
         with Peak() as transform:
             model.transform(signals, out=Path(folder) / "coefficients.npy")
         print(
-            f"transform to a file: {transform.seconds:.0f} s ({transform.cpu:.0f} s CPU), at most "
-            f"{transform.bytes / GB:.2f} GB resident"
+            f"transform to a file: {transform.seconds:.0f} s ({transform.cpu:.0f} s CPU), "
+            f"at most {transform.bytes / GB:.2f} GB resident"
         )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         print(f"the process over its life: {peak / GB:.2f} GB")
