@@ -138,7 +138,7 @@ def test_expectation_in_blocks_is_the_same(monkeypatch, kind, gaps):
     assert parts == alone == 1
     monkeypatch.setattr("graphdict.solvers.blocks.BLOCK_BYTES", 600)
     monkeypatch.setattr("graphdict.solvers.blocks.PARTS", 3)
-    monkeypatch.setattr("graphdict.marginal.samples.LEAST_ROWS", 1)
+    monkeypatch.setattr("graphdict.marginal.samples.LARGER", 1)
     for memory in (1000, 0):  # with and without room to keep likelihoods
         with sklearn.config_context(working_memory=memory):
             parts, alone, *found = everything()

@@ -26,7 +26,7 @@ from graphdict.threads import single_threaded_blas
 
 __all__ = ["Block", "Data", "Samples", "open_data"]
 
-LEAST_ROWS = 256  # in a block, however many patterns there are
+LARGER = 4  # blocks than those of the solvers: what is done to them leaves the cache anyway
 
 
 class Block(NamedTuple):
@@ -164,8 +164,9 @@ def open_data(
     counts = window_counts(len(signals), window_size)
     samples = Samples(_held(signals), counts, window_size, gappy, filling)
     nodes, dtype = signals.shape[1], signals.dtype
-    posterior = min(16 * patterns, blocks.BLOCK_BYTES // LEAST_ROWS)
-    bytes_per_row = window_size * nodes * dtype.itemsize + posterior
+    bytes_per_row = window_size * nodes * dtype.itemsize + 16 * patterns
+    if len(counts) * bytes_per_row < blocks.PARTS * blocks.PART_BYTES:
+        bytes_per_row = -(-bytes_per_row // LARGER)
     with single_threaded_blas, blocks.crew_of(samples, bytes_per_row) as crew:
         yield Data(samples, crew, nodes, dtype, crew.place(None))
 

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import kernels
 from graphdict.marginal.chain import (
     Posterior,
     Scaled,
@@ -19,6 +18,7 @@ from graphdict.marginal.chain import (
 )
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.missing import observed_likelihoods, pattern_covariances
+from graphdict.marginal.products import energies
 from graphdict.marginal.samples import Data, Samples
 from graphdict.marginal.timeline import positions
 
@@ -69,9 +69,9 @@ class View:
         else:
             graphs = dictionary.graphs
             atoms = dictionary.atoms.astype(block.signals.dtype, copy=False)
-            energies = block.by_window(kernels.energies(block.signals, atoms))
+            energy = block.by_window(energies(block.signals, atoms, samples.total))
             blind = {c: block.by_window(e) for c, e in graphs.blind_energies(block.signals).items()}
-            values = graphs.log_likelihoods(energies, blind, self.determinants, block.counts)
+            values = graphs.log_likelihoods(energy, blind, self.determinants, block.counts)
         if self.temper != 1:
             values *= self.temper
         return values

@@ -93,12 +93,13 @@ class GraphDictMarginal(GraphDictionary):
     random_state : int, RandomState or None, default=None
         Decides everything random.
     callback : callable, optional
-        Called with a :class:`graphdict.solvers.Progress` after each iteration; True stops.
+        Called with a :class:`graphdict.solvers.Progress` after each iteration that follows the
+        search among starts; True stops.
     checkpoint : path, optional
         A file in which a fit keeps what it needs to go on after an interruption of any kind; see
         :class:`GraphDictLog`.
     verbose : int, default=0
-        1 shows a progress bar, 2 leaves it on the screen.
+        1 shows progress bars, of the starts and of the iterations; 2 leaves them on the screen.
 
     Attributes
     ----------
@@ -187,7 +188,12 @@ class GraphDictMarginal(GraphDictionary):
     # What a user calls ----------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored."""
+        """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored.
+
+        ``X`` is an array, a DataFrame, a memory map, a Zarr or a Dask array: what is larger than
+        scikit-learn's ``working_memory`` is read part by part, and a Dask array is fitted on its
+        cluster; see the page on scaling. NaN stands for a missing value.
+        """
         self._validate_params()
         restart(self)
         patterns = self._patterns()
