@@ -50,7 +50,7 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "graphdict.cli", *command], cwd=folder, check=True)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(f"graphdict {' '.join(command)}")
-        print(f"{used.ru_utime:.0f} s of CPU, at most {used.ru_maxrss / 1e6:.2f} GB resident")
+        print(f"{used.ru_utime:.0f} s of CPU, at most {used.ru_maxrss / (1 << 20):.2f} GB resident")
 
 
 if __name__ == "__main__":
