@@ -134,6 +134,7 @@ class Data(NamedTuple):
     nodes: int
     dtype: Any
     nothing: Any  # a column without states
+    in_one_block: bool
 
     @property
     def counts(self) -> NDArray:
@@ -147,11 +148,6 @@ class Data(NamedTuple):
     @property
     def windows(self) -> int:
         return self.samples.rows
-
-    @property
-    def in_one_block(self) -> bool:
-        cut = self.crew.cut
-        return len(cut) == 1 and len(blocks.blocks_of(cut[0], self.crew.bytes_per_row)) == 1
 
 
 @contextmanager
@@ -167,8 +163,10 @@ def open_data(
     bytes_per_row = window_size * nodes * dtype.itemsize + 16 * patterns
     if len(counts) * bytes_per_row < blocks.PARTS * blocks.PART_BYTES:
         bytes_per_row = -(-bytes_per_row // LARGER)
+    cut = blocks.row_parts(len(counts), bytes_per_row)
+    alone = len(cut) == 1 and len(blocks.blocks_of(cut[0], bytes_per_row)) == 1
     with single_threaded_blas, blocks.crew_of(samples, bytes_per_row) as crew:
-        yield Data(samples, crew, nodes, dtype, crew.place(None))
+        yield Data(samples, crew, nodes, dtype, crew.place(None), alone)
 
 
 def _held(signals: Any) -> Any:
