@@ -1,6 +1,10 @@
-"""Square roots ``(A^2 + I)^{1/2}`` of many small symmetric matrices, without their eigenvectors.
+"""The dual step of ``-log det_+`` for many small matrices, without their eigenvectors.
 
-Newton's iteration for the root of ``B = A^2 + I``, in its product form (Cheng, Higham, Kenney and
+The prox of the conjugate takes a symmetric ``Y``, zero along the constants, to
+
+    (Y - (Y^2 + 4 sigma I)^{1/2}) / 2  =  sigma^{1/2} (A - (A^2 + I)^{1/2}),   A = Y / (4 sigma)^{1/2}
+
+off the constants. The root of ``B = A^2 + I`` is found by Newton's iteration, in its product form (Cheng, Higham, Kenney and
 Laub 2001) and scaled: from ``X_0 = M_0 = B``,
 
     X_{k+1} = X_k (mu I + M_k^{-1} / mu) / 2,   M_{k+1} = I / 2 + (mu^2 M_k + M_k^{-1} / mu^2) / 4
@@ -21,7 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["root_of_square_plus_one"]
+__all__ = ["prox_conjugate"]
 
 BLOCK = 4  # sizes are filled up to multiples of it, with matrices that are their own root
 NEAR = 0.02  # the series to the sixth power of E is then exact to 3e-13
@@ -30,31 +34,32 @@ SUMS = {"reassoc", "contract", "arcp", "nsz"}
 compiled = njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 
 
-def root_of_square_plus_one(matrices: NDArray) -> NDArray:
-    """``(A^2 + I)^{1/2}`` of symmetric matrices ``A`` (T, N, N); NaN where ``A^2`` overflows."""
-    size = -(-matrices.shape[-1] // BLOCK) * BLOCK
-    roots = np.empty(matrices.shape, matrices.dtype)
-    raw = np.zeros(5 * size * size + 16, matrices.dtype)
+def prox_conjugate(dual: NDArray, step: float) -> tuple[NDArray, NDArray]:
+    """The step of symmetric matrices (T, N, N), and for which of them it is not accurate.
+
+    Those are far from well conditioned: eigenvectors serve them better. Where a matrix, or its
+    square, is not finite, so is the result.
+    """
+    size = -(-dual.shape[-1] // BLOCK) * BLOCK
+    raised, bounds = np.empty(dual.shape, dual.dtype), np.empty(len(dual), dual.dtype)
+    raw = np.zeros(6 * size * size + 16, dual.dtype)
     skip = -raw.ctypes.data % 64 // raw.itemsize  # rows that begin on a cache line are read faster
-    room = raw[skip : skip + 5 * size * size].reshape(5, size, size)
-    _roots(np.ascontiguousarray(matrices), roots, *room)
-    return roots
+    room = raw[skip : skip + 6 * size * size].reshape(6, size, size)
+    limit = dual.dtype.type(np.finfo(dual.dtype).eps ** (-1 / 3))
+    _ascend(np.ascontiguousarray(dual), dual.dtype.type(step), limit, raised, bounds, *room)
+    return raised, np.isfinite(bounds) & (bounds > limit)
 
 
 @compiled
-def _roots(matrices, roots, x, m, inverse, factor, spare):  # pragma: no cover - compiled
-    n, size = matrices.shape[1], len(x)
+def _ascend(
+    dual, sigma, limit, raised, bounds, a, x, m, inverse, factor, spare
+):  # pragma: no cover - compiled
+    n, size = dual.shape[1], len(x)
     one, half, quarter = x.dtype.type(1), x.dtype.type(0.5), x.dtype.type(0.25)
-    for t in range(len(matrices)):
-        for i in range(n):
-            for j in range(n):
-                factor[i, j] = matrices[t, i, j]
-            for j in range(n, size):
-                factor[i, j] = 0
-        for i in range(n, size):
-            for j in range(size):
-                factor[i, j] = 0
-        _product(factor, factor, m)
+    reach = np.sqrt(sigma)
+    for t in range(len(dual)):
+        _centre(dual[t], half / reach, a, factor[0])
+        _product(a, a, m)
         bound = one
         for i in range(size):
             m[i, i] += one
@@ -62,9 +67,13 @@ def _roots(matrices, roots, x, m, inverse, factor, spare):  # pragma: no cover -
             for j in range(size):
                 total += abs(m[i, j])
                 x[i, j] = m[i, j]
-            bound = max(bound, total)
+            bound = max(bound, total) if total == total else total
+        bounds[t] = bound
+        if not bound <= limit:
+            raised[t] = np.nan
+            continue
         steps = 0
-        while bound - one > NEAR * (bound + one) and steps < 20:
+        while bound - one > NEAR * (bound + one):
             _invert(m, inverse)
             square = one / np.sqrt(bound)
             keep, add = half * np.sqrt(square), half / np.sqrt(square)
@@ -108,10 +117,26 @@ def _roots(matrices, roots, x, m, inverse, factor, spare):  # pragma: no cover -
             for j in range(size):
                 m[i, j] += inverse[i, j]
         _product(x, m, spare)
+        # Along the constants A is zero and its root one, which is to be left out.
         scale = np.sqrt(scale)
         for i in range(n):
             for j in range(n):
-                roots[t, i, j] = scale * spare[i, j]
+                raised[t, i, j] = reach * (a[i, j] - scale * spare[i, j] + one / n)
+
+
+@compiled
+def _centre(matrix, scale, a, means):  # pragma: no cover - compiled
+    """``scale (I - J) Y (I - J)`` with the matrix ``J`` of means, beside which ``a`` stays zero."""
+    n = len(matrix)
+    mean = a.dtype.type(0)
+    for i in range(n):
+        means[i] = 0
+        for j in range(n):
+            means[i] += matrix[i, j] / n
+        mean += means[i] / n
+    for i in range(n):
+        for j in range(n):
+            a[i, j] = scale * (matrix[i, j] - means[i] - means[j] + mean)
 
 
 @compiled

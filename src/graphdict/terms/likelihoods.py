@@ -203,23 +203,17 @@ class LogDet:
 
         Where there are many matrices, the root is taken without their eigenvectors.
         """
-        nodes = dual.shape[-1]
-        if dual.size < MANY_ENTRIES or nodes > LARGE_MATRIX:
-            return dual - step * self.prox(dual / step, 1 / step)
-        from graphdict.roots import root_of_square_plus_one
+        if dual.size < MANY_ENTRIES or dual.shape[-1] > LARGE_MATRIX:
+            return self._prox_conjugate_by_eigenvectors(dual, step)
+        from graphdict import roots  # numba is loaded only when it is used
 
-        half = 0.5 * _centred(dual)
-        reach = dual.dtype.type(np.sqrt(step))
-        roots = root_of_square_plus_one(half / reach)
-        # The constants have eigenvalue 0, of which the root would be one.
-        return half - reach * (roots - dual.dtype.type(1 / nodes))
+        raised, hard = roots.prox_conjugate(dual, step)
+        if hard.any():
+            raised[hard] = self._prox_conjugate_by_eigenvectors(dual[hard], step)
+        return raised
 
-
-def _centred(matrices: NDArray) -> NDArray:
-    """Symmetric matrices (T, N, N) without what acts on or yields constants."""
-    means = matrices.mean(axis=-1)
-    centres = means - means.mean(axis=-1, keepdims=True) / 2
-    return matrices - centres[:, :, None] - centres[:, None, :]
+    def _prox_conjugate_by_eigenvectors(self, dual: NDArray, step: float) -> NDArray:
+        return dual - step * self.prox(dual / step, 1 / step)
 
 
 def log_determinants(matrices: NDArray) -> NDArray:
