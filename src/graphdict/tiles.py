@@ -342,7 +342,7 @@ def _update(c, push, pull, stretch, size):  # pragma: no cover - compiled
 
 @inner
 def _sum_logs(c, factors, d, logs, size):  # pragma: no cover - compiled
-    """Set the sums of the logarithms of all degrees; four in one logarithm, where it is in range."""
+    """Set the sums of the logarithms of all degrees; four in one logarithm where in range."""
     nodes = len(factors)
     product = np.empty(TILE)
     _set(logs.reshape(1, -1), 0, size)
