@@ -33,6 +33,8 @@ __all__ = [
 ALL = slice(None)
 CACHED_BYTES = 1 << 25
 BLOCK_BYTES = 1 << 24
+MANY_ENTRIES = 1 << 14  # below, eigenvectors are found before a compiler would be done
+LARGE_MATRIX = 128  # above, they are found as fast
 
 
 class Smoothness:
@@ -195,6 +197,29 @@ class LogDet:
         changed = _positive_root(values, step) - values
         lifted = basis @ vectors
         return laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(lifted, -1, -2)
+
+    def prox_conjugate(self, dual: NDArray, step: float) -> NDArray:
+        """``(Y - (Y^2 + 4 step I)^{1/2}) / 2`` off the constants, and zero along them.
+
+        Where there are many matrices, the root is taken without their eigenvectors.
+        """
+        nodes = dual.shape[-1]
+        if dual.size < MANY_ENTRIES or nodes > LARGE_MATRIX:
+            return dual - step * self.prox(dual / step, 1 / step)
+        from graphdict.roots import root_of_square_plus_one
+
+        half = 0.5 * _centred(dual)
+        reach = dual.dtype.type(np.sqrt(step))
+        roots = root_of_square_plus_one(half / reach)
+        # The constants have eigenvalue 0, of which the root would be one.
+        return half - reach * (roots - dual.dtype.type(1 / nodes))
+
+
+def _centred(matrices: NDArray) -> NDArray:
+    """Symmetric matrices (T, N, N) without what acts on or yields constants."""
+    means = matrices.mean(axis=-1)
+    centres = means - means.mean(axis=-1, keepdims=True) / 2
+    return matrices - centres[:, :, None] - centres[:, None, :]
 
 
 def log_determinants(matrices: NDArray) -> NDArray:
