@@ -16,7 +16,7 @@ from graphdict.problem import Problem
 from graphdict.terms import LogBarrier
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
 
-__all__ = ["ascend", "push", "recode", "serves"]
+__all__ = ["ascend", "inspect", "push", "recode", "serves"]
 
 SMALL = 1 << 17  # numbers in the images of all mixtures, times atoms
 
@@ -43,7 +43,7 @@ def push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -
     mixed = tiles.push_on_atoms(
         coefficients, _shares(problem, rows, atoms), _images(linear, atoms)
     )
-    return linear.adjoint(mixed)
+    return linear.adjoint(mixed[:, : linear.size])
 
 
 def recode(
@@ -79,20 +79,40 @@ def ascend(
     atoms: NDArray,
     dual: NDArray,
     sigma: float,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """The dual step of BiPDS at ``ahead``, and the gradients in coefficients and atoms there."""
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms."""
     from graphdict import tiles
 
     signals, linear = problem.fit.signals[rows], _linear(problem)
     shares = _shares(problem, rows, atoms)
-    gradient, distances, raised = empty_like(coefficients), zeros_like(atoms), empty_like(dual)
-    tiles.products(signals, atoms, gradient, shares[:, None] * coefficients, distances)
+    energies, distances, raised = empty_like(coefficients), zeros_like(atoms), empty_like(dual)
+    tiles.products(signals, atoms, energies, shares[:, None] * coefficients, distances)
+    gradient = energies.copy()
     mixed = tiles.ascend(
         coefficients, shares, _images(linear, atoms), ahead[0], _images(linear, ahead[1]),
         dual, atoms.dtype.type(sigma), raised, gradient,
     )  # fmt: skip
-    distances += linear.adjoint(mixed)
-    return raised, gradient, distances
+    distances += linear.adjoint(mixed[:, : linear.size])
+    return raised, energies, gradient, distances
+
+
+def inspect(
+    problem: Problem,
+    rows: slice,
+    coefficients: NDArray,
+    ahead: tuple[NDArray, NDArray],
+    atoms: NDArray,
+    duals: tuple[NDArray, NDArray],
+    sigma: float,
+) -> tuple[float, float, float]:
+    """Of a dual step: the barrier at its end, and the squares of its gap and of the images."""
+    from graphdict import tiles
+
+    linear = _linear(problem)
+    return tiles.inspect(
+        coefficients, _shares(problem, rows, atoms), _images(linear, atoms), ahead[0],
+        _images(linear, ahead[1]), atoms.dtype.type(sigma), *duals,
+    )  # fmt: skip
 
 
 def _linear(problem: Problem) -> Any:
