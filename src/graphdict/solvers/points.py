@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem, TermGroup
-from graphdict.solvers import compiled_log
+from graphdict.solvers import compiled_exact, compiled_log
 from graphdict.solvers.passes import shares
 from graphdict.solvers.steps import split_step
 from graphdict.terms import base
@@ -157,23 +157,31 @@ def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step)
     """The dual step at the extrapolated point, then everything at the new one."""
     coefficients, splits, extra = moved
     ahead = 2 * coefficients - before.coefficients
-    if step.fixed is None and compiled_log.serves(problem, step.atoms):
+    compiled = _compiled(problem, step)
+    if compiled is not None:
         place = problem, rows, coefficients, (ahead, step.ahead), step.atoms
-        dual, energies, gradient, gradient_atoms = compiled_log.ascend(
-            *place, before.dual, step.sigma
-        )
+        dual, energies, gradient, gradient_atoms = compiled.ascend(*place, before.dual, step.sigma)
         after = Sample(coefficients, dual, gradient + extra, splits, None)
         weighted = shares(problem, rows, coefficients) * coefficients
         sums = Sums(gradient_atoms, weighted.T @ coefficients)
         if not step.check:
             return after, sums
-        seen = compiled_log.inspect(*place, (before.dual, dual), step.sigma)
+        seen = compiled.inspect(*place, (before.dual, dual), step.sigma)
         return after, _inspect(problem, rows, before, after, energies, sums, seen, step)
     extrapolated = problem.operator.forward(ahead, step.ahead)
     raised = before.dual + step.sigma * extrapolated
     dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
     after = Sample(coefficients, dual, None, splits, before.energies)
     return _evaluate(problem, rows, after, extra, extrapolated, before, step)
+
+
+def _compiled(problem: Problem, step: Step) -> Any:
+    """The module of compiled passes that serves a problem, if one does."""
+    if step.fixed is None:
+        for passes in (compiled_log, compiled_exact):
+            if passes.serves(problem, step.atoms):
+                return passes
+    return None
 
 
 def _evaluate(
