@@ -1,21 +1,28 @@
 """The pass of the exact model over its samples, compiled: what goes into its dual step, and out.
 
-The dual of a sample is an N x N matrix, and all that touches it is linear in its edges: a mixture of
-atoms enters as a Laplacian, and an atom meets the dual in ``<Y, L_w> = sum_ij w_ij (Y_ii + Y_jj - 2
-Y_ij)``, beside the squared differences ``z_ij`` of the signal. Both take one sweep over the edges of
-a sample that is in cache. The step between them is in :mod:`graphdict.roots`; the plain formulas are
-those of :mod:`graphdict.operators` and :mod:`graphdict.kernels`, and tests compare.
+The dual of a sample is an N x N matrix, and what meets it is linear in the edges: a mixture of
+atoms enters as a Laplacian, and an atom sees of the dual and of the signal
+
+    <Y, L_w> + x' L_w x = sum_ij w_ij (Y_ii + Y_jj - 2 Y_ij + z_ij),   z_ij = (x_i - x_j)^2
+
+Both take one sweep over the edges of a sample. The step between them is in :mod:`graphdict.roots`,
+the plain formulas in :mod:`graphdict.operators` and :mod:`graphdict.kernels`; tests compare.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 __all__ = ["gradients", "lift"]
 
-SUMS = {"reassoc", "contract", "arcp", "nsz"}
-compiled = njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+OPTIONS: Any = {
+    "cache": True, "nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+    "error_model": "numpy", "no_cfunc_wrapper": True,
+}  # fmt: skip
+compiled = njit(**OPTIONS)
 
 
 @compiled

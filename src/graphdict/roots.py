@@ -1,25 +1,27 @@
 """The dual step of ``-log det_+`` for many small matrices, without their eigenvectors.
 
-The prox of the conjugate takes a symmetric ``Y``, zero along the constants, to
+The prox of the conjugate takes a symmetric ``Y``, made zero along the constants, to
 
-    (Y - (Y^2 + 4 sigma I)^{1/2}) / 2  =  sigma^{1/2} (A - (A^2 + I)^{1/2}),   A = Y / (4 sigma)^{1/2}
+    (Y - (Y^2 + 4 sigma I)^{1/2}) / 2 = sigma^{1/2} (A - (A^2 + I)^{1/2}),   A = Y / (2 sigma^{1/2})
 
-off the constants. The root of ``B = A^2 + I`` is found by Newton's iteration, in its product form (Cheng, Higham, Kenney and
-Laub 2001) and scaled: from ``X_0 = M_0 = B``,
+off the constants. The root of ``B = A^2 + I`` is found by Newton's iteration, in its product form
+(Cheng, Higham, Kenney and Laub 2001) and scaled: from ``X_0 = M_0 = B``,
 
     X_{k+1} = X_k (mu I + M_k^{-1} / mu) / 2,   M_{k+1} = I / 2 + (mu^2 M_k + M_k^{-1} / mu^2) / 4
 
-tend to ``B^{1/2}`` and ``I``, and ``B^{1/2} = X_k M_k^{-1/2}`` all along. Eigenvalues of ``M_k`` lie
-in ``[1, b_k]``: ``b_0`` is a norm of ``B``, and ``mu^4 = 1 / b_k`` makes
-``b_{k+1} = 1/2 + (b_k^{1/2} + b_k^{-1/2}) / 4``, which is close to one after two or three steps. The
-rest is a power series in ``E = s M_k - I``, where ``s`` centres the interval and ``|E| <= NEAR``.
+tend to ``B^{1/2}`` and ``I``, and ``B^{1/2} = X_k M_k^{-1/2}`` all along. Eigenvalues of ``M_k``
+lie in ``[1, b_k]``: ``b_0`` is a norm of ``B``, and ``mu^4 = 1 / b_k`` makes
+``b_{k+1} = 1/2 + (b_k^{1/2} + b_k^{-1/2}) / 4``, close to one after two or three steps. The rest is
+a power series in ``E = s M_k - I``, where ``s`` centres the interval and ``|E| <= NEAR``.
 
-Two inverses and six products of symmetric matrices, the common case, take a fifth of the time of
-an eigendecomposition. All of them are functions of ``A`` and commute, so products are symmetric and
-half of each is computed.
+The common case, two inverses and six products of symmetric matrices, takes a fifth of the time of
+eigenvectors. All matrices are functions of ``A`` and commute, so products are symmetric and half of
+each is computed.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -30,8 +32,13 @@ __all__ = ["prox_conjugate"]
 BLOCK = 4  # sizes are filled up to multiples of it, with matrices that are their own root
 NEAR = 0.02  # the series to the sixth power of E is then exact to 3e-13
 C1, C2, C3, C4, C5, C6 = -1 / 2, 3 / 8, -5 / 16, 35 / 128, -63 / 256, 231 / 1024
-SUMS = {"reassoc", "contract", "arcp", "nsz"}
-compiled = njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+OPTIONS: Any = {
+    "cache": True, "nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+    "error_model": "numpy", "no_cfunc_wrapper": True,
+}  # fmt: skip
+compiled = njit(**OPTIONS)
+# Called by the other alone, these are not wrapped for Python and compile sooner.
+inner = njit(**{**OPTIONS, "no_cpython_wrapper": True})
 
 
 def prox_conjugate(dual: NDArray, step: float) -> tuple[NDArray, NDArray]:
@@ -124,7 +131,7 @@ def _ascend(
                 raised[t, i, j] = reach * (a[i, j] - scale * spare[i, j] + one / n)
 
 
-@compiled
+@inner
 def _centre(matrix, scale, a, means):  # pragma: no cover - compiled
     """``scale (I - J) Y (I - J)`` with the matrix ``J`` of means, beside which ``a`` stays zero."""
     n = len(matrix)
@@ -139,7 +146,7 @@ def _centre(matrix, scale, a, means):  # pragma: no cover - compiled
             a[i, j] = scale * (matrix[i, j] - means[i] - means[j] + mean)
 
 
-@compiled
+@inner
 def _product(a, b, out):  # pragma: no cover - compiled
     """Of symmetric matrices that commute: two rows by four columns at a time, and mirrored."""
     zero = a.dtype.type(0)
@@ -164,7 +171,7 @@ def _product(a, b, out):  # pragma: no cover - compiled
             out[i, j] = out[j, i]
 
 
-@compiled
+@inner
 def _invert(a, out):  # pragma: no cover - compiled
     """Of a positive definite matrix, by Gauss-Jordan elimination of two pivots at a time."""
     size = len(a)

@@ -40,9 +40,7 @@ def push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -
     from graphdict import tiles
 
     linear = _linear(problem)
-    mixed = tiles.push_on_atoms(
-        coefficients, _shares(problem, rows, atoms), _images(linear, atoms)
-    )
+    mixed = tiles.push_on_atoms(coefficients, _shares(problem, rows, atoms), _images(linear, atoms))
     return linear.adjoint(mixed[:, : linear.size])
 
 
@@ -124,7 +122,9 @@ def _images(linear: Any, atoms: NDArray) -> NDArray:
     """What the barrier sees of each atom (K, M)."""
     from graphdict import tiles
 
-    return tiles.degrees(atoms, linear.nodes) if isinstance(linear, Degrees) else linear.apply(atoms)
+    return (
+        tiles.degrees(atoms, linear.nodes) if isinstance(linear, Degrees) else linear.apply(atoms)
+    )
 
 
 def _shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
