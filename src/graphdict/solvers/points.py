@@ -109,7 +109,7 @@ def move(
 ) -> tuple[NDArray, tuple[NDArray, ...], Any]:
     """New coefficients, new duals of split-off terms, and what both add to the gradient there."""
     moved = group.prox(coefficients - tau * gradient, tau, rows)
-    raised = ascend(group, splits, 2 * moved - coefficients, tau, rows)
+    raised = ascend(group, splits, 2 * moved - coefficients, tau, rows) if splits else ()
     return moved, raised, group.gradient(moved, rows) + sum(raised, 0.0)
 
 
@@ -158,16 +158,19 @@ def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step)
     coefficients, splits, extra = moved
     ahead = 2 * coefficients - before.coefficients
     if step.fixed is None and compiled_log.serves(problem, step.atoms):
-        place = problem, rows, coefficients, (ahead, step.ahead), step.atoms
-        dual, energies, gradient, gradient_atoms = compiled_log.ascend(
-            *place, before.dual, step.sigma
-        )
-        after = Sample(coefficients, dual, gradient + extra, splits, None)
         weighted = shares(problem, rows, coefficients) * coefficients
+        both = ahead, step.ahead
+        dual, energies, gradient, gradient_atoms = compiled_log.ascend(
+            problem, rows, weighted, both, step.atoms, before.dual, step.sigma, extra
+        )
+        after = Sample(coefficients, dual, gradient, splits, None)
         sums = Sums(gradient_atoms, weighted.T @ coefficients)
         if not step.check:
             return after, sums
-        seen = compiled_log.inspect(*place, (before.dual, dual), step.sigma)
+        duals = before.dual, dual
+        seen = compiled_log.inspect(
+            problem, rows, coefficients, both, step.atoms, duals, step.sigma
+        )
         return after, _inspect(problem, rows, before, after, energies, sums, seen, step)
     extrapolated = problem.operator.forward(ahead, step.ahead)
     raised = before.dual + step.sigma * extrapolated
