@@ -54,13 +54,13 @@ def test_ascend_takes_the_dual_step(shape, dtype):
     case, tolerance = _case(shape, dtype)
     sigma = dtype(0.3)
     raised, pulls = np.full_like(case["dual"], np.nan), np.ones_like(case["coefficients"])
+    weighted = case["weights"][:, None] * case["coefficients"]
     mixed = tiles.ascend(
-        case["coefficients"], case["weights"], case["degrees"], case["ahead"],
+        weighted, case["degrees"], case["ahead"],
         2 * case["degrees"], case["dual"], sigma, raised, pulls,
     )  # fmt: skip
     step = case["dual"].astype(float) + 0.3 * case["ahead"] @ (2 * case["degrees"])
     expected = (step - np.sqrt(step**2 + 1.2)) / 2
-    weighted = case["weights"][:, None] * case["coefficients"]
     np.testing.assert_allclose(raised, expected, **tolerance)
     np.testing.assert_allclose(pulls, 1 + expected @ case["degrees"].T, **tolerance)
     np.testing.assert_allclose(mixed[:, : shape[1]], weighted.T @ expected, **tolerance)

@@ -28,13 +28,7 @@ __all__ = ["ascend", "degrees", "inspect", "products", "push_on_atoms", "recode"
 TILE = 384
 PITCH = TILE + 8  # rows that lie a power of two apart would share the same few lines of the cache
 SUMS = {"reassoc", "contract", "arcp", "nsz"}
-compiled = njit(
-    cache=True, nogil=True, fastmath=SUMS, error_model="numpy", no_cfunc_wrapper=True
-)
-inner = njit(  # called by the others alone, so not wrapped for Python: it compiles sooner
-    cache=True, nogil=True, fastmath=SUMS, error_model="numpy", no_cfunc_wrapper=True,
-    no_cpython_wrapper=True,
-)  # fmt: skip
+compiled = njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 
 
 @compiled
@@ -92,12 +86,11 @@ def products(signals, atoms, energies, coefficients, distances):  # pragma: no c
 
 @compiled
 def ascend(
-    coefficients, weights, degrees, ahead, degrees_ahead, dual, sigma, raised, pulls
+    coefficients, degrees, ahead, degrees_ahead, dual, sigma, raised, pulls
 ):  # pragma: no cover - compiled
     """The dual step of BiPDS, ``Y+ = prox_{sigma h*}(Y + sigma A(ahead))``, set in ``raised``.
 
-    Adds ``A*(Y+, W)`` to ``pulls`` (T, K), and returns ``(p C)' Y+`` (K, at least N) with shares
-    ``p`` of the samples.
+    Adds ``A*(Y+, W)`` to ``pulls`` (T, K), and returns ``C' Y+`` (K, at least N).
     """
     nodes, count = dual.shape[1], len(degrees)
     factors, factors_ahead = _wider(degrees), _turned(degrees_ahead, sigma)
@@ -110,7 +103,6 @@ def ascend(
         _load(ahead, start, a[:count], size)
         _load(dual, start, y[:nodes], size)
         _load(pulls, start, pull, size)
-        _weigh(c, weights, start, size)
         for n in range(0, nodes, 4):
             rows = y[n : min(n + 4, nodes)]
             for k in range(0, len(a), 4):
@@ -237,7 +229,7 @@ def recode(
 # Loops along the samples of a tile ------------------------------------------------------------
 
 
-@inner
+@compiled
 def _add_four(out, factors, at, z, size):  # pragma: no cover - compiled
     """Add ``factors[:, at : at + 4] z`` to the rows of ``out``, two of them at a time."""
     z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
@@ -258,7 +250,7 @@ def _add_four(out, factors, at, z, size):  # pragma: no cover - compiled
             a[s] += a0 * z0[s] + a1 * z1[s] + a2 * z2[s] + a3 * z3[s]
 
 
-@inner
+@compiled
 def _dot_four(c, z, sums, at, size):  # pragma: no cover - compiled
     """Add ``c z'`` to the columns ``at : at + 4`` of ``sums``, two rows of it at a time."""
     z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
@@ -297,7 +289,7 @@ def _dot_four(c, z, sums, at, size):  # pragma: no cover - compiled
         m += 2
 
 
-@inner
+@compiled
 def _mix(rows, c, factors, n, size):  # pragma: no cover - compiled
     """Degrees of the nodes from ``n`` on in the mixtures of a tile."""
     _set(rows, 0, size)
@@ -305,21 +297,21 @@ def _mix(rows, c, factors, n, size):  # pragma: no cover - compiled
         _add_four(rows, factors[n : n + 4], k, c[k : k + 4], size)
 
 
-@inner
+@compiled
 def _square(a, b, out, size):  # pragma: no cover - compiled
     for s in range(size):
         difference = a[s] - b[s]
         out[s] = difference * difference
 
 
-@inner
+@compiled
 def _invert(row, size):  # pragma: no cover - compiled
     one = row.dtype.type(1)
     for s in range(size):
         row[s] = one / row[s]
 
 
-@inner
+@compiled
 def _negative_root(row, sigma, size):  # pragma: no cover - compiled
     """``(y - sqrt(y^2 + 4 sigma)) / 2``, the prox of the conjugate of ``-log``, uncancelled."""
     half, two, four = row.dtype.type(0.5), row.dtype.type(2) * sigma, row.dtype.type(4) * sigma
@@ -329,7 +321,7 @@ def _negative_root(row, sigma, size):  # pragma: no cover - compiled
         row[s] = -half * reach if y < 0 else -two / reach
 
 
-@inner
+@compiled
 def _update(c, push, pull, stretch, size):  # pragma: no cover - compiled
     one, most = c.dtype.type(1), c.dtype.type(1e6)
     for s in range(size):
@@ -340,7 +332,7 @@ def _update(c, push, pull, stretch, size):  # pragma: no cover - compiled
         c[s] = min(one, c[s] * ratio)
 
 
-@inner
+@compiled
 def _sum_logs(c, factors, d, logs, size):  # pragma: no cover - compiled
     """Set the sums of the logarithms of all degrees; four in one logarithm where in range."""
     nodes = len(factors)
@@ -372,19 +364,19 @@ def _sum_logs(c, factors, d, logs, size):  # pragma: no cover - compiled
 # Tiles ----------------------------------------------------------------------------------------
 
 
-@inner
+@compiled
 def _rows(count, like):  # pragma: no cover - compiled
     """A tile of ``count`` rows of zeros."""
     return np.zeros((count, PITCH), like.dtype)
 
 
-@inner
+@compiled
 def _fours(count):  # pragma: no cover - compiled
     """The next multiple of four."""
     return -(-count // 4) * 4
 
 
-@inner
+@compiled
 def _wider(matrix):  # pragma: no cover - compiled
     """With columns of zeros up to a multiple of four."""
     wide = np.zeros((len(matrix), _fours(matrix.shape[1])), matrix.dtype)
@@ -394,7 +386,7 @@ def _wider(matrix):  # pragma: no cover - compiled
     return wide
 
 
-@inner
+@compiled
 def _turned(matrix, scale):  # pragma: no cover - compiled
     """``scale`` times the transpose, with columns of zeros up to a multiple of four."""
     wide = np.zeros((matrix.shape[1], _fours(len(matrix))), matrix.dtype)
@@ -404,7 +396,7 @@ def _turned(matrix, scale):  # pragma: no cover - compiled
     return wide
 
 
-@inner
+@compiled
 def _load(rows, start, tile, size):  # pragma: no cover - compiled
     """Samples (T, M) from ``start`` on as a tile (M, size)."""
     for s in range(size):
@@ -412,14 +404,14 @@ def _load(rows, start, tile, size):  # pragma: no cover - compiled
             tile[m, s] = rows[start + s, m]
 
 
-@inner
+@compiled
 def _store(tile, start, rows, size):  # pragma: no cover - compiled
     for s in range(size):
         for m in range(len(tile)):
             rows[start + s, m] = tile[m, s]
 
 
-@inner
+@compiled
 def _weigh(tile, weights, start, size):  # pragma: no cover - compiled
     """Multiply by the shares of the samples."""
     for m in range(len(tile)):
@@ -427,7 +419,7 @@ def _weigh(tile, weights, start, size):  # pragma: no cover - compiled
             tile[m, s] *= weights[start + s]
 
 
-@inner
+@compiled
 def _set(tile, value, size):  # pragma: no cover - compiled
     for m in range(len(tile)):
         for s in range(size):

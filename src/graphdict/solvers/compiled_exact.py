@@ -38,23 +38,26 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
 def ascend(
     problem: Problem,
     rows: slice,
-    coefficients: NDArray,
+    weighted: NDArray,
     ahead: tuple[NDArray, NDArray],
     atoms: NDArray,
     dual: NDArray,
     sigma: float,
+    extra: Any,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms."""
+    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms.
+
+    ``weighted`` are the coefficients by their shares, ``extra`` what else pulls at them.
+    """
     from graphdict import exact
 
     lifted = np.empty_like(dual)
     exact.lift(*ahead, dual, atoms.dtype.type(sigma), lifted)
     raised = problem.barrier.prox_conjugate(lifted, sigma)
-    energies, pulls = np.empty_like(coefficients), np.empty_like(coefficients)
-    weighted = problem.weights[rows].astype(atoms.dtype)[:, None] * coefficients
+    energies, pulls = np.empty_like(weighted), np.empty_like(weighted)
     distances = np.zeros_like(atoms)
     exact.gradients(problem.fit.signals[rows], atoms, weighted, raised, energies, pulls, distances)
-    return raised, energies, energies + pulls, distances
+    return raised, energies, energies + pulls + extra, distances
 
 
 def inspect(

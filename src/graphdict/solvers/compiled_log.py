@@ -72,23 +72,26 @@ def recode(
 def ascend(
     problem: Problem,
     rows: slice,
-    coefficients: NDArray,
+    weighted: NDArray,
     ahead: tuple[NDArray, NDArray],
     atoms: NDArray,
     dual: NDArray,
     sigma: float,
+    extra: Any,
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms."""
+    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms.
+
+    ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient.
+    """
     from graphdict import tiles
 
-    signals, linear = problem.fit.signals[rows], _linear(problem)
-    shares = _shares(problem, rows, atoms)
-    energies, distances, raised = empty_like(coefficients), zeros_like(atoms), empty_like(dual)
-    tiles.products(signals, atoms, energies, shares[:, None] * coefficients, distances)
-    gradient = energies.copy()
+    linear = _linear(problem)
+    energies, distances, raised = empty_like(weighted), zeros_like(atoms), empty_like(dual)
+    tiles.products(problem.fit.signals[rows], atoms, energies, weighted, distances)
+    gradient = energies + extra
     mixed = tiles.ascend(
-        coefficients, shares, _images(linear, atoms), ahead[0], _images(linear, ahead[1]),
-        dual, atoms.dtype.type(sigma), raised, gradient,
+        weighted, _images(linear, atoms), ahead[0], _images(linear, ahead[1]), dual,
+        atoms.dtype.type(sigma), raised, gradient,
     )  # fmt: skip
     distances += linear.adjoint(mixed[:, : linear.size])
     return raised, energies, gradient, distances
@@ -120,12 +123,12 @@ def _linear(problem: Problem) -> Any:
 
 def _images(linear: Any, atoms: NDArray) -> NDArray:
     """What the barrier sees of each atom (K, M)."""
+    if not isinstance(linear, Degrees):
+        return linear.apply(atoms)
     from graphdict import tiles
 
-    return (
-        tiles.degrees(atoms, linear.nodes) if isinstance(linear, Degrees) else linear.apply(atoms)
-    )
+    return tiles.degrees(atoms, linear.nodes)
 
 
 def _shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
-    return problem.weights[rows].astype(like.dtype)
+    return problem.weights[rows].astype(like.dtype, copy=False)

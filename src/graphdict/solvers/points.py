@@ -109,7 +109,7 @@ def move(
 ) -> tuple[NDArray, tuple[NDArray, ...], Any]:
     """New coefficients, new duals of split-off terms, and what both add to the gradient there."""
     moved = group.prox(coefficients - tau * gradient, tau, rows)
-    raised = ascend(group, splits, 2 * moved - coefficients, tau, rows)
+    raised = ascend(group, splits, 2 * moved - coefficients, tau, rows) if splits else ()
     return moved, raised, group.gradient(moved, rows) + sum(raised, 0.0)
 
 
@@ -159,14 +159,17 @@ def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step)
     ahead = 2 * coefficients - before.coefficients
     compiled = _compiled(problem, step)
     if compiled is not None:
-        place = problem, rows, coefficients, (ahead, step.ahead), step.atoms
-        dual, energies, gradient, gradient_atoms = compiled.ascend(*place, before.dual, step.sigma)
-        after = Sample(coefficients, dual, gradient + extra, splits, None)
         weighted = shares(problem, rows, coefficients) * coefficients
+        both = ahead, step.ahead
+        dual, energies, gradient, gradient_atoms = compiled.ascend(
+            problem, rows, weighted, both, step.atoms, before.dual, step.sigma, extra
+        )
+        after = Sample(coefficients, dual, gradient, splits, None)
         sums = Sums(gradient_atoms, weighted.T @ coefficients)
         if not step.check:
             return after, sums
-        seen = compiled.inspect(*place, (before.dual, dual), step.sigma)
+        duals = before.dual, dual
+        seen = compiled.inspect(problem, rows, coefficients, both, step.atoms, duals, step.sigma)
         return after, _inspect(problem, rows, before, after, energies, sums, seen, step)
     extrapolated = problem.operator.forward(ahead, step.ahead)
     raised = before.dual + step.sigma * extrapolated
