@@ -140,9 +140,9 @@ class Bilinear:
     def norms(self, gram: NDArray, atoms: NDArray) -> tuple[float, float]:
         """Both norms at once, the first from the Gram matrix ``Delta' Delta``."""
         image = self.linear.apply(atoms).reshape(len(atoms), -1)
-        largest = np.linalg.eigvalsh(np.stack([gram, image @ image.T]))[:, -1]
-        of_coefficients, of_atoms = np.sqrt(np.maximum(largest, 0))
-        return self.linear.norm * float(of_coefficients), float(of_atoms)
+        largest = np.linalg.eigvalsh(np.array((gram, image @ image.T)))[:, -1]
+        of_coefficients, of_atoms = np.sqrt(np.maximum(largest, 0)).tolist()
+        return self.linear.norm * of_coefficients, of_atoms
 
 
 def _spectral_norm(matrix: NDArray) -> float:

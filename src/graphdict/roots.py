@@ -84,16 +84,16 @@ def _ascend(
             _invert(m, inverse)
             square = one / np.sqrt(bound)
             keep, add = half * np.sqrt(square), half / np.sqrt(square)
-            for i in range(size):
-                for j in range(size):
-                    factor[i, j] = add * inverse[i, j]
-                factor[i, i] += keep
             if steps == 0:  # X = M: no product is needed
                 for i in range(size):
                     for j in range(size):
                         x[i, j] *= keep
                     x[i, i] += add
             else:
+                for i in range(size):
+                    for j in range(size):
+                        factor[i, j] = add * inverse[i, j]
+                    factor[i, i] += keep
                 _product(x, factor, spare)
                 for i in range(size):
                     for j in range(size):

@@ -9,7 +9,8 @@ iteration,
 
 each with half the arithmetic that matrix products of the signals need (:mod:`graphdict.kernels`
 holds those, as the plain reference). Degrees, their barrier and its dual are touched while the tile
-is there, four nodes at a time, by the same two loops: :func:`_add_four` and :func:`_dot_four`.
+is there, four nodes at a time, by the same loops: :func:`_add_four`, :func:`_dot_four`, and both at
+once where both are wanted, so that each ``z`` is read once.
 ``python benchmarks/kernels.py`` compares both ways.
 
 Arrays come as everywhere, samples first: signals (T, N), coefficients (T, K), degrees of the atoms
@@ -73,9 +74,11 @@ def products(signals, atoms, energies, coefficients, distances):  # pragma: no c
         for edge in range(0, len(first), 4):
             for f in range(4):
                 _square(x[first[edge + f]], x[second[edge + f]], z[f], size)
-            if len(energies):
+            if len(energies) and len(distances):
+                _add_and_dot_four(e, factors, c, sums, edge, z, size)
+            elif len(energies):
                 _add_four(e, factors, edge, z, size)
-            if len(distances):
+            elif len(distances):
                 _dot_four(c, z, sums, edge, size)
         if len(energies):
             _store(e, start, energies, size)
@@ -109,8 +112,7 @@ def ascend(
                 _add_four(rows, factors_ahead[n : n + 4], k, a[k : k + 4], size)
             for f in range(len(rows)):
                 _negative_root(rows[f], sigma, size)
-            _dot_four(c, y[n : n + 4], mixed, n, size)
-            _add_four(pull, factors, n, y[n : n + 4], size)
+            _add_and_dot_four(pull, factors, c, mixed, n, y[n : n + 4], size)
         _store(y[:nodes], start, raised, size)
         _store(pull, start, pulls, size)
     return mixed
@@ -287,6 +289,26 @@ def _dot_four(c, z, sums, at, size):  # pragma: no cover - compiled
             sums[m + 1, at + 2] += b2
             sums[m + 1, at + 3] += b3
         m += 2
+
+
+@compiled
+def _add_and_dot_four(out, factors, c, sums, at, z, size):  # pragma: no cover - compiled
+    """Both of the above, with four rows of ``z`` in registers."""
+    for m in range(len(out)):
+        a0, a1, a2, a3 = factors[m, at], factors[m, at + 1], factors[m, at + 2], factors[m, at + 3]
+        b0 = b1 = b2 = b3 = z.dtype.type(0)
+        for s in range(size):
+            z0, z1, z2, z3 = z[0, s], z[1, s], z[2, s], z[3, s]
+            v = c[m, s]
+            out[m, s] += a0 * z0 + a1 * z1 + a2 * z2 + a3 * z3
+            b0 += v * z0
+            b1 += v * z1
+            b2 += v * z2
+            b3 += v * z3
+        sums[m, at] += b0
+        sums[m, at + 1] += b1
+        sums[m, at + 2] += b2
+        sums[m, at + 3] += b3
 
 
 @compiled
