@@ -64,7 +64,7 @@ def rows_of_table(peer: str, threads: int, quick: bool):
 
     yield timed("GraphDictLog", 2500, 30, 5, "float64", 10, 60)
     yield timed("GraphDictSpectral", 2500, 30, 5, "float64", 10, 60)
-    yield timed("GraphDictExact", 500, 30, 5, "float64", 2, 8)
+    yield timed("GraphDictExact", 500, 30, 5, "float64", 2, 22)
 
     theirs = measure(peer, "peer", "reach", threads, samples=2500, nodes=30, atoms=5, seed=0)
     mine = measure(

@@ -5,7 +5,10 @@ import pytest
 
 from graphdict import graphs, kernels, tiles
 
-SHAPES = [(1, 2, 1), (5, 3, 2), (255, 4, 3), (256, 5, 1), (257, 9, 4), (700, 12, 5)]
+SHAPES = [
+    (1, 2, 1), (5, 3, 2), (tiles.TILE - 1, 4, 3), (tiles.TILE, 5, 1), (tiles.TILE + 1, 9, 4),
+    (2 * tiles.TILE + 7, 12, 5),
+]  # fmt: skip
 
 
 def _case(shape, dtype):
@@ -51,16 +54,43 @@ def test_ascend_takes_the_dual_step(shape, dtype):
     case, tolerance = _case(shape, dtype)
     sigma = dtype(0.3)
     raised, pulls = np.full_like(case["dual"], np.nan), np.ones_like(case["coefficients"])
+    weighted = case["weights"][:, None] * case["coefficients"]
     mixed = tiles.ascend(
-        case["coefficients"], case["weights"], case["degrees"], case["ahead"],
+        weighted, case["degrees"], case["ahead"],
         2 * case["degrees"], case["dual"], sigma, raised, pulls,
     )  # fmt: skip
     step = case["dual"].astype(float) + 0.3 * case["ahead"] @ (2 * case["degrees"])
     expected = (step - np.sqrt(step**2 + 1.2)) / 2
-    weighted = case["weights"][:, None] * case["coefficients"]
     np.testing.assert_allclose(raised, expected, **tolerance)
     np.testing.assert_allclose(pulls, 1 + expected @ case["degrees"].T, **tolerance)
-    np.testing.assert_allclose(mixed, weighted.T @ expected, **tolerance)
+    np.testing.assert_allclose(mixed[:, : shape[1]], weighted.T @ expected, **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_inspect_finds_barrier_and_gap(shape, dtype):
+    case, tolerance = _case(shape, dtype)
+    after = case["dual"][::-1].copy()
+    found = tiles.inspect(
+        case["coefficients"], case["weights"], case["degrees"], case["ahead"],
+        2 * case["degrees"], dtype(0.3), case["dual"], after,
+    )  # fmt: skip
+    image = case["coefficients"].astype(float) @ case["degrees"]
+    step = (case["dual"].astype(float) - after) / 0.3
+    gap = case["ahead"].astype(float) @ (2 * case["degrees"]) - image + step
+    barrier = -case["weights"] @ np.log(image).sum(axis=1)
+    np.testing.assert_allclose(found, [barrier, np.sum(gap**2), np.sum(image**2)], **tolerance)
+
+
+def test_inspect_where_a_degree_is_not_positive():
+    case, _ = _case((5, 3, 2), np.float64)
+    for degrees in (0.0, -1.0):
+        case["degrees"][:, 1:] = degrees
+        barrier, _, _ = tiles.inspect(
+            case["coefficients"], case["weights"], case["degrees"], case["ahead"],
+            case["degrees"], 1.0, case["dual"], case["dual"],
+        )  # fmt: skip
+        assert barrier == np.inf
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -70,7 +100,7 @@ def test_push_on_atoms(shape, dtype):
     push = tiles.push_on_atoms(case["coefficients"], case["weights"], case["degrees"])
     weighted = case["weights"][:, None] * case["coefficients"]
     expected = weighted.T @ (1 / (case["coefficients"] @ case["degrees"]))
-    np.testing.assert_allclose(push, expected, **tolerance)
+    np.testing.assert_allclose(push[:, : shape[1]], expected, **tolerance)
 
 
 @pytest.mark.parametrize("stretch", [False, True])

@@ -42,6 +42,10 @@ class Degrees:
     nodes: int
 
     @property
+    def size(self) -> int:
+        return self.nodes
+
+    @property
     def norm(self) -> float:
         """``||D||``: D D' = (N - 2) I + 1 1', whose largest eigenvalue is 2 (N - 1)."""
         return float(np.sqrt(2 * (self.nodes - 1)))
@@ -81,6 +85,7 @@ class Spectra:
 
     def __init__(self, modes: NDArray):
         self.modes = np.asarray(modes)
+        self.size = self.modes.shape[1]
         self._rows = graphs.squared_differences(self.modes.T)
         self.norm = float(np.linalg.norm(self._rows, 2))
 
@@ -131,6 +136,13 @@ class Bilinear:
         """Norm of ``Delta -> A(Delta, W)``, exactly ``||M(W)||_2`` over the K rows."""
         image = self.linear.apply(atoms)
         return _spectral_norm(image.reshape(len(image), -1))
+
+    def norms(self, gram: NDArray, atoms: NDArray) -> tuple[float, float]:
+        """Both norms at once, the first from the Gram matrix ``Delta' Delta``."""
+        image = self.linear.apply(atoms).reshape(len(atoms), -1)
+        largest = np.linalg.eigvalsh(np.array((gram, image @ image.T)))[:, -1]
+        of_coefficients, of_atoms = np.sqrt(np.maximum(largest, 0)).tolist()
+        return self.linear.norm * of_coefficients, of_atoms
 
 
 def _spectral_norm(matrix: NDArray) -> float:

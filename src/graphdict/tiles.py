@@ -1,19 +1,22 @@
 """The pass of the log model over its samples, compiled: a tile of samples at a time.
 
-A tile holds ``TILE`` samples with one row for each node, so that every inner loop runs along the
-samples, has a fixed length and fills vector registers. Four squared differences ``z_ij`` of all
-samples of a tile are formed at a time; while they are in the first-level cache they serve both big
-products of an iteration,
+A tile holds up to ``TILE`` samples with one row for each node, so that every inner loop runs along
+the samples and fills vector registers. Four squared differences ``z_ij`` of all samples of a tile
+are formed at a time; while they are in the first-level cache they serve both big products of an
+iteration,
 
     e_tk = <z_t, w_k>   and   [C' Z]_k = sum_t c_tk z_t,
 
 each with half the arithmetic that matrix products of the signals need (:mod:`graphdict.kernels`
 holds those, as the plain reference). Degrees, their barrier and its dual are touched while the tile
-is there. ``python benchmarks/kernels.py`` compares both.
+is there, four nodes at a time, by the same loops: :func:`_add_four`, :func:`_dot_four`, and both at
+once where both are wanted, so that each ``z`` is read once.
+``python benchmarks/kernels.py`` compares both ways.
 
 Arrays come as everywhere, samples first: signals (T, N), coefficients (T, K), degrees of the atoms
-(K, N). Compiled code is cached on disk. Sums over the samples of a tile are reassociated, and
-nothing else: infinities and NaN keep their meaning.
+(K, N). Inside, nodes, edges and atoms are filled up with zeros to multiples of four. Compiled code
+is cached on disk. Sums over the samples of a tile are reassociated, and nothing else: infinities
+and NaN keep their meaning.
 """
 
 from __future__ import annotations
@@ -21,9 +24,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["ascend", "degrees", "products", "push_on_atoms", "recode"]
+__all__ = ["ascend", "degrees", "inspect", "products", "push_on_atoms", "recode"]
 
-TILE = 256
+TILE = 384
+PITCH = TILE + 8  # rows that lie a power of two apart would share the same few lines of the cache
 SUMS = {"reassoc", "contract", "arcp", "nsz"}
 compiled = njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
 
@@ -48,86 +52,130 @@ def products(signals, atoms, energies, coefficients, distances):  # pragma: no c
 
     Either is left out where the array to write has no rows.
     """
-    nodes, count = signals.shape[1], len(atoms)
-    x = np.empty((nodes, TILE), signals.dtype)
-    c = np.zeros((count, TILE), signals.dtype)
-    e = np.zeros((count, TILE), signals.dtype)
-    z = np.empty((4, TILE), signals.dtype)
+    nodes, count, edges = signals.shape[1], len(atoms), atoms.shape[1]
+    # Edges beyond the last join node 0 with itself: their differences are zero.
+    first, second = np.zeros(_fours(edges), np.int64), np.zeros(_fours(edges), np.int64)
+    edge = 0
+    for i in range(nodes - 1):
+        for j in range(i + 1, nodes):
+            first[edge] = i
+            second[edge] = j
+            edge += 1
+    factors = _wider(atoms)
+    sums = np.zeros_like(factors)
+    x, c, e = _rows(nodes, atoms), _rows(count, atoms), _rows(count, atoms)
+    z = _rows(4, atoms)
     for start in range(0, len(signals), TILE):
-        _load(signals, start, x)
+        size = min(TILE, len(signals) - start)
+        _load(signals, start, x, size)
         if len(distances):
-            _load(coefficients, start, c)
-        edge = 0
-        for i in range(nodes - 1):
-            j = i + 1
-            while j < nodes:
-                together = min(4, nodes - j)
-                for f in range(together):
-                    _square(x[i], x[j + f], z[f])
-                if len(energies):
-                    _add_edges(e, atoms, edge, together, z)
-                if len(distances):
-                    _dot_edges(c, z, distances, edge, together)
-                edge += together
-                j += together
+            _load(coefficients, start, c, size)
+        _set(e, 0, size)
+        for edge in range(0, len(first), 4):
+            for f in range(4):
+                _square(x[first[edge + f]], x[second[edge + f]], z[f], size)
+            if len(energies) and len(distances):
+                _add_and_dot_four(e, factors, c, sums, edge, z, size)
+            elif len(energies):
+                _add_four(e, factors, edge, z, size)
+            elif len(distances):
+                _dot_four(c, z, sums, edge, size)
         if len(energies):
-            _store(e, start, energies)
-            _set(e, 0)
+            _store(e, start, energies, size)
+    for k in range(len(distances)):
+        for edge in range(edges):
+            distances[k, edge] += sums[k, edge]
 
 
 @compiled
 def ascend(
-    coefficients, weights, degrees, ahead, degrees_ahead, dual, sigma, raised, pulls
+    coefficients, degrees, ahead, degrees_ahead, dual, sigma, raised, pulls
 ):  # pragma: no cover - compiled
     """The dual step of BiPDS, ``Y+ = prox_{sigma h*}(Y + sigma A(ahead))``, set in ``raised``.
 
-    Adds ``A*(Y+, W)`` to ``pulls`` (T, K), and returns ``(p C)' Y+`` (K, N) with shares ``p`` of
-    the samples.
+    Adds ``A*(Y+, W)`` to ``pulls`` (T, K), and returns ``C' Y+`` (K, at least N).
     """
     nodes, count = dual.shape[1], len(degrees)
-    y = np.empty((nodes, TILE), dual.dtype)
-    c, a, pull = (
-        np.empty((count, TILE), dual.dtype),
-        np.empty((count, TILE), dual.dtype),
-        np.empty((count, TILE), dual.dtype),
-    )
-    mixed = np.zeros(degrees.shape, dual.dtype)
+    factors, factors_ahead = _wider(degrees), _turned(degrees_ahead, sigma)
+    mixed = np.zeros_like(factors)
+    y, c, pull = _rows(_fours(nodes), dual), _rows(count, dual), _rows(count, dual)
+    a = _rows(_fours(count), dual)
     for start in range(0, len(dual), TILE):
-        _load(coefficients, start, c)
-        _load(ahead, start, a)
-        _load(dual, start, y)
-        _load(pulls, start, pull)
-        _weigh(c, weights, start)
-        for n in range(nodes):
-            row = y[n]
-            for k in range(count):
-                _add_scaled(row, sigma * degrees_ahead[k, n], a[k])
-            _negative_root(row, sigma)
-            for k in range(count):
-                mixed[k, n] += _dot(c[k], row)
-                _add_scaled(pull[k], degrees[k, n], row)
-        _store(y, start, raised)
-        _store(pull, start, pulls)
+        size = min(TILE, len(dual) - start)
+        _load(coefficients, start, c, size)
+        _load(ahead, start, a[:count], size)
+        _load(dual, start, y[:nodes], size)
+        _load(pulls, start, pull, size)
+        for n in range(0, nodes, 4):
+            rows = y[n : min(n + 4, nodes)]
+            for k in range(0, len(a), 4):
+                _add_four(rows, factors_ahead[n : n + 4], k, a[k : k + 4], size)
+            for f in range(len(rows)):
+                _negative_root(rows[f], sigma, size)
+            _add_and_dot_four(pull, factors, c, mixed, n, y[n : n + 4], size)
+        _store(y[:nodes], start, raised, size)
+        _store(pull, start, pulls, size)
     return mixed
 
 
 @compiled
+def inspect(
+    coefficients, weights, degrees, ahead, degrees_ahead, sigma, before, after
+):  # pragma: no cover - compiled
+    """How far a dual step went: sums over the samples for the check of an iterate.
+
+    The barrier ``-sum p log D`` of the degrees ``D = C degrees`` of the mixtures, and the squares
+    of ``D(ahead) - D + (Y - Y+) / sigma`` and of ``D``.
+    """
+    nodes, count = before.shape[1], len(degrees)
+    factors, factors_ahead = _turned(degrees, 1), _turned(degrees_ahead, 1)
+    c, a = _rows(_fours(count), before), _rows(_fours(count), before)
+    d, g, logs = _rows(4, before), _rows(nodes, before), np.empty(TILE)
+    y = _rows(nodes, before)
+    barrier = gap = image = 0.0
+    for start in range(0, len(before), TILE):
+        size = min(TILE, len(before) - start)
+        _load(coefficients, start, c[:count], size)
+        _load(ahead, start, a[:count], size)
+        _load(before, start, g, size)
+        _load(after, start, y, size)
+        for n in range(nodes):
+            for s in range(size):
+                g[n, s] = (g[n, s] - y[n, s]) / sigma
+        for n in range(0, nodes, 4):
+            rows = g[n : min(n + 4, nodes)]
+            _mix(d[: len(rows)], c, factors, n, size)
+            for k in range(0, len(a), 4):
+                _add_four(rows, factors_ahead[n : n + 4], k, a[k : k + 4], size)
+            for f in range(len(rows)):
+                for s in range(size):
+                    gap += (rows[f, s] - d[f, s]) ** 2
+                    image += d[f, s] ** 2
+        _sum_logs(c, factors, d, logs, size)
+        for s in range(size):
+            barrier -= weights[start + s] * logs[s]
+    return barrier, gap, image
+
+
+@compiled
 def push_on_atoms(coefficients, weights, degrees):  # pragma: no cover - compiled
-    """``(p C)' (1 / D)`` (K, N) with the degrees ``D = C degrees`` of the mixtures."""
-    c = np.empty((len(degrees), TILE), coefficients.dtype)
-    p = np.empty_like(c)
-    row = np.empty(TILE, coefficients.dtype)
-    push = np.zeros(degrees.shape, coefficients.dtype)
+    """``(p C)' (1 / D)`` (K, at least N) with the degrees ``D = C degrees`` of the mixtures."""
+    nodes, count = degrees.shape[1], len(degrees)
+    factors = _turned(degrees, 1)
+    push = np.zeros((count, _fours(nodes)), degrees.dtype)
+    c, p = _rows(_fours(count), degrees), _rows(count, degrees)
+    d = _rows(4, degrees)
     for start in range(0, len(coefficients), TILE):
-        _load(coefficients, start, c)
-        _load(coefficients, start, p)
-        _weigh(p, weights, start)
-        _fill(c, len(coefficients) - start, 1)
-        for n in range(degrees.shape[1]):
-            _mix(row, c, degrees, n)
-            _invert(row)
-            for k in range(len(c)):
-                push[k, n] += _dot(p[k], row)
+        size = min(TILE, len(coefficients) - start)
+        _load(coefficients, start, c[:count], size)
+        _load(coefficients, start, p, size)
+        _weigh(p, weights, start, size)
+        for n in range(0, nodes, 4):
+            rows = d[: min(4, nodes - n)]
+            _mix(rows, c, factors, n, size)
+            for f in range(len(rows)):
+                _invert(rows[f], size)
+            _dot_four(p, d, push, n, size)
     return push
 
 
@@ -142,28 +190,25 @@ def recode(
     projected gradient at the start and of its scale.
     """
     nodes, count = degrees.shape[1], len(degrees)
-    c, pull, push = (
-        np.empty((count, TILE), coefficients.dtype),
-        np.empty((count, TILE), coefficients.dtype),
-        np.empty((count, TILE), coefficients.dtype),
-    )
-    row, logs, product = np.empty(TILE, coefficients.dtype), np.empty(TILE), np.empty(TILE)
+    factors, turned = _wider(degrees), _turned(degrees, 1)
+    c, pull, push = _rows(_fours(count), degrees), _rows(count, degrees), _rows(count, degrees)
+    d, logs = _rows(4, degrees), np.empty(TILE)
     value = gradient = scale = 0.0
     for start in range(0, len(coefficients), TILE):
         size = min(TILE, len(coefficients) - start)
-        _load(coefficients, start, c)
-        _fill(c, size, 1)
-        _load(energies, start, pull)
+        _load(coefficients, start, c[:count], size)
+        _load(energies, start, pull, size)
         for k in range(count):
-            for s in range(TILE):
+            for s in range(size):
                 pull[k, s] += shrinkage
         for inner in range(rounds):
-            _set(push, 0)
-            for n in range(nodes):
-                _mix(row, c, degrees, n)
-                _invert(row)
-                for k in range(count):
-                    _add_scaled(push[k], degrees[k, n], row)
+            _set(push, 0, size)
+            for n in range(0, nodes, 4):
+                rows = d[: min(4, nodes - n)]
+                _mix(rows, c, turned, n, size)
+                for f in range(len(rows)):
+                    _invert(rows[f], size)
+                _add_four(push, factors, n, d, size)
             if inner == 0:
                 for k in range(count):
                     for s in range(size):
@@ -172,10 +217,9 @@ def recode(
                             gradient += (c[k, s] * slope) ** 2
                         scale += (c[k, s] * pull[k, s]) ** 2
             for k in range(count):
-                _update(c[k], push[k], pull[k], stretch)
-        _store(c, start, recoded)
-        if not _sum_logs(c, degrees, size, 4, row, logs, product):
-            _sum_logs(c, degrees, size, 1, row, logs, product)
+                _update(c[k], push[k], pull[k], stretch, size)
+        _store(c[:count], start, recoded, size)
+        _sum_logs(c, turned, d, logs, size)
         for s in range(size):
             energy = 0.0
             for k in range(count):
@@ -184,94 +228,125 @@ def recode(
     return value, gradient, scale
 
 
+# Loops along the samples of a tile ------------------------------------------------------------
+
+
 @compiled
-def _square(a, b, out):  # pragma: no cover - compiled
-    for s in range(TILE):
+def _add_four(out, factors, at, z, size):  # pragma: no cover - compiled
+    """Add ``factors[:, at : at + 4] z`` to the rows of ``out``, two of them at a time."""
+    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
+    m = 0
+    while m + 1 < len(out):
+        a0, a1, a2, a3 = factors[m, at], factors[m, at + 1], factors[m, at + 2], factors[m, at + 3]
+        m += 1
+        b0, b1, b2, b3 = factors[m, at], factors[m, at + 1], factors[m, at + 2], factors[m, at + 3]
+        a, b = out[m - 1], out[m]
+        m += 1
+        for s in range(size):
+            a[s] += a0 * z0[s] + a1 * z1[s] + a2 * z2[s] + a3 * z3[s]
+            b[s] += b0 * z0[s] + b1 * z1[s] + b2 * z2[s] + b3 * z3[s]
+    if m < len(out):
+        a0, a1, a2, a3 = factors[m, at], factors[m, at + 1], factors[m, at + 2], factors[m, at + 3]
+        a = out[m]
+        for s in range(size):
+            a[s] += a0 * z0[s] + a1 * z1[s] + a2 * z2[s] + a3 * z3[s]
+
+
+@compiled
+def _dot_four(c, z, sums, at, size):  # pragma: no cover - compiled
+    """Add ``c z'`` to the columns ``at : at + 4`` of ``sums``, two rows of it at a time."""
+    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
+    m = 0
+    while m < len(c):
+        pair = m + 1 < len(c)
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = z0.dtype.type(0)
+        a, b = c[m], c[m + 1 if pair else m]
+        if pair:
+            for s in range(size):
+                v, w = a[s], b[s]
+                a0 += v * z0[s]
+                a1 += v * z1[s]
+                a2 += v * z2[s]
+                a3 += v * z3[s]
+                b0 += w * z0[s]
+                b1 += w * z1[s]
+                b2 += w * z2[s]
+                b3 += w * z3[s]
+        else:
+            for s in range(size):
+                v = a[s]
+                a0 += v * z0[s]
+                a1 += v * z1[s]
+                a2 += v * z2[s]
+                a3 += v * z3[s]
+        sums[m, at] += a0
+        sums[m, at + 1] += a1
+        sums[m, at + 2] += a2
+        sums[m, at + 3] += a3
+        if pair:
+            sums[m + 1, at] += b0
+            sums[m + 1, at + 1] += b1
+            sums[m + 1, at + 2] += b2
+            sums[m + 1, at + 3] += b3
+        m += 2
+
+
+@compiled
+def _add_and_dot_four(out, factors, c, sums, at, z, size):  # pragma: no cover - compiled
+    """Both of the above, with four rows of ``z`` in registers."""
+    for m in range(len(out)):
+        a0, a1, a2, a3 = factors[m, at], factors[m, at + 1], factors[m, at + 2], factors[m, at + 3]
+        b0 = b1 = b2 = b3 = z.dtype.type(0)
+        for s in range(size):
+            z0, z1, z2, z3 = z[0, s], z[1, s], z[2, s], z[3, s]
+            v = c[m, s]
+            out[m, s] += a0 * z0 + a1 * z1 + a2 * z2 + a3 * z3
+            b0 += v * z0
+            b1 += v * z1
+            b2 += v * z2
+            b3 += v * z3
+        sums[m, at] += b0
+        sums[m, at + 1] += b1
+        sums[m, at + 2] += b2
+        sums[m, at + 3] += b3
+
+
+@compiled
+def _mix(rows, c, factors, n, size):  # pragma: no cover - compiled
+    """Degrees of the nodes from ``n`` on in the mixtures of a tile."""
+    _set(rows, 0, size)
+    for k in range(0, len(c), 4):
+        _add_four(rows, factors[n : n + 4], k, c[k : k + 4], size)
+
+
+@compiled
+def _square(a, b, out, size):  # pragma: no cover - compiled
+    for s in range(size):
         difference = a[s] - b[s]
         out[s] = difference * difference
 
 
 @compiled
-def _add_edges(e, atoms, edge, together, z):  # pragma: no cover - compiled
-    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
-    for k in range(len(atoms)):
-        out = e[k]
-        if together < 4:
-            for f in range(together):
-                _add_scaled(out, atoms[k, edge + f], z[f])
-            continue
-        w0, w1, w2, w3 = atoms[k, edge], atoms[k, edge + 1], atoms[k, edge + 2], atoms[k, edge + 3]
-        for s in range(TILE):
-            out[s] += w0 * z0[s] + w1 * z1[s] + w2 * z2[s] + w3 * z3[s]
-
-
-@compiled
-def _dot_edges(c, z, distances, edge, together):  # pragma: no cover - compiled
-    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
-    for k in range(len(c)):
-        row = c[k]
-        if together < 4:
-            for f in range(together):
-                distances[k, edge + f] += _dot(row, z[f])
-            continue
-        d0 = d1 = d2 = d3 = row.dtype.type(0)
-        for s in range(TILE):
-            v = row[s]
-            d0 += v * z0[s]
-            d1 += v * z1[s]
-            d2 += v * z2[s]
-            d3 += v * z3[s]
-        distances[k, edge] += d0
-        distances[k, edge + 1] += d1
-        distances[k, edge + 2] += d2
-        distances[k, edge + 3] += d3
-
-
-@compiled
-def _dot(a, b):  # pragma: no cover - compiled
-    total = a.dtype.type(0)
-    for s in range(TILE):
-        total += a[s] * b[s]
-    return total
-
-
-@compiled
-def _add_scaled(out, factor, row):  # pragma: no cover - compiled
-    for s in range(TILE):
-        out[s] += factor * row[s]
-
-
-@compiled
-def _mix(row, c, degrees, n):  # pragma: no cover - compiled
-    """Degrees of node n in the mixtures of a tile."""
-    first = degrees[0, n]
-    for s in range(TILE):
-        row[s] = first * c[0, s]
-    for k in range(1, len(c)):
-        _add_scaled(row, degrees[k, n], c[k])
-
-
-@compiled
-def _invert(row):  # pragma: no cover - compiled
+def _invert(row, size):  # pragma: no cover - compiled
     one = row.dtype.type(1)
-    for s in range(TILE):
+    for s in range(size):
         row[s] = one / row[s]
 
 
 @compiled
-def _negative_root(row, sigma):  # pragma: no cover - compiled
+def _negative_root(row, sigma, size):  # pragma: no cover - compiled
     """``(y - sqrt(y^2 + 4 sigma)) / 2``, the prox of the conjugate of ``-log``, uncancelled."""
     half, two, four = row.dtype.type(0.5), row.dtype.type(2) * sigma, row.dtype.type(4) * sigma
-    for s in range(TILE):
+    for s in range(size):
         y = row[s]
         reach = abs(y) + np.sqrt(y * y + four)
         row[s] = -half * reach if y < 0 else -two / reach
 
 
 @compiled
-def _update(c, push, pull, stretch):  # pragma: no cover - compiled
+def _update(c, push, pull, stretch, size):  # pragma: no cover - compiled
     one, most = c.dtype.type(1), c.dtype.type(1e6)
-    for s in range(TILE):
+    for s in range(size):
         # Where the push is the stronger by far, the quotient could overflow.
         ratio = push[s] / pull[s] if push[s] < most * pull[s] else most
         if stretch:
@@ -280,62 +355,94 @@ def _update(c, push, pull, stretch):  # pragma: no cover - compiled
 
 
 @compiled
-def _sum_logs(c, degrees, size, together, row, logs, product):  # pragma: no cover - compiled
-    """Logarithms of ``together`` degrees at a time; False where their product left the range."""
-    for s in range(TILE):
-        logs[s] = 0.0
-        product[s] = 1.0
-    nodes = degrees.shape[1]
-    safe = True
-    for n in range(nodes):
-        _mix(row, c, degrees, n)
-        for s in range(TILE):
-            product[s] *= row[s]
-        if n % together == together - 1 or n == nodes - 1:
+def _sum_logs(c, factors, d, logs, size):  # pragma: no cover - compiled
+    """Set the sums of the logarithms of all degrees; four in one logarithm where in range."""
+    nodes = len(factors)
+    product = np.empty(TILE)
+    _set(logs.reshape(1, -1), 0, size)
+    for n in range(0, nodes, 4):
+        rows = d[: min(4, nodes - n)]
+        _mix(rows, c, factors, n, size)
+        for s in range(size):
+            product[s] = rows[0, s]
+        for f in range(1, len(rows)):
             for s in range(size):
-                safe &= 1e-280 < product[s] < 1e280
+                product[s] *= rows[f, s]
+        safe = True
+        for s in range(size):
+            safe &= 1e-280 < product[s] < 1e280
+        for f in range(len(rows)):
+            for s in range(size):
+                safe &= rows[f, s] > 0
+        if safe:
+            for s in range(size):
                 logs[s] += np.log(product[s])
-                product[s] = 1.0
-    return safe
+        else:
+            for f in range(len(rows)):
+                for s in range(size):
+                    logs[s] += np.log(rows[f, s]) if rows[f, s] > 0 else -np.inf
+
+
+# Tiles ----------------------------------------------------------------------------------------
 
 
 @compiled
-def _load(rows, start, tile):  # pragma: no cover - compiled
-    """Samples (T, M) from ``start`` on as a tile (M, TILE), zero beyond the last."""
-    size = min(TILE, len(rows) - start)
+def _rows(count, like):  # pragma: no cover - compiled
+    """A tile of ``count`` rows of zeros."""
+    return np.zeros((count, PITCH), like.dtype)
+
+
+@compiled
+def _fours(count):  # pragma: no cover - compiled
+    """The next multiple of four."""
+    return -(-count // 4) * 4
+
+
+@compiled
+def _wider(matrix):  # pragma: no cover - compiled
+    """With columns of zeros up to a multiple of four."""
+    wide = np.zeros((len(matrix), _fours(matrix.shape[1])), matrix.dtype)
+    for m in range(len(matrix)):
+        for f in range(matrix.shape[1]):
+            wide[m, f] = matrix[m, f]
+    return wide
+
+
+@compiled
+def _turned(matrix, scale):  # pragma: no cover - compiled
+    """``scale`` times the transpose, with columns of zeros up to a multiple of four."""
+    wide = np.zeros((matrix.shape[1], _fours(len(matrix))), matrix.dtype)
+    for m in range(len(matrix)):
+        for f in range(matrix.shape[1]):
+            wide[f, m] = scale * matrix[m, f]
+    return wide
+
+
+@compiled
+def _load(rows, start, tile, size):  # pragma: no cover - compiled
+    """Samples (T, M) from ``start`` on as a tile (M, size)."""
     for s in range(size):
         for m in range(len(tile)):
             tile[m, s] = rows[start + s, m]
-    _fill(tile, size, 0)
 
 
 @compiled
-def _store(tile, start, rows):  # pragma: no cover - compiled
-    for s in range(min(TILE, len(rows) - start)):
+def _store(tile, start, rows, size):  # pragma: no cover - compiled
+    for s in range(size):
         for m in range(len(tile)):
             rows[start + s, m] = tile[m, s]
 
 
 @compiled
-def _weigh(tile, weights, start):  # pragma: no cover - compiled
-    """Multiply by the shares of the samples; what is beyond the last becomes zero."""
-    size = min(TILE, len(weights) - start)
+def _weigh(tile, weights, start, size):  # pragma: no cover - compiled
+    """Multiply by the shares of the samples."""
     for m in range(len(tile)):
         for s in range(size):
             tile[m, s] *= weights[start + s]
-    _fill(tile, size, 0)
 
 
 @compiled
-def _fill(tile, size, value):  # pragma: no cover - compiled
-    """One value beyond the last sample; ones where a zero would be divided by."""
+def _set(tile, value, size):  # pragma: no cover - compiled
     for m in range(len(tile)):
-        for s in range(size, TILE):
-            tile[m, s] = value
-
-
-@compiled
-def _set(tile, value):  # pragma: no cover - compiled
-    for m in range(len(tile)):
-        for s in range(TILE):
+        for s in range(size):
             tile[m, s] = value

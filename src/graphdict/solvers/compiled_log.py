@@ -1,7 +1,7 @@
-"""Passes of the log model by compiled tiles; what they find equals the plain passes.
+"""Passes of models with a log-barrier by compiled tiles; they find what the plain passes find.
 
-They serve problems of smoothness with log-degrees whose samples are single and at hand. Small ones
-are left to NumPy: they are solved before a compiler would be done.
+They serve problems of smoothness with the logarithms of degrees, or of spectra, whose samples are
+single and at hand. Small ones are left to NumPy: they are solved before a compiler would be done.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 from numpy import empty_like, zeros_like
 from numpy.typing import NDArray
 
-from graphdict.operators import Bilinear, Degrees
+from graphdict.operators import Bilinear, Degrees, Spectra
 from graphdict.problem import Problem
 from graphdict.terms import LogBarrier
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
 
-__all__ = ["ascend", "push", "recode", "serves"]
+__all__ = ["ascend", "inspect", "push", "recode", "serves"]
 
-SMALL = 1 << 17  # numbers in all mixtures' degrees, times atoms
+SMALL = 1 << 17  # numbers in the images of all mixtures, times atoms
 
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
@@ -27,10 +27,10 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
     kind = getattr(fit, "stands_for", type(fit))  # what is on disk is not read to find out
     return (
         isinstance(problem.operator, Bilinear)
-        and isinstance(linear, Degrees)
+        and isinstance(linear, Degrees | Spectra)
         and type(problem.barrier) is LogBarrier
         and (kind is Smoothness or (kind is CachedSmoothness and fit.signals is not None))
-        and problem.total * linear.nodes * len(atoms) >= SMALL
+        and problem.total * linear.size * len(atoms) >= SMALL
         and fit.dtype == atoms.dtype
     )
 
@@ -40,10 +40,8 @@ def push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -
     from graphdict import tiles
 
     linear = _linear(problem)
-    mixed = tiles.push_on_atoms(
-        coefficients, _shares(problem, rows, atoms), tiles.degrees(atoms, linear.nodes)
-    )
-    return linear.adjoint(mixed)
+    mixed = tiles.push_on_atoms(coefficients, _shares(problem, rows, atoms), _images(linear, atoms))
+    return linear.adjoint(mixed[:, : linear.size])
 
 
 def recode(
@@ -64,7 +62,7 @@ def recode(
     distances = zeros_like(atoms)
     tiles.products(signals, atoms, energies, coefficients[:0], distances[:0])
     value, square, scale = tiles.recode(
-        coefficients, shares, tiles.degrees(atoms, signals.shape[1]), energies,
+        coefficients, shares, _images(_linear(problem), atoms), energies,
         atoms.dtype.type(shrinkage), rounds, stretch, recoded,
     )  # fmt: skip
     tiles.products(signals, atoms, energies[:0], shares[:, None] * recoded, distances)
@@ -74,25 +72,48 @@ def recode(
 def ascend(
     problem: Problem,
     rows: slice,
-    coefficients: NDArray,
+    weighted: NDArray,
     ahead: tuple[NDArray, NDArray],
     atoms: NDArray,
     dual: NDArray,
     sigma: float,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """The dual step of BiPDS at ``ahead``, and the gradients in coefficients and atoms there."""
+    extra: Any,
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms.
+
+    ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient.
+    """
     from graphdict import tiles
 
-    signals, linear = problem.fit.signals[rows], _linear(problem)
-    shares = _shares(problem, rows, atoms)
-    gradient, distances, raised = empty_like(coefficients), zeros_like(atoms), empty_like(dual)
-    tiles.products(signals, atoms, gradient, shares[:, None] * coefficients, distances)
+    linear = _linear(problem)
+    energies, distances, raised = empty_like(weighted), zeros_like(atoms), empty_like(dual)
+    tiles.products(problem.fit.signals[rows], atoms, energies, weighted, distances)
+    gradient = energies + extra
     mixed = tiles.ascend(
-        coefficients, shares, tiles.degrees(atoms, linear.nodes), ahead[0],
-        tiles.degrees(ahead[1], linear.nodes), dual, atoms.dtype.type(sigma), raised, gradient,
+        weighted, _images(linear, atoms), ahead[0], _images(linear, ahead[1]), dual,
+        atoms.dtype.type(sigma), raised, gradient,
     )  # fmt: skip
-    distances += linear.adjoint(mixed)
-    return raised, gradient, distances
+    distances += linear.adjoint(mixed[:, : linear.size])
+    return raised, energies, gradient, distances
+
+
+def inspect(
+    problem: Problem,
+    rows: slice,
+    coefficients: NDArray,
+    ahead: tuple[NDArray, NDArray],
+    atoms: NDArray,
+    duals: tuple[NDArray, NDArray],
+    sigma: float,
+) -> tuple[float, float, float]:
+    """Of a dual step: the barrier at its end, and the squares of its gap and of the images."""
+    from graphdict import tiles
+
+    linear = _linear(problem)
+    return tiles.inspect(
+        coefficients, _shares(problem, rows, atoms), _images(linear, atoms), ahead[0],
+        _images(linear, ahead[1]), atoms.dtype.type(sigma), *duals,
+    )  # fmt: skip
 
 
 def _linear(problem: Problem) -> Any:
@@ -100,5 +121,14 @@ def _linear(problem: Problem) -> Any:
     return getattr(problem.operator, "linear", None)
 
 
+def _images(linear: Any, atoms: NDArray) -> NDArray:
+    """What the barrier sees of each atom (K, M)."""
+    if not isinstance(linear, Degrees):
+        return linear.apply(atoms)
+    from graphdict import tiles
+
+    return tiles.degrees(atoms, linear.nodes)
+
+
 def _shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
-    return problem.weights[rows].astype(like.dtype)
+    return problem.weights[rows].astype(like.dtype, copy=False)

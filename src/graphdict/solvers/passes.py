@@ -13,7 +13,7 @@ __all__ = ["keep_value", "shares", "total_objective", "weighted_distances"]
 
 def shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
     """Share (rows, 1) of all samples that each row stands for, in the precision of ``like``."""
-    return problem.weights[rows, None].astype(like.dtype)
+    return problem.weights[rows, None].astype(like.dtype, copy=False)
 
 
 def weighted_distances(problem: Problem, rows: slice, coefficients: NDArray) -> NDArray:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem, TermGroup
-from graphdict.solvers import compiled_log
+from graphdict.solvers import compiled_exact, compiled_log
 from graphdict.solvers.passes import shares
 from graphdict.solvers.steps import split_step
 from graphdict.terms import base
@@ -109,7 +109,7 @@ def move(
 ) -> tuple[NDArray, tuple[NDArray, ...], Any]:
     """New coefficients, new duals of split-off terms, and what both add to the gradient there."""
     moved = group.prox(coefficients - tau * gradient, tau, rows)
-    raised = ascend(group, splits, 2 * moved - coefficients, tau, rows)
+    raised = ascend(group, splits, 2 * moved - coefficients, tau, rows) if splits else ()
     return moved, raised, group.gradient(moved, rows) + sum(raised, 0.0)
 
 
@@ -156,19 +156,35 @@ def calm(problem: Problem, rows: slice, sample: Sample) -> Any:
 def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
     """The dual step at the extrapolated point, then everything at the new one."""
     coefficients, splits, extra = moved
-    if step.fixed is None and not step.check and compiled_log.serves(problem, step.atoms):
-        ahead = 2 * coefficients - before.coefficients, step.ahead
-        dual, gradient, gradient_atoms = compiled_log.ascend(
-            problem, rows, coefficients, ahead, step.atoms, before.dual, step.sigma
+    ahead = 2 * coefficients - before.coefficients
+    compiled = _compiled(problem, step)
+    if compiled is not None:
+        weighted = shares(problem, rows, coefficients) * coefficients
+        both = ahead, step.ahead
+        dual, energies, gradient, gradient_atoms = compiled.ascend(
+            problem, rows, weighted, both, step.atoms, before.dual, step.sigma, extra
         )
-        gram = (shares(problem, rows, coefficients) * coefficients).T @ coefficients
-        after = Sample(coefficients, dual, gradient + extra, splits, None)
-        return after, Sums(gradient_atoms, gram)
-    extrapolated = problem.operator.forward(2 * coefficients - before.coefficients, step.ahead)
+        after = Sample(coefficients, dual, gradient, splits, None)
+        sums = Sums(gradient_atoms, weighted.T @ coefficients)
+        if not step.check:
+            return after, sums
+        duals = before.dual, dual
+        seen = compiled.inspect(problem, rows, coefficients, both, step.atoms, duals, step.sigma)
+        return after, _inspect(problem, rows, before, after, energies, sums, seen, step)
+    extrapolated = problem.operator.forward(ahead, step.ahead)
     raised = before.dual + step.sigma * extrapolated
     dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
     after = Sample(coefficients, dual, None, splits, before.energies)
     return _evaluate(problem, rows, after, extra, extrapolated, before, step)
+
+
+def _compiled(problem: Problem, step: Step) -> Any:
+    """The module of compiled passes that serves a problem, if one does."""
+    if step.fixed is None:
+        for passes in (compiled_log, compiled_exact):
+            if passes.serves(problem, step.atoms):
+                return passes
+    return None
 
 
 def _evaluate(
@@ -182,15 +198,14 @@ def _evaluate(
 ) -> Any:
     """Gradients at a point; its objective and residuals where it is checked."""
     operator, fixed = problem.operator, step.fixed
-    coefficients, dual, _, splits, kept = sample
+    coefficients, dual, _, _, kept = sample
     energies: Any = kept
     weighted = shares(problem, rows, coefficients) * coefficients
     if energies is None and (fixed != "coefficients" or step.check):
         energies = problem.fit.energies(step.atoms, rows)
-    gradient = None
     if fixed != "coefficients":
         gradient = energies + operator.adjoint_coefficients(dual, step.atoms) + extra
-    sample = sample._replace(gradient=gradient)
+        sample = sample._replace(gradient=gradient)
     gradient_atoms: Any = 0.0
     if fixed != "atoms":
         gradient_atoms = operator.adjoint_atoms(weighted, dual)
@@ -200,22 +215,41 @@ def _evaluate(
     if not step.check:
         return sample, sums
     image = operator.forward(coefficients, step.atoms)
-    value = problem.samples_value(rows, coefficients, energies, image)
-    if problem.coefficients.separable:
-        value += problem.coefficients.value(coefficients, rows) / problem.total
     gap = extrapolated - image
-    coefficient_gap, split_gap = 0.0, 0.0
     if before is not None:
         gap = gap + (before.dual - dual) / step.sigma
+    barrier = float(problem.weights[rows] @ problem.barrier.values(image))
+    seen = barrier, _square(gap), _square(image)
+    return sample, _inspect(problem, rows, before, sample, energies, sums, seen, step)
+
+
+def _inspect(
+    problem: Problem,
+    rows: slice,
+    before: Sample | None,
+    after: Sample,
+    energies: NDArray,
+    sums: Sums,
+    seen: tuple[float, float, float],
+    step: Step,
+) -> Sums:
+    """Objective and residuals at a point, of which barrier, dual gap and image were ``seen``."""
+    coefficients, gradient = after.coefficients, after.gradient
+    barrier, dual_gap, image = seen
+    fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
+    value = float(problem.weights[rows] @ fit) + barrier
+    if problem.coefficients.separable:
+        value += problem.coefficients.value(coefficients, rows) / problem.total
+    coefficient_gap, split_gap = 0.0, 0.0
+    if before is not None and gradient is not None:
         ahead = coefficients - before.coefficients
-        if gradient is not None:
-            slack = gradient - before.gradient - ahead / step.tau
-            coefficient_gap = _weighted_square(problem, rows, slack)
-            for old, new in zip(before.splits, splits, strict=True):
-                split_gap += _square((old - new) / split_step(step.tau, len(splits)) + ahead)
-    wrong = sum(int(x.size - np.isfinite(x).sum()) for x in (dual, gradient) if x is not None)
-    return sample, sums._replace(
-        value=value, dual_gap=_square(gap), image=_square(image),
+        slack = gradient - before.gradient - ahead / step.tau
+        coefficient_gap = _weighted_square(problem, rows, slack)
+        for old, new in zip(before.splits, after.splits, strict=True):
+            split_gap += _square((old - new) / split_step(step.tau, len(after.splits)) + ahead)
+    wrong = sum(int(x.size - np.isfinite(x).sum()) for x in (after.dual, gradient) if x is not None)
+    return sums._replace(
+        value=value, dual_gap=dual_gap, image=image,
         energy=_weighted_square(problem, rows, energies), coefficient_gap=coefficient_gap,
         split_gap=split_gap, size=_square(coefficients), wrong=wrong,
     )  # fmt: skip

@@ -41,7 +41,10 @@ class Steps:
     def _norms(self, gram: NDArray, atoms: NDArray) -> tuple[float, float]:
         operator = self.problem.operator
         # Rows enter an operator alike, so its norm sees of the coefficients only their Gram matrix.
-        values, vectors = np.linalg.eigh(np.nan_to_num(gram))
+        gram = gram if np.isfinite(gram).all() else np.nan_to_num(gram)
+        if hasattr(operator, "norms"):
+            return operator.norms(gram, atoms)
+        values, vectors = np.linalg.eigh(gram)
         root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
         return operator.norm_atoms(root), operator.norm_coefficients(atoms)
 

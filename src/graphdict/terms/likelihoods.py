@@ -33,6 +33,8 @@ __all__ = [
 ALL = slice(None)
 CACHED_BYTES = 1 << 25
 BLOCK_BYTES = 1 << 24
+MANY_ENTRIES = 1 << 14  # below, eigenvectors are found before a compiler would be done
+LARGE_MATRIX = 128  # above, they are found as fast
 
 
 class Smoothness:
@@ -195,6 +197,23 @@ class LogDet:
         changed = _positive_root(values, step) - values
         lifted = basis @ vectors
         return laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(lifted, -1, -2)
+
+    def prox_conjugate(self, dual: NDArray, step: float) -> NDArray:
+        """``(Y - (Y^2 + 4 step I)^{1/2}) / 2`` off the constants, and zero along them.
+
+        Where there are many matrices, the root is taken without their eigenvectors.
+        """
+        if dual.size < MANY_ENTRIES or dual.shape[-1] > LARGE_MATRIX:
+            return self._prox_conjugate_by_eigenvectors(dual, step)
+        from graphdict import roots  # numba is loaded only when it is used
+
+        raised, hard = roots.prox_conjugate(dual, step)
+        if hard.any():
+            raised[hard] = self._prox_conjugate_by_eigenvectors(dual[hard], step)
+        return raised
+
+    def _prox_conjugate_by_eigenvectors(self, dual: NDArray, step: float) -> NDArray:
+        return dual - step * self.prox(dual / step, 1 / step)
 
 
 def log_determinants(matrices: NDArray) -> NDArray:

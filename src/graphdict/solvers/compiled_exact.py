@@ -1,0 +1,81 @@
+"""Passes of the exact model by compiled loops; they find what the plain passes find.
+
+They serve problems of smoothness with the log-determinants of Laplacians, of a size for which the
+dual step is compiled too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.operators import Bilinear, Laplacians
+from graphdict.problem import Problem
+from graphdict.terms import LogDet
+from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
+
+__all__ = ["ascend", "inspect", "serves"]
+
+SMALL = 1 << 17  # numbers in the Laplacians of all mixtures
+
+
+def serves(problem: Problem, atoms: NDArray) -> bool:
+    """Whether the problem is of this kind and size."""
+    linear, fit = getattr(problem.operator, "linear", None), problem.fit
+    kind = getattr(fit, "stands_for", type(fit))  # what is on disk is not read to find out
+    return (
+        isinstance(problem.operator, Bilinear)
+        and isinstance(linear, Laplacians)
+        and type(problem.barrier) is LogDet
+        and (kind is Smoothness or (kind is CachedSmoothness and fit.signals is not None))
+        and problem.total * linear.nodes**2 >= SMALL
+        and fit.dtype == atoms.dtype
+    )
+
+
+def ascend(
+    problem: Problem,
+    rows: slice,
+    weighted: NDArray,
+    ahead: tuple[NDArray, NDArray],
+    atoms: NDArray,
+    dual: NDArray,
+    sigma: float,
+    extra: Any,
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms.
+
+    ``weighted`` are the coefficients by their shares, ``extra`` what else pulls at them.
+    """
+    from graphdict import exact
+
+    lifted = np.empty_like(dual)
+    exact.lift(*ahead, dual, atoms.dtype.type(sigma), lifted)
+    raised = problem.barrier.prox_conjugate(lifted, sigma)
+    energies, pulls = np.empty_like(weighted), np.empty_like(weighted)
+    distances = np.zeros_like(atoms)
+    exact.gradients(problem.fit.signals[rows], atoms, weighted, raised, energies, pulls, distances)
+    return raised, energies, energies + pulls + extra, distances
+
+
+def inspect(
+    problem: Problem,
+    rows: slice,
+    coefficients: NDArray,
+    ahead: tuple[NDArray, NDArray],
+    atoms: NDArray,
+    duals: tuple[NDArray, NDArray],
+    sigma: float,
+) -> tuple[float, float, float]:
+    """Of a dual step: the barrier at its end, and the squares of its gap and of the Laplacians."""
+    before, after = duals
+    image = problem.operator.forward(coefficients, atoms)
+    gap = problem.operator.forward(*ahead) - image + (before - after) / sigma
+    barrier = float(problem.weights[rows] @ problem.barrier.values(image))
+    return barrier, _square(gap), _square(image)
+
+
+def _square(x: NDArray) -> Any:
+    return float(np.vdot(x, x))

@@ -1,0 +1,91 @@
+"""Compiled passes of the spectral and the exact model find what the plain ones find."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from graphdict import GraphDictExact, GraphDictSpectral, exact, graphs, kernels
+from graphdict.operators import Bilinear, Laplacians
+from graphdict.solvers import compiled_exact, compiled_log
+from graphdict.terms import likelihoods
+
+RNG = np.random.default_rng(3)
+SIGNALS = RNG.normal(size=(300, 9)) @ RNG.normal(size=(9, 9))
+MODELS = {GraphDictSpectral: compiled_log, GraphDictExact: compiled_exact}
+
+
+def _fit(monkeypatch, model, least, signals=SIGNALS, **settings):
+    monkeypatch.setattr(MODELS[model], "SMALL", least)
+    monkeypatch.setattr(likelihoods, "MANY_ENTRIES", least)
+    settings = {"solver": "bipds", "max_iter": 25, "tol": 0, "random_state": 0, **settings}
+    return model(3, **settings).fit(signals)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"alpha_c": 0.3}, {"alpha_orth": 0.5, "alpha_w": 0.0}],
+    ids=["plain", "alpha_c", "alpha_orth"],
+)
+def test_same_dictionary(monkeypatch, model, settings):
+    plain = _fit(monkeypatch, model, np.inf, **settings)
+    compiled = _fit(monkeypatch, model, 0, **settings)
+    assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
+    assert_allclose(compiled.coefficients_, plain.coefficients_, atol=1e-6)
+    for name, values in plain.history_.items():
+        if name != "seconds":
+            assert_allclose(compiled.history_[name], values, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_single_precision(monkeypatch, model):
+    single = _fit(monkeypatch, model, 0, SIGNALS.astype(np.float32))
+    double = _fit(monkeypatch, model, 0)
+    assert single.atoms_.dtype == np.float32
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("settings", [{"window_size": 10}, {"fix": "atoms"}], ids=str)
+def test_others_stay_plain(monkeypatch, model, settings):
+    if "fix" in settings:
+        settings = {**settings, "atoms": np.ones((3, graphs.n_edges(9)))}
+    called = []
+    monkeypatch.setattr(MODELS[model], "ascend", lambda *args: called.append(args))
+    _fit(monkeypatch, model, 0, **settings)
+    assert not called
+
+
+def test_spectra_by_majorising(monkeypatch):
+    plain = _fit(monkeypatch, GraphDictSpectral, np.inf, solver="mm")
+    compiled = _fit(monkeypatch, GraphDictSpectral, 0, solver="mm")
+    assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(1, 2, 1), (7, 5, 3), (20, 12, 4)], ids=str)
+def test_sweeps_over_edges(shape, dtype):
+    samples, nodes, count = shape
+    rng = np.random.default_rng(samples)
+    tolerance = {"rtol": 1e-10} if dtype == np.float64 else {"rtol": 2e-4, "atol": 1e-4}
+    signals = rng.normal(size=(samples, nodes)).astype(dtype)
+    coefficients = rng.uniform(size=(samples, count)).astype(dtype)
+    atoms = rng.uniform(size=(count, graphs.n_edges(nodes))).astype(dtype)
+    dual = rng.normal(size=(samples, nodes, nodes)).astype(dtype)
+    dual = dual + np.swapaxes(dual, 1, 2)
+    operator = Bilinear(Laplacians(nodes))
+
+    lifted = np.full_like(dual, np.nan)
+    exact.lift(coefficients, atoms, dual, dtype(0.3), lifted)
+    assert_allclose(lifted, dual + 0.3 * operator.forward(coefficients, atoms), **tolerance)
+
+    energies, pulls = np.full_like(coefficients, np.nan), np.full_like(coefficients, np.nan)
+    distances = np.ones_like(atoms)
+    exact.gradients(signals, atoms, coefficients, dual, energies, pulls, distances)
+    expected = 1 + kernels.weighted_distances(signals, coefficients)
+    expected += operator.adjoint_atoms(coefficients, dual)
+    assert_allclose(energies, kernels.energies(signals, atoms), **tolerance)
+    assert_allclose(pulls, operator.adjoint_coefficients(dual, atoms), **tolerance)
+    assert_allclose(distances, expected, **tolerance)
