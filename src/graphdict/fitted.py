@@ -25,6 +25,7 @@ SHAPES = {
     "feature_names_in_": "N",
     "pair_weights_": "E",
     "pair_means_": "E",
+    "silent_": "TN",
 }
 RANGES = {
     "atoms_": (0, np.inf),
@@ -37,6 +38,7 @@ RANGES = {
     "stay_probability_": (0, 1),
     "pair_weights_": (0, np.inf),
     "pair_means_": (0, np.inf),
+    "silent_": (0, 1),
 }
 POSITIVE = ("scale_", "noise_")
 COUNTS = ("n_features_in_", "n_iter_", "n_samples_seen_")

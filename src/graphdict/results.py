@@ -32,11 +32,20 @@ class InstantaneousGraphs:
     coefficients : array (T, K)
     atoms : array (K, E)
     node_names : sequence of N names, optional
+    silent : boolean array (T, N), optional
+        Nodes that have no edges in a sample, whatever its mixture says.
     """
 
-    def __init__(self, coefficients: NDArray, atoms: NDArray, node_names: Any = None):
+    def __init__(
+        self,
+        coefficients: NDArray,
+        atoms: NDArray,
+        node_names: Any = None,
+        silent: NDArray | None = None,
+    ):
         self.coefficients = np.atleast_2d(coefficients)
         self.atoms = np.atleast_2d(atoms)
+        self.silent = None if silent is None else np.atleast_2d(silent)
         if self.coefficients.shape[1] != len(self.atoms):
             raise ValueError(
                 f"coefficients have {self.coefficients.shape[1]} columns but there are "
@@ -47,13 +56,18 @@ class InstantaneousGraphs:
         self.node_names = list(names)
         if len(self.node_names) != self.n_nodes:
             raise ValueError(f"got {len(self.node_names)} node names for {self.n_nodes} nodes")
+        if self.silent is not None and self.silent.shape != (len(self), self.n_nodes):
+            raise ValueError(
+                f"silent must have shape {(len(self), self.n_nodes)}, got {self.silent.shape}"
+            )
 
     def __len__(self) -> int:
         return len(self.coefficients)
 
     def __getitem__(self, samples: Any) -> InstantaneousGraphs:
         """The graphs of one sample, a slice, an index array or a mask."""
-        return InstantaneousGraphs(self.coefficients[samples], self.atoms, self.node_names)
+        silent = None if self.silent is None else self.silent[samples]
+        return InstantaneousGraphs(self.coefficients[samples], self.atoms, self.node_names, silent)
 
     def __iter__(self) -> Iterator[InstantaneousGraphs]:
         return (self[t] for t in range(len(self)))
@@ -67,7 +81,11 @@ class InstantaneousGraphs:
     @property
     def weights(self) -> NDArray:
         """Edge weights (T, E)."""
-        return self.coefficients @ self.atoms
+        weights = self.coefficients @ self.atoms
+        if self.silent is None:
+            return weights
+        rows, cols = graphs.edge_index(self.n_nodes)
+        return np.where(self.silent[:, rows] | self.silent[:, cols], 0, weights)
 
     @property
     def adjacencies(self) -> NDArray:
@@ -77,13 +95,17 @@ class InstantaneousGraphs:
     @property
     def laplacians(self) -> NDArray:
         """Combinatorial Laplacians (T, N, N)."""
+        if self.silent is not None:
+            return graphs.laplacian(self.weights)
         count = len(self.atoms)
         mixed = self.coefficients @ graphs.laplacian(self.atoms).reshape(count, -1)
         return mixed.reshape(len(self), self.n_nodes, self.n_nodes)
 
     @property
     def degrees(self) -> NDArray:
-        """Node degrees (T, N), without forming any graph."""
+        """Node degrees (T, N), without forming any graph unless nodes are silent."""
+        if self.silent is not None:
+            return graphs.degrees(self.weights)
         return self.coefficients @ graphs.degrees(self.atoms)
 
     def to_sparse(self, threshold: float = 0.0) -> list[sparse.csr_array]:

@@ -11,7 +11,7 @@ from graphdict.marginal.patterns import (
     fit_probabilities,
     uniform_probabilities,
 )
-from graphdict.marginal.timeline import hierarchy, positions
+from graphdict.marginal.timeline import hierarchy, n_levels, positions
 
 
 def test_patterns_are_all_small_sets_once():
@@ -77,6 +77,25 @@ def test_hierarchy_covers_time_once_at_every_level():
     assert (np.diff(positions(100, len(tree))) >= 0).all()
 
 
-def test_hierarchy_wants_a_full_tree():
-    with pytest.raises(ValueError, match=r"n_atoms=5 .*use 3 or 7"):
-        hierarchy(5)
+def test_all_stretches_between_marks():
+    every = hierarchy(36)  # eight leaves, as a tree of 15 has
+    columns = every.T.tolist()
+    assert len(set(map(tuple, columns))) == 36
+    assert all(stretch in columns for stretch in hierarchy(15).T.tolist())
+    for start in range(8):
+        for middle in range(start + 1, 8):
+            # Two stretches that meet are a third.
+            first, second = (every[:, _stretch(a, b)] for a, b in ((start, middle), (middle, 8)))
+            np.testing.assert_allclose(first + second, every[:, _stretch(start, 8)])
+    assert [n_levels(k) for k in (1, 3, 7, 15, 31, 10, 36, 136)] == [1, 2, 3, 4, 5, 3, 4, 5]
+
+
+def _stretch(start, end):
+    return [(a, b) for a in range(8) for b in range(a + 1, 9)].index((start, end))
+
+
+def test_hierarchy_wants_a_full_tree_or_all_stretches():
+    for wrong, trees, all_of in ((2, "1 or 3", "1 or 3"), (5, "3 or 7", "3 or 6"),
+                                 (100, "63 or 127", "91 or 105")):  # fmt: skip
+        with pytest.raises(ValueError, match=rf"n_atoms={wrong} .*use {trees}; or {all_of},"):
+            hierarchy(wrong)

@@ -191,7 +191,33 @@ def test_drifting_graphs():
 
     assert tuned(drifting) > tuned(static) + 0.1
     with pytest.raises(ValueError, match="use 3 or 7"):
-        fit(draw.signals, "hierarchy", n_atoms=4)
+        fit(draw.signals, "hierarchy", n_atoms=5)
+
+
+def test_silent_nodes_of_drifting_graphs_have_no_edges():
+    draw = make_emeg(
+        64, 4, n_nodes=12, edge_probability=0.2, p_add=0.01, p_remove=0.05, random_state=1
+    )
+    silent = draw.signals == 0
+    assert 0.01 < silent.mean() < 0.5
+    model = fit(draw.signals, "hierarchy", n_atoms=10)
+    assert_array_equal(model.silent_, silent)
+    for found in (model.instantaneous_graphs(), model.instantaneous_graphs(draw.signals)):
+        assert not found.degrees[silent].any()
+        # What there is elsewhere is the mixture.
+        mixed = (found.coefficients @ found.atoms)[found.weights > 0]
+        assert_array_equal(found.weights[found.weights > 0], mixed)
+        assert_allclose(found.laplacians.diagonal(axis1=1, axis2=2), found.degrees)
+        assert_array_equal(found[5:9].weights, found.weights[5:9])
+    assert not hasattr(fit(draw.signals, n_atoms=2), "silent_")
+
+
+def test_dense_atoms_all_count(easy):
+    X = easy.train.signals[:200]
+    for sparsity, least in ((0.0, 0.0), (1.0, 1 / 3)):
+        model = fit(X, sparsity=sparsity)
+        expected = model.instantaneous_graphs(min_probability=least)
+        assert_array_equal(model.instantaneous_graphs().coefficients, expected.coefficients)
 
 
 def test_units_do_not_matter(easy):

@@ -71,7 +71,9 @@ MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
     # Not in the paper: activations summed over instead of optimised, under the exact likelihood.
     "GraphDictMarginal": {
         "full": [
-            *settings(prior=["hierarchy"], n_atoms=[7, 15, 31], sparsity=[0.3, 1.0]),
+            *settings(prior=["hierarchy"], n_atoms=[7, 10, 15], sparsity=[1.0]),
+            *settings(prior=["hierarchy"], n_atoms=[31, 136], sparsity=[0.0]),
+            *settings(prior=["hierarchy"], n_atoms=[136], sparsity=[0.3]),
             *settings(
                 prior=["markov"], n_atoms=[3, 6, 9], max_active=[1], sparsity=[0.3, 1.0, 2.0],
             ),

@@ -30,6 +30,7 @@ from graphdict.marginal.passes import (
 )
 from graphdict.marginal.patterns import default_max_active, enumerate_patterns
 from graphdict.marginal.samples import Data, open_data
+from graphdict.marginal.silence import silent_nodes
 from graphdict.marginal.timeline import hierarchy
 from graphdict.models.base import GraphDictionary
 from graphdict.online.marginal import MARGINAL_RULES
@@ -74,9 +75,11 @@ class GraphDictMarginal(GraphDictionary):
         Probabilities of the sets: by the number of active atoms and the odds of each atom; one for
         every set; or as the first, for samples in time that keep their set with a chance that is
         learned. "hierarchy" is for graphs that change slowly and do not return: activations are
-        given, by a binary tree of stretches of time (all of it, halves, quarters, ...) whose
-        number of stretches is ``n_atoms`` = 3, 7, 15, 31, ...; see
-        :mod:`graphdict.marginal.timeline`. New signals are taken to span the same time.
+        given, by a tree of stretches of time (all of it, halves, quarters, ...) whose number of
+        stretches is ``n_atoms`` = 3, 7, 15, 31, ..., or by all stretches between marks, ``n_atoms``
+        = 10, 36, 136 for 4, 8, 16 shortest ones; see :mod:`graphdict.marginal.timeline`. New
+        signals are taken to span the same time. A node has no edges in samples in which it is
+        exactly silent.
     window_size : int, default=1
         Number of consecutive samples that share their activations.
     forgetting : float, default=1.0
@@ -124,6 +127,8 @@ class GraphDictMarginal(GraphDictionary):
         What signals are divided by, and the variance granted where a graph allows none.
     active_nodes_ : boolean array (N,)
         False for nodes that never vary, which get no edges.
+    silent_ : boolean array (T, N)
+        With ``prior="hierarchy"``, where there are any: nodes without edges in a training sample.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     n_samples_seen_ : int
@@ -210,6 +215,9 @@ class GraphDictMarginal(GraphDictionary):
         if not fit.interrupted:
             kept.finish()
         self._keep(fit, coefficients)
+        self.__dict__.pop("silent_", None)  # of an earlier fit
+        if self.prior == "hierarchy" and (silent := self._silent(signals)) is not None:
+            self.silent_ = silent
         return self
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -246,24 +254,39 @@ class GraphDictMarginal(GraphDictionary):
             return path_of(data, dictionary)
 
     def instantaneous_graphs(
-        self, X: ArrayLike | None = None, *, min_probability: float = 1 / 3
+        self, X: ArrayLike | None = None, *, min_probability: float | None = None
     ) -> InstantaneousGraphs:
         """The graph of every sample of ``X``, or of the training signals where it is omitted.
 
         Atoms count by the probability that they are active. Those below ``min_probability`` stay
         out, since an edge that is hardly there should not be in the graph at all; the likeliest
-        atom always stays. 0 gives the posterior mean of the graph. Activations that are given by
-        time ("hierarchy") all count.
+        atom always stays. 0 gives the posterior mean of the graph. By default it is 1/3, and 0
+        where atoms have all edges anyway (``sparsity=0``), of which a threshold has to choose.
+        Activations that are given by time ("hierarchy") all count, but nodes that are exactly
+        silent in a sample have no edges there.
         """
         check_is_fitted(self)
         coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
-        if self.prior != "hierarchy":
-            kept = coefficients >= min_probability
+        silent = None
+        if self.prior == "hierarchy":
+            silent = getattr(self, "silent_", None) if X is None else self._silent(self._prepare(X))
+        else:
+            least = self._least_probability if min_probability is None else min_probability
+            kept = coefficients >= least
             kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(kept, coefficients, 0)
-        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
+        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent)
 
     # How it is done -------------------------------------------------------------------------
+
+    @property
+    def _least_probability(self) -> float:
+        """From which probability on an atom is in a graph, unless the user says otherwise."""
+        return 0.0 if self.prior == "hierarchy" or self.sparsity == 0 else 1 / 3
+
+    def _silent(self, signals: Any) -> NDArray | None:
+        """Which nodes are silent in which of some prepared signals."""
+        return silent_nodes(signals, self.noise_, self.active_nodes_)
 
     def _patterns(self) -> NDArray:
         if self.prior == "hierarchy":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -151,10 +150,7 @@ def _spacing(steps: NDArray) -> tuple[float, float]:
 
 def _least_share(model: Any) -> float:
     """The probability below which the model's own graphs leave an atom out; 0 where none is."""
-    if getattr(model, "prior", None) == "hierarchy":
-        return 0.0
-    options = inspect.signature(model.instantaneous_graphs).parameters
-    return float(options["min_probability"].default) if "min_probability" in options else 0.0
+    return float(getattr(model, "_least_probability", 0.0))
 
 
 def _settings(model: Any) -> list[tuple[str, Any]]:
