@@ -3,14 +3,14 @@
     python benchmarks/cluster.py [--output DIR]
 
 Fits GraphDictLog with its default solver on one and on two worker processes of this machine, counts
-what travels, and fits the cost model
+tasks and bytes between two iterations, and fits the cost model
 
-    seconds = (compute * T N^2 K + handling * tasks) / workers + scheduling * tasks + reduction
+    seconds = (T N K (dense N + thin) + handling * tasks) / workers + scheduling * tasks + reduction
 
 to CPU seconds, those of the workers and those of the process that holds client and scheduler, so
-that other work on the machine does not count. The reduction is that of sums through a network of 1
-GB/s, an assumption. Writes cluster.csv and cluster.md, with predictions for 1e9 samples by 256
-nodes.
+that other work on the machine does not count. The reduction is that of messages and sums through a
+network of 1 GB/s, an assumption. Writes cluster.csv and cluster.md, with predictions for 1e9
+samples by 256 nodes. About five minutes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pickle
 import time
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import dask.array as da
@@ -30,77 +31,70 @@ from measure import make_signals
 from scipy.optimize import nnls
 
 from graphdict import GraphDictLog
-from graphdict.cluster import Cluster
+from graphdict.cluster import Cluster, bundle_size
 from graphdict.solvers.blocks import TOGETHER, row_parts
 
 HERE = Path(__file__).parent
-NODES, ATOMS = 32, 5
-PASSES = 5  # of an iteration: four updates of the atoms, one of the coefficients
+ATOMS = 5
+SIZES = ((4_000, 32), (40_000, 32), (400_000, 32), (16_000, 256))  # samples, nodes
 BANDWIDTH = 1e9  # bytes a second between two machines, an assumption
-
-
-def count_parts(samples: int, nodes: int, atoms: int, itemsize: int = 4) -> int:
-    return len(row_parts(samples, nodes * itemsize * atoms))
-
-
-def count_tasks(parts: int) -> int:
-    """Of an iteration: a pass and its sums for each part, and the sums of sums."""
-    extra, level = 0, parts
-    while level > TOGETHER:
-        level = -(-level // TOGETHER)
-        extra += level
-    return PASSES * (2 * parts + extra)
+LATENCY = 1e-3  # seconds until another machine answers, an assumption
 
 
 class Traffic:
-    """Counts what goes through a crew: messages out, sums back."""
+    """Counts what goes through a crew: passes, tasks, and bytes of messages out and sums back."""
 
     def __init__(self):
-        self.bytes = self.passes = 0
-        self.original = Cluster.run_parts
+        self.passes = self.tasks = self.bytes = 0
+        self.originals = Cluster.run_parts, Cluster._map
 
     def __enter__(self):
-        traffic = self
+        run_parts, send = self.originals
 
-        def run_parts(crew, work, columns, *message):
-            states, sums = traffic.original(crew, work, columns, *message)
+        def counted(crew, work, columns, *message):
+            states, sums = run_parts(crew, work, columns, *message)
             size = len(pickle.dumps(message)) + len(pickle.dumps(sums))
-            traffic.bytes += size * len(crew.cut)
-            traffic.passes += 1
+            self.bytes += size * len(crew.bundles)
+            self.passes += 1
             return states, sums
 
-        Cluster.run_parts = run_parts
+        def sent(crew, function, *arguments, **same):
+            self.tasks += len(arguments[0])
+            return send(crew, function, *arguments, **same)
+
+        Cluster.run_parts, Cluster._map = counted, sent
         return self
 
     def __exit__(self, *error):
-        Cluster.run_parts = self.original
+        Cluster.run_parts, Cluster._map = self.originals
 
 
-def measure(workers: int, sizes: list[int], few: int, many: int) -> Iterator[dict]:
-    """CPU and wall seconds, tasks and bytes of an iteration for several numbers of samples."""
-    with (
-        LocalCluster(workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as here,
-        Client(here) as client,
-    ):
-        for samples in sizes:
-            signals = make_signals(samples, NODES, ATOMS, 0, "float32")
+def measure(workers: int, few: int, many: int) -> Iterator[dict]:
+    """Seconds, tasks and bytes of an iteration for several sizes, from iteration few to many."""
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
+    with LocalCluster(n_workers=workers, **options) as here, Client(here) as client:
+        for samples, nodes in SIZES:
+            signals = make_signals(samples, nodes, ATOMS, 0, "float32")
             array = da.from_array(signals, chunks=(-(-samples // 8), -1)).persist()
+            seen = {}
+            with Traffic() as traffic:
 
-            def fit(iterations: int) -> np.ndarray:
-                model = GraphDictLog(ATOMS, max_iter=iterations, tol=0, random_state=0)
-                before = clocks(client)
-                with Traffic() as traffic:
-                    model.fit(array)
-                spent = clocks(client) - before
-                return np.array([*spent, traffic.passes, traffic.bytes])
+                def look(progress):
+                    if progress.iteration in (few, many):
+                        counts = traffic.passes, traffic.tasks, traffic.bytes
+                        seen[progress.iteration] = np.array([*clocks(client), *counts])
 
-            fit(many)  # workers load and compile
-            one = (fit(many) - fit(few)) / (many - few)
-            parts = count_parts(samples, NODES, ATOMS)
+                # The first time, workers load and compile.
+                for iterations in (1, many):
+                    GraphDictLog(
+                        ATOMS, max_iter=iterations, tol=0, random_state=0, callback=look
+                    ).fit(array)
+            one = (seen[many] - seen[few]) / (many - few)
             yield {
-                "workers": workers, "samples": samples, "parts": parts,
-                "tasks": count_tasks(parts) * one[3] / PASSES, "passes": one[3],
-                "bytes": one[4], "wall": one[0], "worker_cpu": one[2], "client_cpu": one[1],
+                "workers": workers, "samples": samples, "nodes": nodes,
+                "parts": count_parts(samples, nodes), "passes": float(one[3]),
+                "tasks": float(one[4]), "bytes": float(one[5]), "wall": float(one[0]),
+                "worker_cpu": float(one[2]), "client_cpu": float(one[1]),
             }  # fmt: skip
 
 
@@ -111,80 +105,121 @@ def clocks(client: Client) -> np.ndarray:
 
 
 def fit_model(rows: list[dict]) -> dict[str, float]:
-    """CPU seconds for a unit of T N^2 K, and for a task on a worker and on the scheduler."""
-    work = np.array([[r["samples"] * NODES**2 * ATOMS, r["tasks"]] for r in rows])
-    scale = work.max(axis=0)
-    compute, handling = nnls(work / scale, np.array([r["worker_cpu"] for r in rows]))[0] / scale
+    """CPU seconds for T N^2 K, for T N K, and for a task on a worker and on the scheduler."""
+    size = [r["samples"] * r["nodes"] * ATOMS for r in rows]
+    work = np.array([[s * r["nodes"], s, r["tasks"]] for s, r in zip(size, rows, strict=True)])
+    spent = np.array([r["worker_cpu"] for r in rows])
+    # Relative errors: the small sizes tell what tasks cost, the large ones what samples cost.
+    scale = (work / spent[:, None]).max(axis=0)
+    dense, thin, handling = nnls(work / spent[:, None] / scale, np.ones(len(rows)))[0] / scale
     scheduling = sum(r["client_cpu"] for r in rows) / sum(r["tasks"] for r in rows)
-    return {"compute": compute, "handling": handling, "scheduling": scheduling}
+    passes = float(np.mean([r["passes"] for r in rows]))
+    return {"dense": dense, "thin": thin, "handling": handling, "scheduling": scheduling,
+            "passes": passes}  # fmt: skip
 
 
-def predict(costs: dict[str, float], samples: int, nodes: int, atoms: int, workers: int) -> dict:
-    parts = count_parts(samples, nodes, atoms)
-    tasks = count_tasks(parts)
-    sums = atoms * nodes * (nodes - 1) // 2 * 4
-    levels = int(np.ceil(np.log(max(parts, 2)) / np.log(TOGETHER)))
-    compute = costs["compute"] * samples * nodes**2 * atoms + costs["handling"] * tasks
+@cache
+def count_parts(samples: int, nodes: int) -> int:
+    return len(row_parts(samples, nodes * 4 * ATOMS))
+
+
+def count_tasks(parts: int, threads: int) -> int:
+    """Of a pass: each bundle and its sums, and the sums of sums."""
+    size = bundle_size(parts, threads)
+    level = -(-parts // size)
+    tasks = 2 * level
+    if 1 < TOGETHER // size < level:
+        level = -(-level * size // TOGETHER)
+        tasks += level
+    while level > TOGETHER:
+        level = -(-level // TOGETHER)
+        tasks += level
+    return tasks
+
+
+def predict(costs: dict[str, float], samples: int, nodes: int, workers: int) -> dict[str, float]:
+    """Seconds of an iteration on workers of one thread."""
+    parts = count_parts(samples, nodes)
+    tasks = costs["passes"] * count_tasks(parts, workers)
+    sums = ATOMS * nodes * (nodes - 1) // 2 * 4
+    levels = np.ceil(np.log(max(parts, 2)) / np.log(TOGETHER))
+    size = samples * nodes * ATOMS
+    compute = size * (nodes * costs["dense"] + costs["thin"]) + costs["handling"] * tasks
+    hops = np.log2(workers) + TOGETHER * levels  # atoms out, from one to the next; sums back
     return {
         "parts": parts, "tasks": tasks,
-        "gigabytes": samples * (nodes + 2 * atoms) * 4 / workers / 1e9,
+        "gigabytes": samples * (nodes + 2 * ATOMS) * 4 / workers / 1e9,
         "compute": compute / workers, "scheduling": costs["scheduling"] * tasks,
-        "reduction": PASSES * sums * (TOGETHER * levels + parts / workers) / BANDWIDTH,
+        "reduction": costs["passes"] * hops * (LATENCY + sums / BANDWIDTH),
     }  # fmt: skip
+
+
+def describe(rows: list[dict], costs: dict[str, float]) -> str:
+    """The measurements, the model and its predictions, as Markdown."""
+    lines = [
+        "`python benchmarks/cluster.py`: an iteration of GraphDictLog, five atoms, float32.", "",
+        "| workers | samples | nodes | parts | passes | tasks | seconds | CPU s, workers | "
+        "CPU s, client and scheduler | KB |",
+        "| ---: " * 10 + "|",
+    ]  # fmt: skip
+    lines += [
+        f"| {r['workers']:.0f} | {r['samples']:,.0f} | {r['nodes']:.0f} | {r['parts']:.0f} | "
+        f"{r['passes']:.1f} | "
+        f"{r['tasks']:.0f} | {r['wall']:.2f} | {r['worker_cpu']:.2f} | {r['client_cpu']:.2f} | "
+        f"{r['bytes'] / 1e3:,.0f} |"
+        for r in rows
+    ]
+    lines += [
+        "",
+        f"Fitted: {1e12 * costs['dense']:.0f} ps for each T N^2 K and {1e12 * costs['thin']:.0f} "
+        f"ps for each T N K an iteration, {1e3 * costs['handling']:.2f} ms for a task on its "
+        f"worker, {1e3 * costs['scheduling']:.2f} ms for a task on client and scheduler, "
+        f"{costs['passes']:.1f} passes. Assumed: {BANDWIDTH / 1e9:.0f} GB/s and "
+        f"{1e3 * LATENCY:.0f} ms between two machines.",
+        "",
+        "Predicted for 1e9 samples by 256 nodes, workers of one thread:",
+        "",
+        "| workers | GB a worker | tasks | compute | scheduling | reduction | an iteration |",
+        "| ---: " * 7 + "|",
+    ]
+    for workers in (10, 100, 1000, 10_000):
+        p = predict(costs, 10**9, 256, workers)
+        total = p["compute"] + p["scheduling"] + p["reduction"]
+        lines.append(
+            f"| {workers:,} | {p['gigabytes']:.1f} | {p['tasks']:,.0f} | {p['compute']:,.1f} s | "
+            f"{p['scheduling']:.1f} s | {p['reduction']:.1f} s | {total:,.1f} s |"
+        )
+    several = range(10, 20_000, 10)
+    found = [(w, predict(costs, 10**9, 256, w)) for w in several]
+    even = next((w for w, p in found if p["compute"] < p["scheduling"] + p["reduction"]), None)
+    lines += ["", f"Communication and scheduling take longer than compute from {even} workers on."]
+    return "\n".join(lines) + "\n"
+
+
+def write(table: Path, iterations: list[int]) -> None:
+    """Measure, and keep the figures."""
+    rows = [row for workers in (1, 2) for row in measure(workers, *iterations)]
+    table.parent.mkdir(parents=True, exist_ok=True)
+    with table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--samples", type=int, nargs="+", default=[50_000, 200_000])
-    parser.add_argument("--iterations", type=int, nargs=2, default=[1, 6])
+    parser.add_argument("--again", action="store_true", help="only describe cluster.csv again")
+    parser.add_argument("--iterations", type=int, nargs=2, default=[2, 6], metavar=("FROM", "TO"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = []
-    for workers in (1, 2):
-        for row in measure(workers, options.samples, *options.iterations):
-            rows.append(row)
-            print(row, flush=True)
-    costs = fit_model(rows)
-    options.output.mkdir(parents=True, exist_ok=True)
-    with (options.output / "cluster.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    lines = [
-        "| workers | samples | parts | tasks | CPU s, workers | CPU s, client and scheduler | KB |",
-        "| --- " * 7 + "|",
-    ]
-    lines += [
-        f"| {r['workers']} | {r['samples']:,} | {r['parts']} | {r['tasks']:.0f} | "
-        f"{r['worker_cpu']:.2f} | {r['client_cpu']:.2f} | {r['bytes'] / 1e3:,.0f} |"
-        for r in rows
-    ]
-    lines += [
-        "",
-        f"{costs['compute']:.2e} s of compute for each unit of T N^2 K; for a task, "
-        f"{1e3 * costs['handling']:.2f} ms on its worker and {1e3 * costs['scheduling']:.2f} ms on "
-        "client and scheduler.",
-        "",
-        "| workers | GB a worker | compute | scheduling | reduction | an iteration |",
-        "| --- " * 6 + "|",
-    ]
-    for workers in (10, 100, 1000):
-        p = predict(costs, 10**9, 256, ATOMS, workers)
-        total = p["compute"] + p["scheduling"] + p["reduction"]
-        lines.append(
-            f"| {workers:,} | {p['gigabytes']:.1f} | {p['compute']:.0f} s | "
-            f"{p['scheduling']:.0f} s | {p['reduction']:.1f} s | {total:.0f} s |"
-        )
-    once = predict(costs, 10**9, 256, ATOMS, 1)
-    even = once["compute"] / once["scheduling"]
-    lines += [
-        "",
-        f"{once['parts']:,} parts and {once['tasks']:,} tasks an iteration; compute and scheduling "
-        f"take the same time at {even:.0f} workers.",
-    ]
-    text = "\n".join(lines)
-    (options.output / "cluster.md").write_text(text + "\n")
+    table = options.output / "cluster.csv"
+    if not options.again:
+        write(table, options.iterations)
+    with table.open(newline="") as file:
+        rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+    text = describe(rows, fit_model(rows))
+    (options.output / "cluster.md").write_text(text)
     print(text)
 
 

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, load_model
+from graphdict.exceptions import ModelFileError
 from graphdict.terms import L1
 
 X = np.random.default_rng(0).standard_normal((25, 5))
@@ -106,3 +107,9 @@ def test_files_that_are_not_models(path):
         load_model(path)
     with pytest.raises(FileNotFoundError):
         load_model(path.with_name("missing.gd"))
+
+
+def test_an_empty_file_is_said_to_be_empty(tmp_path):
+    (tmp_path / "model").touch()
+    with pytest.raises(ModelFileError, match="it is empty"):
+        load_model(tmp_path / "model")

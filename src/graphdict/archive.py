@@ -123,6 +123,8 @@ def _info(name: str, size: int) -> zipfile.ZipInfo:
 def _check_end(file: IO[bytes]) -> int:
     """Refuse long directories before they are read; gives the file's size."""
     size = file.seek(0, io.SEEK_END)
+    if not size:
+        raise ValueError("it is empty")
     file.seek(max(0, size - 98))
     tail = file.read(98)
     end = tail[-22:]

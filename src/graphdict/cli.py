@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 
@@ -10,6 +11,7 @@ from graphdict import __version__
 
 __all__ = ["main"]
 
+STOPPED = 130
 COMMANDS = {
     "fit": "graphdict.commands.fit",
     "transform": "graphdict.commands.transform",
@@ -32,6 +34,14 @@ class _Commands(click.Group):
         if name not in COMMANDS:
             return None
         return getattr(importlib.import_module(COMMANDS[name]), name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; Ctrl-C while it is still being imported stops it like any other."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Error: stopped; no results were written", err=True)
+            ctx.exit(STOPPED)
 
 
 @click.group(

@@ -21,7 +21,7 @@ __all__ = ["available_memory", "check_memory", "estimate_memory"]
 
 BLOCK = 1 << 24
 KEPT = 1 << 25
-PATTERNS = 1 << 27  # of the marginal model's blocks
+PATTERNS = 1 << 24  # of the marginal model's blocks
 REFUSE = 3  # times what is there: beyond that, no error of the estimate can help
 
 
@@ -44,6 +44,8 @@ def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
 
 def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
     """Bytes that ``model.fit`` takes at its peak, beside the signals themselves."""
+    from graphdict.sources import too_large
+
     samples, nodes = shape
     size = np.dtype(dtype).itemsize
     edges = nodes * (nodes - 1) // 2
@@ -65,8 +67,9 @@ def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
     elif kind == "GraphDictMarginal":
         building = 0
         rows = windows * _patterns(model) * 8
-        solving += 3 * (rows if model.prior == "markov" else min(rows, PATTERNS))
-        solving += 2 * samples * atoms * 8
+        solving += 4 * min(rows, PATTERNS) + 2 * samples * atoms * size
+        if model.prior == "markov" and not too_large((rows,), np.uint8):  # kept for sweeps
+            solving += rows
     elif hasattr(model, "n_atoms"):
         image = nodes**2 if kind == "GraphDictExact" else nodes
         bipds = model.solver == "bipds" or model.alpha_diff > 0

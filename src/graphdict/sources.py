@@ -23,7 +23,16 @@ from graphdict.signals import Preparation, each_block
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness, smoothness
 from graphdict.terms.missing import GappySmoothness, Gaps
 
-__all__ = ["Prepared", "Rows", "open_rows", "prepared", "put_together", "signal_fit", "too_large"]
+__all__ = [
+    "Prepared",
+    "Rows",
+    "let_go",
+    "open_rows",
+    "prepared",
+    "put_together",
+    "signal_fit",
+    "too_large",
+]
 
 
 def too_large(shape: tuple[int, ...], dtype: Any) -> bool:
@@ -50,7 +59,7 @@ class Rows:
             found = found.compute()
         block = np.array(found, dtype=self.dtype, order="C")
         if isinstance(self.array, np.memmap):
-            _let_go(self.array)
+            let_go(self.array)
         return block
 
 
@@ -58,7 +67,7 @@ class ClusterRows(Rows):
     """Rows of a Dask array whose work is done by the workers of a cluster."""
 
     def __init__(self, array: Any, client: Any):
-        from graphdict.cluster import check_array
+        from graphdict.connection import check_array
 
         super().__init__(check_array(array, client))
         self.client = client
@@ -92,7 +101,7 @@ class Prepared:
 
 def open_rows(X: Any) -> Any:
     """``X`` itself, or :class:`Rows` where it is on a cluster or too large to be read at once."""
-    from graphdict.cluster import find_client
+    from graphdict.connection import find_client
 
     client = find_client(X)
     if client is not None and X.ndim == 2 and X.dtype.kind in "fiub":
@@ -211,10 +220,10 @@ def _fill(target: Any, pieces: Iterable[NDArray], counts: NDArray) -> None:
         target[filled : filled + len(repeated)] = repeated
         filled += len(repeated)
         if isinstance(target, np.memmap):
-            _let_go(target)
+            let_go(target)
 
 
-def _let_go(array: np.memmap) -> None:
+def let_go(array: np.memmap) -> None:
     """Tell the system that a map was read for now, so that its pages do not stay resident."""
     opened: mmap.mmap | None = getattr(array, "_mmap", None)
     if opened is not None and array.mode != "c" and hasattr(opened, "madvise"):

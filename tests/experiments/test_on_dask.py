@@ -28,7 +28,7 @@ def test_tables_are_those_of_one_machine_and_nothing_is_computed_twice(tmp_path)
 
 
 def test_an_address_where_nobody_answers_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("graphdict.cluster.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("graphdict.connection.CONNECT_SECONDS", 0.5)
     with pytest.raises(click.ClickException, match=r"no Dask scheduler answers at"):
         run_experiment(FAKE, make_grid(), tmp_path / "out", dask="tcp://127.0.0.1:9")
     Store.open(tmp_path / "out", make_grid()).close()  # not locked

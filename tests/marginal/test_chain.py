@@ -4,12 +4,19 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphdict.marginal.chain import (
+    Scaled,
+    backward_message,
+    best_message,
     chain_posterior,
+    forward_message,
     independent_posterior,
     known_posterior,
     most_probable_path,
+    scaled,
 )
 
 
@@ -52,7 +59,7 @@ def test_forward_backward_against_all_paths(seed, stay):
     expected = np.array(
         [[weights[paths[:, t] == c].sum() / total for c in range(3)] for t in range(5)]
     )
-    posterior = chain_posterior(values, probabilities, stay)
+    posterior = chain_posterior(scaled(values), probabilities, stay)
     np.testing.assert_allclose(posterior.probabilities, expected, atol=1e-12)
     np.testing.assert_allclose(posterior.evidence.sum(), np.log(total))
     # Every step either stays or draws, and the first one draws.
@@ -69,7 +76,7 @@ def test_expected_stays_and_draws_against_all_paths():
         weight * sum(same[a] for a, b in pairwise(path) if a == b)
         for path, weight in zip(paths, weights)
     )
-    assert chain_posterior(values, probabilities, stay).stays == pytest.approx(stays)
+    assert chain_posterior(scaled(values), probabilities, stay).stays == pytest.approx(stays)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -78,12 +85,73 @@ def test_most_probable_path_against_all_paths(seed, stay):
     values, probabilities = draw(seed)
     paths, scores = all_paths(values, probabilities, stay)
     best = paths[scores.argmax()]
-    np.testing.assert_array_equal(most_probable_path(values, probabilities, stay), best)
+    np.testing.assert_array_equal(most_probable_path(values, probabilities, stay)[0], best)
+
+
+def in_blocks(values, cuts):
+    """Blocks between cuts, some of which may coincide."""
+    edges = [0, *sorted({cut % len(values) for cut in cuts} - {0}), len(values)]
+    return [values[first:last] for first, last in pairwise(edges)]
+
+
+@given(
+    seed=st.integers(0, 1000),
+    steps=st.integers(1, 40),
+    stay=st.sampled_from([0.0, 0.3, 0.95, 1 - 1e-6]),
+    cuts=st.lists(st.integers(0, 100), max_size=6),
+    height=st.sampled_from([1.0, 30.0]),
+)
+def test_a_chain_in_blocks_is_the_whole_chain(seed, steps, stay, cuts, height):
+    values, probabilities = draw(seed, steps, 4)
+    values = height * values
+    whole = chain_posterior(scaled(values), probabilities, stay)
+    blocks = in_blocks(values, cuts)
+    befores, afters = [None], [None]
+    for block in blocks[:-1]:
+        befores.append(forward_message(scaled(block), probabilities, stay, befores[-1]))
+    for block in blocks[:0:-1]:
+        afters.append(backward_message(scaled(block), probabilities, stay, afters[-1]))
+    found = [
+        chain_posterior(scaled(block), probabilities, stay, before, after)
+        for block, before, after in zip(blocks, befores, afters[::-1], strict=True)
+    ]
+    for name in ("probabilities", "evidence"):
+        together = np.concatenate([getattr(part, name) for part in found])
+        np.testing.assert_allclose(together, getattr(whole, name), rtol=1e-9, atol=1e-12)
+    for name in ("draws", "stays"):
+        together = sum(getattr(part, name) for part in found)
+        np.testing.assert_allclose(together, getattr(whole, name), rtol=1e-9, atol=1e-12)
+
+
+@given(
+    seed=st.integers(0, 1000),
+    steps=st.integers(1, 40),
+    stay=st.sampled_from([0.0, 0.3, 0.95]),
+    cuts=st.lists(st.integers(0, 100), max_size=6),
+)
+def test_a_path_in_blocks_is_the_whole_path(seed, steps, stay, cuts):
+    values, probabilities = draw(seed, steps, 4)
+    blocks = in_blocks(values, cuts)
+    befores, last, path = [None], None, []
+    for block in blocks[:-1]:
+        befores.append(best_message(block, probabilities, stay, befores[-1]))
+    for block, before in zip(blocks[::-1], befores[::-1]):
+        part, last = most_probable_path(block, probabilities, stay, before, last)
+        path = [*part, *path]
+    np.testing.assert_array_equal(path, most_probable_path(values, probabilities, stay)[0])
+
+
+def test_scaled_likelihoods_are_at_most_one():
+    values, _ = draw(3)
+    found = scaled(values)
+    assert isinstance(found, Scaled)
+    np.testing.assert_array_equal(found.likelihoods.max(axis=1), 1)
+    np.testing.assert_allclose(np.log(found.likelihoods) + found.largest[:, None], values)
 
 
 def test_chain_survives_extreme_likelihoods():
     values, probabilities = draw(0, steps=50)
-    posterior = chain_posterior(1e4 * values - 1e6, probabilities, 0.9)
+    posterior = chain_posterior(scaled(1e4 * values - 1e6), probabilities, 0.9)
     assert np.isfinite(posterior.evidence).all()
     np.testing.assert_allclose(posterior.probabilities.sum(axis=1), 1)
 

@@ -8,6 +8,7 @@ import pytest
 
 import graphdict
 from graphdict import GraphDictLog, GraphDictSpectral
+from graphdict.cluster import bundle_size
 from graphdict.exceptions import ClusterError, SilentNodeWarning
 from graphdict.solvers import blocks
 
@@ -75,6 +76,38 @@ def assert_same(model, array, signals):
 def test_the_result_is_that_of_one_machine(client, signals, model, settings):
     model = model(3, max_iter=3, random_state=0, **settings)
     assert_same(model, spread(signals), signals)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        (GraphDictLog, {"solver": "mm"}),
+        (GraphDictLog, {"solver": "bipds", "alpha_diff": 0.5}),
+        (GraphDictSpectral, {"window_size": 4}),
+    ],
+)
+def test_missing_values_are_handled_there_as_here(client, signals, model, settings):
+    gappy = np.where(np.random.default_rng(1).random(signals.shape) < 0.1, np.nan, signals)
+    model = model(3, max_iter=3, random_state=0, **settings)
+    assert_same(model, spread(gappy), gappy)
+    np.testing.assert_allclose(model.transform(spread(gappy)), model.transform(gappy), atol=1e-9)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7, 40])
+def test_bundles_are_about_as_many_as_threads(threads):
+    for parts in (1, 5, 16, 64, 70, 5000):
+        size = bundle_size(parts, threads)
+        assert blocks.TOGETHER % size == 0
+        assert size == 1 or parts / size >= 2 * threads
+
+
+def test_sums_of_bundles_are_those_of_parts(client, signals, monkeypatch):
+    """Many parts, not all bundles full: added in the same order, bit by bit."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", SAMPLES * NODES * 3 * 8 // 90)
+    monkeypatch.setattr(blocks, "PARTS", 80)
+    model = GraphDictLog(3, max_iter=2, random_state=0)
+    atoms = model.fit(spread(signals)).atoms_
+    np.testing.assert_array_equal(atoms, model.fit(signals).atoms_)
 
 
 def test_chunks_that_split_columns_single_precision_and_silent_nodes(client, signals):
@@ -206,6 +239,25 @@ def test_a_closed_client_is_said(cluster, signals):
         array = spread(signals).persist()
     with pytest.raises(ClusterError, match="closed"):
         GraphDictLog(2).fit(array)
+
+
+def test_a_client_that_is_closed_between_calls_is_said(cluster, signals):
+    model = GraphDictLog(2, max_iter=1, random_state=0)
+    with distributed.Client(cluster):
+        array = spread(signals).persist()
+        model.fit(array)
+    with pytest.raises(ClusterError, match="closed"):
+        model.transform(array)
+
+
+def test_workers_without_the_package_are_named(client, signals, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", _no_such_package)
+    with pytest.raises(ClusterError, match=r"the Dask worker tcp://.* has no graphdict; install"):
+        GraphDictLog(2).fit(spread(signals))
+
+
+def _no_such_package(name):
+    raise ModuleNotFoundError(name)
 
 
 def test_a_cluster_without_workers_is_said(signals):

@@ -15,7 +15,7 @@ import numpy as np
 
 __all__ = ["EXIT_CODES", "Console", "Stopped", "command_errors", "safe"]
 
-FAILED, USAGE, INPUT, EXISTS, OUTPUT, EXTRA, STOPPED = 1, 2, 3, 4, 5, 6, 130
+FAILED, USAGE, INPUT, EXISTS, OUTPUT, EXTRA, CLUSTER, STOPPED = 1, 2, 3, 4, 5, 6, 7, 130
 EXIT_CODES = """\b
 Exit codes:
   0    done
@@ -25,6 +25,7 @@ Exit codes:
   4    output that exists already (--force replaces it)
   5    output that cannot be written: a full disk, no permission
   6    a package is missing for this kind of file
+  7    a Dask cluster that cannot be used, or was lost
   130  stopped by Ctrl-C; no results were written
 """
 
@@ -122,7 +123,7 @@ def command_errors(function: Callable) -> Callable:
 
 
 def _explain(error: Exception) -> tuple[str, int]:
-    from graphdict.exceptions import ModelFileError
+    from graphdict.exceptions import ClusterError, ModelFileError
     from graphdict.files import InputError, MissingExtraError
 
     text = " ".join(str(error).split())
@@ -130,11 +131,13 @@ def _explain(error: Exception) -> tuple[str, int]:
         return text, EXTRA
     if isinstance(error, (InputError, ModelFileError)):
         return text, INPUT
+    if isinstance(error, ClusterError):
+        return text, CLUSTER
     if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""
         return f"cannot write{where}: {error.strerror or text}", OUTPUT
     if isinstance(error, MemoryError):
-        return "there is not enough memory for this", FAILED
+        return text or "there is not enough memory for this", FAILED
     if isinstance(error, ValueError):
         return text, INPUT
     return (

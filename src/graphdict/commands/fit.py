@@ -11,25 +11,40 @@ import click
 from graphdict.commands.bar import FitBar
 from graphdict.commands.choose import choose_counts, choose_degree
 from graphdict.commands.console import EXIT_CODES, Console, command_errors
-from graphdict.commands.models import MODELS, accepts_missing, build
+from graphdict.commands.models import (
+    MODELS,
+    accepts_missing,
+    build,
+    learner_of,
+    reads_in_parts,
+    window_of,
+)
 from graphdict.commands.options import (
     Command,
     file_argument,
     output_options,
+    place_options,
     read_file,
     reading_options,
     talk_options,
 )
-from graphdict.commands.outputs import check_free, results_in
-from graphdict.commands.prepare import Preparation, fill, remember, take_changes, wanders
+from graphdict.commands.outputs import check_free
+from graphdict.commands.place import placed
+from graphdict.commands.prepare import (
+    Preparation,
+    fill,
+    remember,
+    some_of,
+    take_changes,
+    wanders,
+)
 from graphdict.commands.results import (
-    atom_rows,
+    about_input,
     describe_atoms,
     summarise_atoms,
-    write_coefficients,
-    write_page,
+    write_results,
 )
-from graphdict.files import SignalTable, write_table
+from graphdict.files import SignalTable
 
 __all__ = ["fit"]
 
@@ -53,8 +68,8 @@ class _Count(click.ParamType):
     help="""Learn graphs from a table of signals, and write a report.
 
     FILE holds one row for each sample and one column for each node (or one row for each value: a
-    long table): CSV, TSV, Parquet, NPY, NPZ, EDF or FIF. What is found in it, and what is done
-    about missing values, units and the like, is told. The output folder gets model.graphdict,
+    long table): CSV, TSV, Parquet, NPY, NPZ, Zarr, EDF or FIF. What is found in it, and what is
+    done about missing values, units and the like, is told. The output folder gets model.graphdict,
     coefficients.csv (one row for each sample), atoms.csv (the edges of each graph), and
     report.html, a page to explore them in.
 
@@ -65,6 +80,7 @@ class _Count(click.ParamType):
       graphdict fit prices.csv -k auto --changes relative --time Date
       graphdict fit readings.csv --node station --value temperature -k 3
       graphdict fit recording.edf -k 6 --window 0.5s -o result --json
+      graphdict fit large.parquet -k 5 --model log --memory 500MB
     """,
 )
 @file_argument("file", metavar="FILE")
@@ -166,6 +182,7 @@ class _Count(click.ParamType):
     show_default=True,
     help="Format of the tables.",
 )
+@place_options
 @output_options("the file's name with -graphdict")
 @talk_options
 @reading_options
@@ -181,16 +198,18 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     if folder.exists() and not folder.is_dir():
         raise click.UsageError(f"-o {folder} is a file; name a folder")
     check_free([folder / name for name in names], force)
-    signals = read_file(file, options, console)
+    in_parts = reads_in_parts(learner_of(options["model"]), options["memory"], options["dask"])
+    signals = read_file(file, options, console, in_parts)
     preparation = _prepare(signals, options, console)
     values = preparation.apply(signals.values)
-    chosen = choose_counts(signals, values, options, console)
-    model = build(signals, options, console)
-    if options["degree"] is not None or options["density"] is not None:
-        chosen["penalty"] = choose_degree(model, values, options, console)
-    seconds, objective = _learn(model, values, console)
+    with placed(values, options["dask"], console) as X:
+        chosen = choose_counts(signals, some_of(values), options, console)
+        model = build(signals, options, console)
+        if options["degree"] is not None or options["density"] is not None:
+            chosen["penalty"] = choose_degree(model, some_of(values), options, console)
+        seconds, objective = _learn(model, X, console)
     remember(model, signals, preparation, {"source": file.name})
-    written = _write(model, signals, folder, table_format, file, console)
+    written = write_results(model, signals, folder, table_format, file, console)
 
     atoms = summarise_atoms(model)
     title = type(model).__name__
@@ -208,7 +227,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     console.finish(
         {
             "command": "fit",
-            "input": _about_input(file, signals),
+            "input": about_input(file, signals),
             "model": {"class": title, "settings": _settings(model), "chosen": chosen},
             "result": {
                 "objective": objective, "iterations": model.n_iter_, "seconds": seconds,
@@ -224,6 +243,7 @@ def _check(options: dict[str, Any]) -> None:
     given = [n for n in ("degree", "density", "penalty") if options[n] is not None]
     if len(given) > 1:
         raise click.UsageError(f"give one of --degree, --density and --penalty, not {len(given)}")
+    window_of(options["window"], 1.0)  # whether it can be read; the file tells the step
     if options["atoms"] == "auto" and options["model"] != "marginal":
         raise click.UsageError(
             f"-k auto needs --model marginal: {options['model']} fits coefficients to whatever it "
@@ -258,6 +278,9 @@ def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) ->
 def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
     """Fit with a progress bar; seconds it took, and the objective."""
     known = model.get_params()
+    path = known.get("checkpoint")
+    if path is not None and Path(path).exists():
+        console.say(f"Going on from the checkpoint {path} ...")
     started = time.perf_counter()
     limit = known["max_iter"] * (2 if "sparsity" in known else 1)
     with console.warnings_as_lines(), FitBar("Learning", limit, not console.quiet) as bar:
@@ -267,36 +290,6 @@ def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
     if "callback" in known:
         model.set_params(callback=None)
     return time.perf_counter() - started, float(model.objective_)
-
-
-def _write(
-    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path, console: Console
-) -> list[Path]:
-    """All files, or none."""
-    with results_in(folder) as temporary:
-        model.save(temporary / "model.graphdict")
-        write_coefficients(
-            temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
-            signals.time_name,
-        )  # fmt: skip
-        write_table(temporary / f"atoms.{table_format}", atom_rows(model))
-        page = write_page(
-            model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,
-            positions=signals.positions, source=file.name, remarks=signals.notes,
-        )  # fmt: skip
-        if not page:
-            console.note("this installation has no reports: report.html is not written")
-        names = sorted(path.name for path in temporary.iterdir())
-    return [folder / name for name in names]
-
-
-def _about_input(file: Path, signals: SignalTable) -> dict[str, Any]:
-    rows, nodes = signals.values.shape
-    return {
-        "file": str(file), "samples": rows, "nodes": nodes, "names": signals.names,
-        "time": signals.time_name, "time_unit": signals.time_unit, "step_seconds": signals.step,
-        "missing": signals.missing, "units": signals.units, "notes": signals.notes,
-    }  # fmt: skip
 
 
 def _settings(model: Any) -> dict[str, Any]:

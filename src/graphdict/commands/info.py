@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from graphdict.commands.console import EXIT_CODES, Console, command_errors
 from graphdict.commands.options import (
     Command,
     file_argument,
+    memory_option,
     read_file,
     reading_options,
     talk_options,
@@ -20,11 +20,13 @@ from graphdict.commands.prepare import Preparation, remembered
 from graphdict.commands.results import describe_atoms, summarise_atoms
 from graphdict.commands.transform import open_model
 from graphdict.files import is_model_file
+from graphdict.files.stored import summary_of
 from graphdict.files.times import describe_span, moment
 
 __all__ = ["info"]
 
 SHOWN = 40
+NUMBERS = ("mean", "spread", "least", "greatest")
 
 
 @click.command(
@@ -41,6 +43,7 @@ SHOWN = 40
     """,
 )
 @file_argument("file", metavar="FILE")
+@memory_option
 @talk_options
 @reading_options
 @command_errors
@@ -81,9 +84,8 @@ def _model(file: Path, console: Console) -> None:
 
 
 def _table(file: Path, options: dict[str, Any], console: Console) -> None:
-    signals = read_file(file, options, console)
-    values = signals.values
-    rows, nodes = values.shape
+    signals = read_file(file, options, console, in_parts=True)
+    rows, nodes = signals.values.shape
     _, said = Preparation.learn(signals, "auto", "none")
     console.note(f"in a fit, {said}")
     span = "no column of times"
@@ -94,22 +96,18 @@ def _table(file: Path, options: dict[str, Any], console: Console) -> None:
         if signals.step:
             span += f", {describe_span(signals.step)} apart"
     console.result(f"{rows:,} samples of {nodes} nodes, {span}")
+    found = summary_of(signals.values)
     columns = [
-        {
-            "name": name, "unit": signals.units.get(name), "missing": int(np.isnan(column).sum()),
-            "mean": float(np.nanmean(column)), "spread": float(np.nanstd(column)),
-            "least": float(np.nanmin(column)), "greatest": float(np.nanmax(column)),
-        }
-        for name, column in zip(signals.names, values.T)
-    ]  # fmt: skip
+        {"name": name, "unit": signals.units.get(name)}
+        | {key: getattr(found, key)[i].item() for key in ("missing", *NUMBERS)}
+        for i, name in enumerate(signals.names)
+    ]
     width = max(4, min(28, max(len(name) for name in signals.names)))
     console.result(
         f"{'node':{width}}  {'mean':>11} {'spread':>11} {'least':>11} {'greatest':>11} missing"
     )
     for column in columns[:SHOWN]:
-        numbers = " ".join(
-            f"{column[key]:11.4g}" for key in ("mean", "spread", "least", "greatest")
-        )
+        numbers = " ".join(f"{column[key]:11.4g}" for key in NUMBERS)
         console.result(f"{str(column['name'])[:28]:{width}}  {numbers} {column['missing']:7d}")
     if nodes > SHOWN:
         console.result(f"... and {nodes - SHOWN} more")

@@ -11,7 +11,7 @@ from graphdict.commands.console import Console
 from graphdict.commands.prepare import parse_window
 from graphdict.files import SignalTable
 
-__all__ = ["MODELS", "accepts_missing", "build", "learner_of"]
+__all__ = ["MODELS", "accepts_missing", "build", "learner_of", "reads_in_parts", "window_of"]
 
 MODELS = {
     "marginal": "GraphDictMarginal",
@@ -38,16 +38,26 @@ def accepts_missing(name: str) -> bool:
     return bool(tags.input_tags.allow_nan)
 
 
+def reads_in_parts(learner: type, memory: float | None, dask: str | None) -> bool:
+    """Whether a model takes signals that are not in memory; refuses what asks for it in vain."""
+    able = bool(learner._reads_in_parts)  # type: ignore[attr-defined]
+    asked = "--dask" if dask else "--memory" if memory else None
+    if asked and not able:
+        others = [name for name in MODELS if learner_of(name)._reads_in_parts]  # type: ignore[attr-defined]
+        does = "does not run on a Dask cluster" if dask else "holds all signals in memory"
+        raise click.BadParameter(
+            f"{learner.__name__} {does}; --model {', '.join(others)} can", param_hint=asked
+        )
+    return able
+
+
 def build(signals: SignalTable, options: dict[str, Any], console: Console) -> Any:
     """The model to fit, from the options of ``graphdict fit``."""
     name, atoms = options["model"], options["atoms"]
     rows = len(signals.values)
     learner = learner_of(name)
     known = learner().get_params()
-    try:
-        window = 1 if options["window"] is None else parse_window(options["window"], signals.step)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--window") from None
+    window = window_of(options["window"], signals.step)
     if window > rows:
         raise click.BadParameter(
             f"{window} samples are more than the {rows} there are", param_hint="--window"
@@ -77,6 +87,14 @@ def build(signals: SignalTable, options: dict[str, Any], console: Console) -> An
         settings["checkpoint"] = str(options["checkpoint"])
     settings |= _asked(options["settings"], known)
     return learner(**settings)
+
+
+def window_of(text: str | None, step: float | None) -> int:
+    """Samples of a window as it was asked for."""
+    try:
+        return 1 if text is None else parse_window(text, step)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--window") from None
 
 
 def _marginal(

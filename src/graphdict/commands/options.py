@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from graphdict.files import SignalTable, read_signals
 __all__ = [
     "Command",
     "file_argument",
+    "memory_option",
     "output_options",
+    "place_options",
     "read_file",
     "reading_options",
     "talk_options",
@@ -23,6 +26,12 @@ __all__ = [
 READING = ("time", "no_time", "node", "value", "layout", "columns", "ignore", "rate", "sort",
            "transpose", "header", "delimiter", "decimal", "encoding", "na", "keep_codes",
            "number_duplicates", "array")  # fmt: skip
+MEMORY = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]i?B?|B)\s*", re.IGNORECASE)
+UNITS = {
+    prefix + end: (1000 if end == "B" else 1024) ** power
+    for power, prefix in enumerate(("", "K", "M", "G", "T"))
+    for end in ("B", "IB", "")
+}
 
 
 class Command(click.Command):
@@ -88,9 +97,51 @@ def reading_options(function: Callable) -> Callable:
     return function
 
 
-def read_file(path: Path, options: dict[str, Any], console: Console) -> SignalTable:
+class _Memory(click.ParamType):
+    """An amount of memory like 500MB, in MiB."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        if isinstance(value, float):
+            return value
+        found = MEMORY.fullmatch(str(value))
+        if found is None or not float(found[1]):
+            self.fail(f"expected an amount like 500MB or 2GB, got {value!r}", param, ctx)
+        return float(found[1]) * UNITS[found[2].upper()] / (1 << 20)
+
+
+def _set_memory(ctx: click.Context, parameter: Any, value: float | None) -> float | None:
+    """For all that this command does."""
+    if value is not None:
+        import sklearn
+
+        ctx.with_resource(sklearn.config_context(working_memory=value))
+    return value
+
+
+def memory_option(function: Callable) -> Callable:
+    """Add --memory."""
+    return click.option(
+        "--memory", type=_Memory(), callback=_set_memory,
+        help="Signals larger than this (500MB, 2GB) are read part by part, from Parquet, NPY and "
+        "Zarr  [default: 1GiB]",
+    )(function)  # fmt: skip
+
+
+def place_options(function: Callable) -> Callable:
+    """Add --memory and --dask: where signals are while they are worked on."""
+    dask = click.option(
+        "--dask", metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."
+    )
+    return memory_option(dask(function))
+
+
+def read_file(
+    path: Path, options: dict[str, Any], console: Console, in_parts: bool = False
+) -> SignalTable:
     """Read a file as the options say, and tell what was found."""
-    signals = read_signals(path, **{name: options[name] for name in READING})
+    signals = read_signals(path, in_parts=in_parts, **{name: options[name] for name in READING})
     rows, nodes = signals.values.shape
     console.say(f"{path}: {rows:,} samples of {nodes} nodes")
     for note in signals.notes:

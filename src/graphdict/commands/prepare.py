@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.files import InputError, SignalTable
+from graphdict.files.stored import Stored, summary_of
 from graphdict.files.units import SECONDS
+from graphdict.signals import row_slices
+from graphdict.sources import put_together
 
 __all__ = [
     "Preparation",
@@ -22,6 +25,8 @@ __all__ = [
     "parse_window",
     "remember",
     "remembered",
+    "settled",
+    "some_of",
     "take_changes",
     "wanders",
 ]
@@ -29,6 +34,8 @@ __all__ = [
 APART = 10  # ratio of spreads from which columns are taken to have different units
 WANDERING = 0.25  # of the spread: steps from sample to sample below it are those of levels
 NEAR = 0.2  # of the spread: a mean within it is as good as zero
+STRETCHES = 16  # of a file larger than memory, which stand for all of it where settings are chosen
+STRETCH_BYTES = 1 << 23
 LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z\u00b5\u03bc]*)\s*")
 
 
@@ -43,8 +50,8 @@ class Preparation:
     @classmethod
     def learn(cls, signals: SignalTable, standardise: str, changes: str) -> tuple[Preparation, str]:
         """From the signals of a fit, and in words what is done and why."""
-        values = signals.values
-        spread, level = np.nanstd(values, axis=0), np.nanmean(values, axis=0)
+        found = summary_of(signals.values)
+        spread, level = found.spread, found.mean
         varies = spread > 0
         ratio = float(spread[varies].max() / spread[varies].min()) if varies.any() else 1.0
         units = sorted({signals.units.get(name, "") for name in signals.names} - {""})
@@ -70,8 +77,31 @@ class Preparation:
             said += ": their means are near zero, and they vary about equally"
         return cls(np.zeros_like(level), ones, changes), said
 
-    def apply(self, values: NDArray) -> NDArray:
+    def apply(self, values: Any) -> Any:
+        if isinstance(values, Stored):
+            return replace(values, mean=self.mean, scale=self.scale)
         return (values - self.mean) / self.scale
+
+
+def settled(values: Any) -> Any:
+    """Signals as a fit passes over them again and again.
+
+    What is slow to read is written once, as it is prepared, to a file without a name.
+    """
+    if not isinstance(values, Stored) or values.source.again:
+        return values
+    once = np.broadcast_to(np.intp(1), len(values))
+    return put_together(values.blocks(), once, values.shape[1], values.dtype)
+
+
+def some_of(values: Any) -> NDArray:
+    """Signals to choose settings by: all, or stretches of those that are in a file."""
+    if not isinstance(values, Stored):
+        return values
+    slices = row_slices(values)
+    rows = max(1, min(slices[0].stop, STRETCH_BYTES // (8 * values.shape[1])))
+    spaced = np.unique(np.linspace(0, len(slices) - 1, STRETCHES).astype(int))
+    return np.concatenate([values[slices[i].start : slices[i].start + rows] for i in spaced])
 
 
 def _listed(names: list[str], most: int = 6) -> str:
@@ -79,8 +109,10 @@ def _listed(names: list[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + more
 
 
-def wanders(values: NDArray) -> bool:
+def wanders(values: Any) -> bool:
     """Whether most columns move like prices: by small steps, far from where they began."""
+    if isinstance(values, Stored):
+        values = values[row_slices(values)[0]]
     spread = np.nanstd(values, axis=0)
     steps = np.nanstd(np.diff(values, axis=0), axis=0)
     varies = spread > 0
@@ -93,14 +125,16 @@ def take_changes(signals: SignalTable, changes: str) -> None:
         return
     values = signals.values
     if changes == "relative":
-        low = np.nanmin(values, axis=0)
+        low = summary_of(values).least
         if (low <= 0).any():
             name = signals.names[int(np.argmax(low <= 0))]
             raise InputError(
                 f"relative changes need positive values, and {name!r} has {low.min():g}"
             )
-        values = np.log(values)
-    signals.values = np.diff(values, axis=0)
+    if isinstance(values, Stored):
+        signals.values = replace(values, changes=changes)
+    else:
+        signals.values = np.diff(np.log(values) if changes == "relative" else values, axis=0)
     if signals.times is not None:
         signals.times = signals.times[1:]
     signals.notes.append(f"took {'relative ' * (changes == 'relative')}changes between samples")
@@ -108,19 +142,15 @@ def take_changes(signals: SignalTable, changes: str) -> None:
 
 def fill(signals: SignalTable, how: str) -> str | None:
     """Drop or fill in missing values; says what was done."""
-    missing = np.isnan(signals.values)
-    if how == "keep" or not missing.any():
+    if how == "keep" or not signals.missing:
         return None
+    if isinstance(signals.values, Stored):
+        return _leave_out(signals, signals.values, how)
+    missing = np.isnan(signals.values)
     if how == "drop":
         rows = ~missing.any(axis=1)
-        if rows.sum() < 2:
-            raise InputError(
-                f"has {int(rows.sum())} row(s) without a missing value; "
-                "--missing interpolate fills gaps"
-            )
         signals.values = signals.values[rows]
-        signals.times = None if signals.times is None else signals.times[rows]
-        return f"left out {int((~rows).sum()):,} row(s) with missing values"
+        return _left_out(signals, rows)
     clock = np.arange(len(missing), dtype=np.float64)
     if signals.times is not None:
         clock = (signals.times - signals.times[0]).astype(np.float64)
@@ -130,6 +160,29 @@ def fill(signals: SignalTable, how: str) -> str | None:
     signals.values = values
     total = int(missing.sum())
     return f"filled in {total:,} missing value(s) on straight lines between their neighbours"
+
+
+def _leave_out(signals: SignalTable, values: Stored, how: str) -> str:
+    """The same for signals that stay in their file."""
+    if how != "drop" or values.changes != "none":
+        raise InputError(
+            "it has missing values and is larger than --memory: --missing keep or drop, without "
+            "--changes, or a larger --memory"
+        )
+    rows = ~values.rows_where("any")
+    kept = np.arange(values.source.length) if values.rows is None else values.rows
+    signals.values = replace(values, rows=kept[rows])
+    return _left_out(signals, rows)
+
+
+def _left_out(signals: SignalTable, rows: NDArray) -> str:
+    if rows.sum() < 2:
+        raise InputError(
+            f"has {int(rows.sum())} row(s) without a missing value; "
+            "--missing interpolate fills gaps"
+        )
+    signals.times = None if signals.times is None else signals.times[rows]
+    return f"left out {int((~rows).sum()):,} row(s) with missing values"
 
 
 def parse_window(text: str, step: float | None) -> int:

@@ -11,6 +11,7 @@ from graphdict.commands.console import EXIT_CODES, Console, command_errors
 from graphdict.commands.options import (
     Command,
     file_argument,
+    memory_option,
     output_options,
     reading_options,
     talk_options,
@@ -41,6 +42,7 @@ __all__ = ["report"]
 @file_argument("data", metavar="[DATA]", required=False)
 @click.option("--title", help="Title of the page.")
 @output_options("report.html")
+@memory_option
 @talk_options
 @reading_options
 @command_errors

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 from graphdict.commands.console import Console
-from graphdict.files import write_table
+from graphdict.commands.outputs import results_in
+from graphdict.files import SignalTable, write_table
 from graphdict.selection import EDGE, densities
 
-__all__ = ["atom_rows", "describe_atoms", "summarise_atoms", "time_column", "write_coefficients",
-           "write_page"]  # fmt: skip
+__all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms", "time_column",
+           "write_coefficients", "write_page", "write_results"]  # fmt: skip
 
 
 def time_column(times: NDArray | None, name: str | None, rows: int) -> tuple[str, NDArray]:
@@ -34,17 +35,25 @@ def write_coefficients(
     write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)
 
 
-def atom_rows(model: Any) -> dict[str, NDArray]:
-    """The edges of all atoms, as columns: atom, source, target, weight."""
+def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray]:
+    """The edges of all atoms, as columns: atom, source, target, weight.
+
+    ``harmless`` names are not taken for formulas by spreadsheets.
+    """
     rows, cols = graphs.edge_index(graphs.n_nodes(model.atoms_.shape[1]))
     atom, edge = np.nonzero(model.atoms_)
-    names = np.array(model.node_names, dtype=object)
+    names = np.array([_harmless(n) if harmless else n for n in model.node_names], dtype=object)
     return {
         "atom": atom + 1,
         "source": names[rows[edge]],
         "target": names[cols[edge]],
         "weight": model.atoms_[atom, edge].astype(np.float64),
     }
+
+
+def _harmless(name: Any) -> str:
+    text = str(name)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dict[str, Any]]:
@@ -100,3 +109,34 @@ def write_page(model: Any, path: Path, **settings: Any) -> bool:
         return False
     write_report(model, path, **settings)
     return True
+
+
+def write_results(
+    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path, console: Console
+) -> list[Path]:
+    """All files of a fit, or none."""
+    with results_in(folder) as temporary:
+        model.save(temporary / "model.graphdict")
+        write_coefficients(
+            temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
+            signals.time_name,
+        )  # fmt: skip
+        write_table(temporary / f"atoms.{table_format}", atom_rows(model, table_format == "csv"))
+        page = write_page(
+            model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,
+            positions=signals.positions, source=file.name, remarks=signals.notes,
+        )  # fmt: skip
+        if not page:
+            console.note("this installation has no reports: report.html is not written")
+        names = sorted(path.name for path in temporary.iterdir())
+    return [folder / name for name in names]
+
+
+def about_input(file: Path, signals: SignalTable) -> dict[str, Any]:
+    """What was read, for machines."""
+    rows, nodes = signals.values.shape
+    return {
+        "file": str(file), "samples": rows, "nodes": nodes, "names": signals.names,
+        "time": signals.time_name, "time_unit": signals.time_unit, "step_seconds": signals.step,
+        "missing": signals.missing, "units": signals.units, "notes": signals.notes,
+    }  # fmt: skip

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from graphdict.atomic import atomic_file
 from graphdict.commands.console import EXIT_CODES, Console, command_errors
+from graphdict.commands.models import reads_in_parts
 from graphdict.commands.options import (
     Command,
     file_argument,
     output_options,
+    place_options,
     read_file,
     reading_options,
     talk_options,
 )
 from graphdict.commands.outputs import check_free
+from graphdict.commands.place import placed
 from graphdict.commands.prepare import fill, remembered, take_changes
 from graphdict.commands.results import summarise_atoms, write_coefficients
 from graphdict.files import InputError, SignalTable
+from graphdict.files.stored import Stored
 from graphdict.files.table import listed
 
 __all__ = ["encode", "transform"]
@@ -39,11 +45,13 @@ __all__ = ["encode", "transform"]
     Examples:
       graphdict transform sensors-graphdict/model.graphdict new.csv
       graphdict transform sensors-graphdict new.csv -o new-coefficients.parquet
+      graphdict transform sensors-graphdict large.parquet --memory 500MB -o coefficients.npy
     """,
 )
 @file_argument("model_file", metavar="MODEL")
 @file_argument("file", metavar="FILE")
-@output_options("the file's name with -coefficients.csv; .parquet is written too")
+@place_options
+@output_options("the file's name with -coefficients.csv; .tsv, .parquet and .npy are written too")
 @talk_options
 @reading_options
 @command_errors
@@ -51,12 +59,14 @@ def transform(model_file: Path, file: Path, output: Path | None, force: bool, qu
               as_json: bool, **options: Any) -> None:  # fmt: skip
     console = Console(quiet, as_json)
     target = output or Path(f"{file.name.split('.')[0] or 'signals'}-coefficients.csv")
-    if target.suffix not in (".csv", ".tsv", ".parquet"):
-        raise click.UsageError(f"-o {target} must end in .csv, .tsv or .parquet")
+    if target.suffix not in (".csv", ".tsv", ".parquet", ".npy"):
+        raise click.UsageError(f"-o {target} must end in .csv, .tsv, .parquet or .npy")
     check_free([target], force)
     model = open_model(model_file)
-    signals, coefficients = encode(model, file, options, console)
-    write_coefficients(target, coefficients, signals.times, signals.time_name)
+    out = target if target.suffix == ".npy" else None
+    signals, coefficients = encode(model, file, options, console, out)
+    if out is None:
+        write_coefficients(target, coefficients, signals.times, signals.time_name)
     console.result(
         f"Wrote {target}: {len(coefficients):,} rows of {len(model.atoms_)} coefficients"
     )
@@ -83,11 +93,16 @@ def open_model(path: Path) -> Any:
 
 
 def encode(
-    model: Any, file: Path, options: dict[str, Any], console: Console
+    model: Any, file: Path, options: dict[str, Any], console: Console, out: Path | None = None
 ) -> tuple[SignalTable, Any]:
-    """Signals of a file, prepared as those of the fit, and their coefficients."""
+    """Signals of a file, prepared as those of the fit, and their coefficients.
+
+    To ``out``, a file in NumPy's format, they are written as they come where the model can.
+    """
     before = remembered(model)
-    signals = _matched(read_file(file, options, console), model, file, console)
+    dask = options.get("dask")
+    in_parts = reads_in_parts(type(model), options.get("memory"), dask)
+    signals = _matched(read_file(file, options, console, in_parts), model, file, console)
     take_changes(signals, before.preparation.changes)
     if not model.__sklearn_tags__().input_tags.allow_nan and (done := fill(signals, "interpolate")):
         signals.notes.append(done)
@@ -99,12 +114,17 @@ def encode(
             f"a window of {model.window_size} samples now means another time"
         )
     values = before.preparation.apply(signals.values)
-    with console.warnings_as_lines():
+    with placed(values, dask, console) as X, console.warnings_as_lines():
+        if out is not None and in_parts:
+            return signals, model.transform(X, out=out)
         if hasattr(model, "transform"):
-            coefficients = model.transform(values)
+            coefficients = np.asarray(model.transform(X))
         else:
-            coefficients = model.instantaneous_graphs(values).coefficients
-    return signals, np.asarray(coefficients)
+            coefficients = np.asarray(model.instantaneous_graphs(X).coefficients)
+    if out is not None:
+        with atomic_file(out) as stream:
+            np.save(stream, coefficients)
+    return signals, coefficients
 
 
 def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> SignalTable:
@@ -127,5 +147,12 @@ def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> 
     if extra:
         console.note(f"left out {len(extra)} column(s) that the model does not know")
     order = [places[name] for name in wanted]
-    signals.values, signals.names = signals.values[:, order], wanted
+    values = signals.values
+    if isinstance(values, Stored):
+        codes = tuple((order.index(at), code) for at, code in values.codes if at in order)
+        columns = [values.columns[place] for place in order]
+        signals.values = replace(values, columns=columns, codes=codes)
+    else:
+        signals.values = values[:, order]
+    signals.names = wanted
     return signals

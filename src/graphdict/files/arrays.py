@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.files.errors import InputError
+from graphdict.files.errors import InputError, MissingExtraError
 from graphdict.files.table import Column, Table, listed
 
-__all__ = ["read_npy", "read_npz"]
+__all__ = ["open_npy", "open_zarr", "read_npy", "read_npz", "read_zarr"]
 
 SIGNAL_NAMES = ("x", "signals", "data", "values", "eeg", "arr_0")
 TIME_NAMES = ("time", "times", "t", "timestamps", "timestamp")
@@ -22,11 +22,38 @@ POSITION_NAMES = ("positions", "pos", "coordinates", "coords", "locations", "xy"
 
 def read_npy(path: Path) -> Table:
     """A file of one array (T, N)."""
+    return _table(open_npy(path), "its array", [])
+
+
+def open_npy(path: Path) -> NDArray:
+    """The array of a file, which stays there."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise InputError(f"cannot be read as a NumPy array: {_why(error)}") from None
-    return _table(array, "its array", [])
+
+
+def read_zarr(path: Path, wanted: str | None = None) -> Table:
+    """A folder of one array (T, N), or of several, of which one is the signals."""
+    return _table(np.asarray(open_zarr(path, wanted)[...]), "its array", [])
+
+
+def open_zarr(path: Path, wanted: str | None = None) -> Any:
+    """The array of signals in a folder, which stays there."""
+    try:
+        import zarr
+    except ImportError:
+        raise MissingExtraError("a Zarr array", "zarr", "dask") from None
+    try:
+        found = zarr.open(str(path), mode="r")
+        if hasattr(found, "dtype"):
+            return found
+        shapes = {name: array.shape for name, array in found.arrays()}
+        return found[_signals_among(shapes, wanted)]
+    except (ValueError, KeyError, OSError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot be read as a Zarr array: {_why(error)}") from None
 
 
 def read_npz(path: Path, wanted: str | None = None) -> tuple[Table, NDArray | None]:

@@ -15,7 +15,15 @@ from graphdict.files.table import Column, SignalTable, Table, listed
 from graphdict.files.times import clock_of, is_steady, named_like_time, time_of_day
 from graphdict.files.units import unit_of
 
-__all__ = ["Wishes", "interpret"]
+__all__ = [
+    "Wishes",
+    "choose",
+    "find_time",
+    "interpret",
+    "is_clock",
+    "name_columns",
+    "numeric_only",
+]
 
 INDEX_NAMES = ("", "index", "idx", "id", "row", "rownames", "row.names", "no", "no.", "nr", "n",
                "#", "record", "sample", "samples", "obs", "unnamed: 0")  # fmt: skip
@@ -41,23 +49,18 @@ class Wishes:
 def interpret(table: Table, wishes: Wishes) -> SignalTable:
     """The signals of a table, with notes on everything that was decided."""
     notes = table.notes
-    _name(table, wishes)
-    _choose(table, wishes)
+    name_columns(table, wishes)
+    choose(table, wishes)
     _drop_empty(table)
     if not table.columns or not len(table):
         raise InputError("holds no values")
-    time = _find_time(table, wishes)
+    time = find_time(table, wishes)
     long = find_long(table, time, wishes.node, wishes.value, wishes.layout)
     if long is not None:
         table = as_wide(table, time, long)
         time = None if time is None else table.columns[0]
     columns = [column for column in table.columns if column is not time]
-    columns = _numeric_only(columns, table, time, explicit=wishes.columns)
-    if len(columns) < 2:
-        raise InputError(
-            f"has {len(columns)} column(s) of numbers, and a graph needs at least 2"
-            + (f" ({time.name!r} is taken as the time)" if time is not None else "")
-        )
+    columns = numeric_only(columns, table, time, explicit=wishes.columns)
     if wishes.codes:
         drop_codes(columns, table)
     times, unit = times_in_order(time, table, columns, wishes.sort)
@@ -78,7 +81,7 @@ def interpret(table: Table, wishes: Wishes) -> SignalTable:
     return signals
 
 
-def _name(table: Table, wishes: Wishes) -> None:
+def name_columns(table: Table, wishes: Wishes) -> None:
     """Give nameless columns a name, and refuse two of one name."""
     taken = {column.name for column in table.columns}
     for place, column in enumerate(table.columns):
@@ -106,7 +109,7 @@ def _name(table: Table, wishes: Wishes) -> None:
     table.notes.append(f"numbered columns of the same name: {listed(twice)}")
 
 
-def _choose(table: Table, wishes: Wishes) -> None:
+def choose(table: Table, wishes: Wishes) -> None:
     """Keep the columns that were asked for."""
     names = {column.name for column in table.columns}
     special = {n for n in (wishes.time, wishes.node, wishes.value) if n is not None}
@@ -118,7 +121,7 @@ def _choose(table: Table, wishes: Wishes) -> None:
     takes_clock = bool(wishes.columns) and not wishes.no_time
     table.columns = [
         column for column in table.columns
-        if column.name in kept or (takes_clock and _is_clock(column, table))
+        if column.name in kept or (takes_clock and is_clock(column, table))
     ]  # fmt: skip
 
 
@@ -136,7 +139,7 @@ def _drop_empty(table: Table) -> None:
         table.keep(filled)
 
 
-def _is_clock(column: Column, table: Table) -> bool:
+def is_clock(column: Column, table: Table) -> bool:
     """Whether a column surely says when: its values do, or its name and order do."""
     if column.values.dtype.kind == "M":
         return True
@@ -153,13 +156,13 @@ def _is_clock(column: Column, table: Table) -> bool:
     return column is table.columns[0] and is_steady(column.values)
 
 
-def _find_time(table: Table, wishes: Wishes) -> Column | None:
+def find_time(table: Table, wishes: Wishes) -> Column | None:
     """The column of times, a date and a time of day joined."""
     if wishes.no_time:
         return None
     if wishes.time is not None:
         return next(column for column in table.columns if column.name == wishes.time)
-    clocks = [column for column in table.columns if _is_clock(column, table)]
+    clocks = [column for column in table.columns if is_clock(column, table)]
     if not clocks:
         return None
     joined = _join_date_and_time(clocks, table)
@@ -195,7 +198,7 @@ def _join_date_and_time(clocks: list[Column], table: Table) -> Column | None:
     return column
 
 
-def _numeric_only(
+def numeric_only(
     columns: list[Column], table: Table, time: Column | None, explicit: tuple[str, ...]
 ) -> list[Column]:
     """The columns of numbers, without row numbers; says what is left out."""
@@ -222,6 +225,11 @@ def _numeric_only(
                 table.notes.append(
                     f"column {column.name!r} rises all the way: --time names it, if it is a clock"
                 )
+    if len(kept) < 2:
+        raise InputError(
+            f"has {len(kept)} column(s) of numbers, and a graph needs at least 2"
+            + (f" ({time.name!r} is taken as the time)" if time is not None else "")
+        )
     return kept
 
 

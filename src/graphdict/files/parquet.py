@@ -11,7 +11,22 @@ from numpy.typing import NDArray
 from graphdict.files.errors import InputError, MissingExtraError
 from graphdict.files.table import Column, Table, listed
 
-__all__ = ["read_parquet", "write_parquet"]
+__all__ = ["open_parquet", "read_parquet", "values_of", "write_parquet"]
+
+GROUP = 1 << 16  # rows written at a time
+
+
+def open_parquet(path: Path) -> Any:
+    """A Parquet file, of which little is read ahead."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("a Parquet file", "pyarrow", "tables") from None
+    try:
+        return parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"cannot be read as a Parquet file: {_first_line(error)}") from None
 
 
 def read_parquet(path: Path) -> Table:
@@ -27,12 +42,10 @@ def read_parquet(path: Path) -> Table:
         read = parquet.read_table if start.startswith(b"PAR1") else feather.read_table
         table = read(path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            f"cannot be read as a Parquet file: {str(error).splitlines()[0]}"
-        ) from None
+        raise InputError(f"cannot be read as a Parquet file: {_first_line(error)}") from None
     columns, odd = [], []
     for name, column in zip(table.column_names, table.columns):
-        values = _values(column)
+        values = values_of(column)
         if values is None:
             odd.append(name)
             continue
@@ -51,7 +64,8 @@ def read_parquet(path: Path) -> Table:
     return Table(columns, notes)
 
 
-def _values(column: Any) -> NDArray | None:
+def values_of(column: Any) -> NDArray | None:
+    """A column as numbers, times or text; None where it is none of these."""
     import pyarrow as pa
     from pyarrow import compute, types
 
@@ -90,10 +104,24 @@ def _read_text(cells: NDArray) -> NDArray:
 
 
 def write_parquet(path: Path, columns: dict[str, NDArray]) -> None:
-    """Columns by name."""
+    """Columns by name, some rows at a time."""
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise MissingExtraError("writing a Parquet file", "pyarrow", "tables") from None
-    parquet.write_table(pyarrow.table({n: pyarrow.array(v) for n, v in columns.items()}), path)
+    length = len(next(iter(columns.values())))
+    writer = None
+    try:
+        for start in range(0, max(length, 1), GROUP):
+            some = {n: pyarrow.array(v[start : start + GROUP]) for n, v in columns.items()}
+            table = pyarrow.table(some)
+            writer = writer or parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table.cast(writer.schema))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

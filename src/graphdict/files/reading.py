@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from graphdict.files.arrays import read_npy, read_npz
+from graphdict.files.arrays import read_npy, read_npz, read_zarr
 from graphdict.files.delimited import read_delimited
 from graphdict.files.errors import InputError
 from graphdict.files.interpret import Wishes, interpret
+from graphdict.files.large import interpret_stored
+from graphdict.files.origins import open_origin
 from graphdict.files.parquet import read_parquet
 from graphdict.files.recordings import read_recording
 from graphdict.files.table import Column, SignalTable, Table
+from graphdict.sources import too_large
 
 __all__ = ["is_model_file", "kind_of", "read_signals"]
 
@@ -57,8 +60,9 @@ def read_signals(
     keep_codes: bool = False,
     number_duplicates: bool = False,
     array: str | None = None,
+    in_parts: bool = False,
 ) -> SignalTable:
-    """Read a table of signals: CSV, TSV, Parquet, Feather, NPY, NPZ, EDF, BDF or FIF.
+    """Read a table of signals: CSV, TSV, Parquet, Feather, NPY, NPZ, Zarr, EDF, BDF or FIF.
 
     What is not given is found, and ``notes`` of the result say what was found, handled or
     converted. Compressed text (gz, bz2, xz) is read as it is.
@@ -90,7 +94,10 @@ def read_signals(
     number_duplicates : bool
         Number columns of the same name instead of refusing them.
     array : str, optional
-        The array of an NPZ file.
+        The array of an NPZ file or a Zarr group.
+    in_parts : bool
+        Leave Parquet, NPY and Zarr in their file where they are larger than scikit-learn's
+        ``working_memory``: ``values`` then reads slices of rows when they are asked for.
 
     Returns
     -------
@@ -118,8 +125,13 @@ def read_signals(
         if kind == "recording":
             return _chosen(read_recording(path), columns, ignore)
         positions = None
+        origin = open_origin(path, kind, array, transpose) if in_parts else None
+        if origin is not None and too_large((origin.length, len(origin.names)), np.float64):
+            return interpret_stored(origin, wishes)
         if kind == "npy":
             table = read_npy(path)
+        elif kind == "zarr":
+            table = read_zarr(path, array)
         elif kind == "npz":
             table, positions = read_npz(path, array)
         elif kind == "parquet":
@@ -141,8 +153,10 @@ def read_signals(
 
 
 def kind_of(path: Path) -> str:
-    """The kind of a file by its first bytes: npy, npz, model, parquet, recording or text."""
+    """The kind of a file by its first bytes: npy, npz, model, parquet, recording, zarr or text."""
     if path.is_dir():
+        if any((path / name).exists() for name in (".zarray", ".zgroup", "zarr.json")):
+            return "zarr"
         raise InputError("is a folder, not a file")
     with open(path, "rb") as file:
         start = file.read(64)

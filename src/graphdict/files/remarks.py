@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.files.errors import InputError
+from graphdict.files.stored import summary_of
 from graphdict.files.table import Column, SignalTable, Table, listed
 from graphdict.files.times import clock_of, describe_span, moment, seconds_between
 
-__all__ = ["drop_codes", "remark", "times_in_order"]
+__all__ = ["code_note", "drop_codes", "is_code", "remark", "times_in_order"]
 
 CODES = (99, 999, 9999, 99999, 999999, 99.9, 999.9, 9999.9, 1e20, 1e30, 1e35, 6999)
 
@@ -21,20 +22,29 @@ def drop_codes(columns: list[Column], table: Table) -> None:
             if np.isnan(column.values).all():
                 break
             code = float(extreme(column.values))
-            if not any(np.isclose(abs(code), known, rtol=1e-3 * (known > 1e19)) for known in CODES):
+            if not is_code(code, column.values):
                 continue
             hit = column.values == code
-            rest = column.values[~hit & ~np.isnan(column.values)]
-            if len(np.unique(rest[:1000])) < 5:
-                continue
-            low, high = np.percentile(rest[:: max(1, len(rest) // 10_000)], [1, 99])
-            if low - 3 * (high - low) <= code <= high + 3 * (high - low):
-                continue
             column.values = np.where(hit, np.nan, column.values)
-            table.notes.append(
-                f"column {column.name!r} has the code {code:g} {int(hit.sum()):,} times, far from "
-                "its other values: read as missing (--keep-codes keeps it)"
-            )
+            table.notes.append(code_note(column.name, code, int(hit.sum())))
+
+
+def is_code(value: float, others: NDArray) -> bool:
+    """Whether a value is one that people write for a missing one, and far from all others."""
+    if not any(np.isclose(abs(value), known, rtol=1e-3 * (known > 1e19)) for known in CODES):
+        return False
+    rest = others[(others != value) & ~np.isnan(others)]
+    if len(np.unique(rest[:1000])) < 5:
+        return False
+    low, high = np.percentile(rest[:: max(1, len(rest) // 10_000)], [1, 99])
+    return not low - 3 * (high - low) <= value <= high + 3 * (high - low)
+
+
+def code_note(name: str, code: float, times: int) -> str:
+    return (
+        f"column {name!r} has the code {code:g} {times:,} times, far from its other values: read "
+        "as missing (--keep-codes keeps it)"
+    )
 
 
 def times_in_order(
@@ -102,8 +112,8 @@ def remark(signals: SignalTable, rate: float | None) -> None:
         same = int((np.diff(times) == np.zeros(1, dtype=np.diff(times).dtype)).sum())
         if same:
             notes.append(f"{same:,} sample(s) have the time of the one before")
-    lows, highs = np.nanmin(signals.values, axis=0), np.nanmax(signals.values, axis=0)
-    still = [name for name, flat in zip(signals.names, lows == highs) if flat]
+    found = summary_of(signals.values)
+    still = [name for name, flat in zip(signals.names, found.least == found.greatest) if flat]
     if still:
         notes.append(f"{len(still)} column(s) never vary and get no edges: {listed(still)}")
     if len(still) > len(signals.names) - 2:
@@ -118,8 +128,6 @@ def remark(signals: SignalTable, rate: float | None) -> None:
             f"there are more columns ({nodes:,}) than rows ({rows:,}): if rows are nodes, say "
             "--transpose"
         )
-    if signals.missing:
-        share = signals.missing / signals.values.size
-        notes.append(
-            f"{signals.missing:,} of {signals.values.size:,} values are missing ({share:.2%})"
-        )
+    if missing := int(found.missing.sum()):
+        share = missing / signals.values.size
+        notes.append(f"{missing:,} of {signals.values.size:,} values are missing ({share:.2%})")

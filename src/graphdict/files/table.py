@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.files.stored import summary_of
+
 __all__ = ["Column", "SignalTable", "Table", "listed"]
 
 
@@ -64,7 +66,8 @@ class SignalTable:
     Attributes
     ----------
     values : array (T, N)
-        One row for each sample; NaN where a value is missing.
+        One row for each sample; NaN where a value is missing. Of a file larger than memory,
+        something that reads slices of rows when they are asked for.
     names : list of N strings
         Names of the nodes.
     times : array (T,) of numbers or datetime64, or None
@@ -83,7 +86,7 @@ class SignalTable:
         Median seconds between samples, where times have a known unit.
     """
 
-    values: NDArray
+    values: Any
     names: list[str]
     times: NDArray | None = None
     time_unit: str = "samples"
@@ -96,7 +99,7 @@ class SignalTable:
     @property
     def missing(self) -> int:
         """Number of missing values."""
-        return int(np.isnan(self.values).sum())
+        return int(summary_of(self.values).missing.sum())
 
 
 def listed(names: list[str], most: int = 5) -> str:

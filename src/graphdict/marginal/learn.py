@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import kernels
+from graphdict import graphs
 from graphdict.checkpoint import Checkpoint
-from graphdict.marginal.em import Data, Dictionary, Fit, expectation_maximisation
+from graphdict.marginal.dictionary import Dictionary
+from graphdict.marginal.em import Fit, expectation_maximisation
 from graphdict.marginal.likelihood import PatternGraphs
+from graphdict.marginal.passes import coefficients_by_window, mean_square, random_distances
 from graphdict.marginal.patterns import uniform_probabilities
 from graphdict.marginal.penalty import FadingPenalty, pull_on_weights, with_toll
+from graphdict.marginal.samples import Data
 from graphdict.marginal.support import cut, prune
 from graphdict.marginal.timeline import n_levels
-from graphdict.solvers.base import History
-from graphdict.threads import single_threaded_blas
+from graphdict.solvers.base import Callback, History, Progress
 
 __all__ = ["Settings", "drifting_start", "learn", "random_start"]
 
@@ -40,7 +43,8 @@ class Settings:
     n_init: int = 8
     max_iter: int = 200
     tol: float = 1e-5
-    callback: Callable[..., Any] | None = None
+    callback: Callback | None = None
+    heard: Callback | None = None  # told of each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
 
     @property
@@ -48,38 +52,47 @@ class Settings:
         """How pattern probabilities are fitted; see :func:`fit_probabilities`."""
         return "free" if self.prior == "free" else "independent"
 
+    @property
+    def trials(self) -> int:
+        """Number of short runs until one start is left."""
+        total, left = self.n_init, self.n_init
+        while left > 1:
+            left = (left + 1) // 2
+            total += left
+        return total
+
+    def run(
+        self, data: Data, dictionary: Dictionary, penalty: FadingPenalty, **options: Any
+    ) -> Fit:
+        """One run of EM, which is a stage of the checkpoint."""
+        options = {"law": self.law, "tol": self.tol, "max_iter": self.max_iter, **options}
+        stage = self.checkpoint.stage()
+        return expectation_maximisation(data, dictionary, penalty, stage=stage, **options)
+
 
 def random_start(
     data: Data, patterns: NDArray, noise: float, rng: np.random.RandomState, prior: str
 ) -> Dictionary:
     """Atoms of inverse mean squared differences over random soft memberships."""
-    signals, count = data.signals, patterns.shape[1]
-    nodes = signals.shape[1]
-    members = rng.dirichlet(np.full(count, 0.5), size=len(data.counts))
-    members = data.by_sample(members).astype(signals.dtype)
-    distances = kernels.weighted_distances(signals, members).astype(np.float64)
-    distances /= np.maximum(members.sum(axis=0), 1e-12)[:, None]
+    distances = random_distances(data, rng, patterns.shape[1])
     distances = np.maximum(distances, 1e-3 * (distances.mean() or 1.0))
     probabilities = uniform_probabilities(patterns)
     active = probabilities @ patterns.sum(axis=1)
-    atoms = 1 / (distances * (nodes - 1) * active)
-    graphs = PatternGraphs.of(patterns, atoms, noise)
-    return Dictionary(graphs, atoms, probabilities, STAY if prior == "markov" else None)
+    atoms = 1 / (distances * (data.nodes - 1) * active)
+    pattern_graphs = PatternGraphs.of(patterns, atoms, noise)
+    return Dictionary(pattern_graphs, atoms, probabilities, STAY if prior == "markov" else None)
 
 
 def drifting_start(data: Data, patterns: NDArray, noise: float) -> Dictionary:
     """Every level of the hierarchy an equal part of the same dense graph."""
-    nodes = data.signals.shape[1]
     count = patterns.shape[1]
-    variance = float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0
-    weight = 1 / (2 * nodes * variance * n_levels(count))
-    atoms = np.full((count, nodes * (nodes - 1) // 2), weight)
+    weight = 1 / (2 * data.nodes * mean_square(data) * n_levels(count))
+    atoms = np.full((count, graphs.n_edges(data.nodes)), weight)
     probabilities = np.full(len(patterns), 1 / len(patterns))
-    graphs = PatternGraphs.of(patterns, atoms, noise)
-    return Dictionary(graphs, atoms, probabilities, drifts=True)
+    pattern_graphs = PatternGraphs.of(patterns, atoms, noise)
+    return Dictionary(pattern_graphs, atoms, probabilities, drifts=True)
 
 
-@single_threaded_blas
 def learn(
     data: Data, patterns: NDArray, noise: float, settings: Settings, rng: np.random.RandomState
 ) -> Fit:
@@ -90,13 +103,7 @@ def learn(
     else:
         share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
     shrink = pull_on_weights(settings.alpha_w, share)
-    stage = settings.checkpoint.stage
-    common: dict[str, Any] = {
-        "law": settings.law,
-        "tol": settings.tol,
-        "max_iter": settings.max_iter,
-        "callback": settings.callback,
-    }
+    shown: dict[str, Any] = {"callback": settings.callback}
     if drifts:
         dictionary = drifting_start(data, patterns, noise)
     else:
@@ -106,25 +113,25 @@ def learn(
         if found.interrupted:
             return found
         dictionary = found.dictionary
-    best = expectation_maximisation(data, dictionary, shrink, stage=stage(), **common)
-    dictionary = cut(data, best)
+    best = settings.run(data, dictionary, shrink, **shown)
+    dictionary = cut(data, best.dictionary)
     for _ in range(0 if drifts else CUTS):
         if dictionary is best.dictionary or best.interrupted:
             break
-        best = expectation_maximisation(data, dictionary, shrink, stage=stage(), **common)
-        dictionary = cut(data, best)
+        best = settings.run(data, dictionary, shrink, **shown)
+        dictionary = cut(data, best.dictionary)
     if best.interrupted:
         return best
     if settings.sparsity == 0:
-        return expectation_maximisation(data, dictionary, shrink, stage=stage(), **common)
+        return settings.run(data, dictionary, shrink, **shown)
     penalty = _toll(data, best, shrink, settings.sparsity)
     # Pruning only lowers the objective of this last stage, whose history is kept.
-    common["history"] = History()
-    best = expectation_maximisation(data, dictionary, penalty, stage=stage(), **common)
+    shown["history"] = History()
+    best = settings.run(data, dictionary, penalty, **shown)
     if best.interrupted:
         return best
     dictionary = prune(best.dictionary, penalty.width)
-    return expectation_maximisation(data, dictionary, penalty, stage=stage(), **common)
+    return settings.run(data, dictionary, penalty, **shown)
 
 
 def _search(
@@ -144,48 +151,48 @@ def _search(
     sizes = patterns.sum(axis=1)
     largest = int(sizes.max())
     allowed = [largest, *range(1, largest)]
-    runs = _until_interrupted(
-        expectation_maximisation(
-            data,
-            random_start(data, patterns[sizes <= allowed[i % largest]], noise, rng, settings.prior),
-            penalty,
-            tempers=tempers,
-            max_iter=WARM_UP + TRIAL,
-            law=settings.law,
-            tol=settings.tol,
-            stage=settings.checkpoint.stage(),
-        )
+    starts = (
+        random_start(data, patterns[sizes <= allowed[i % largest]], noise, rng, settings.prior)
         for i in range(settings.n_init)
     )
+    trials = Trials(data, penalty, settings)
+    runs = trials.of(starts, tempers=tempers, max_iter=WARM_UP + TRIAL)
     while len(runs) > 1 and not runs[-1].interrupted:
         runs = sorted(runs, key=lambda run: run.objective)[: (len(runs) + 1) // 2]
-        runs = _until_interrupted(
-            expectation_maximisation(
-                data,
-                run.dictionary,
-                penalty,
-                max_iter=TRIAL,
-                law=settings.law,
-                tol=settings.tol,
-                stage=settings.checkpoint.stage(),
-            )
-            for run in runs
-        )
+        runs = trials.of((run.dictionary for run in runs), max_iter=TRIAL)
     best = min(runs, key=lambda run: run.objective)
     if len(best.dictionary.probabilities) == len(patterns):
         return replace(best, interrupted=runs[-1].interrupted)
     dictionary = _widen(best.dictionary, patterns)
     if runs[-1].interrupted:
         return replace(best, dictionary=dictionary, interrupted=True)
-    return expectation_maximisation(
-        data,
-        dictionary,
-        penalty,
-        max_iter=2 * TRIAL,
-        law=settings.law,
-        tol=settings.tol,
-        stage=settings.checkpoint.stage(),
-    )
+    return settings.run(data, dictionary, penalty, max_iter=2 * TRIAL)
+
+
+@dataclass
+class Trials:
+    """Short runs, counted for whoever wants to hear of them."""
+
+    data: Data
+    penalty: FadingPenalty
+    settings: Settings
+    done: int = 0
+
+    def of(self, starts: Iterator[Dictionary], **options: Any) -> list[Fit]:
+        """Run them one by one, but none after one that the user interrupted."""
+        found = []
+        for start in starts:
+            fit = self.settings.run(self.data, start, self.penalty, **options)
+            found.append(fit)
+            self.done += 1
+            if self.settings.heard is not None:
+                residual = fit.history.residual[-1] if fit.history.residual else np.inf
+                atoms = fit.dictionary.atoms
+                means = partial(coefficients_by_window, self.data, fit.dictionary)
+                self.settings.heard(Progress(self.done, fit.objective, residual, atoms, means))
+            if fit.interrupted:
+                break
+        return found
 
 
 def _widen(dictionary: Dictionary, patterns: NDArray) -> Dictionary:
@@ -199,23 +206,13 @@ def _widen(dictionary: Dictionary, patterns: NDArray) -> Dictionary:
     return replace(dictionary, graphs=graphs, probabilities=probabilities)
 
 
-def _until_interrupted(fits: Iterator[Fit]) -> list[Fit]:
-    """Run them one by one, but none after one that the user interrupted."""
-    found = []
-    for fit in fits:
-        found.append(fit)
-        if fit.interrupted:
-            break
-    return found
-
-
 def _revive(
     data: Data, best: Fit, penalty: FadingPenalty, settings: Settings, rng: np.random.RandomState
 ) -> Fit:
     """Put idle atoms to use: each takes half of another, where that lowers the objective."""
     tempers = np.linspace(0.5, 1, TRIAL, endpoint=False).tolist()
     for _ in range(len(best.dictionary.atoms)):
-        usage = data.counts @ best.coefficients
+        usage = best.usage
         idle = int(usage.argmin())
         if usage[idle] >= IDLE * usage.mean():
             break
@@ -225,23 +222,9 @@ def _revive(
             atoms = best.dictionary.atoms.copy()
             tilt = np.exp(TILT * rng.standard_normal(atoms.shape[1]))
             atoms[idle], atoms[parent] = atoms[parent] * tilt, atoms[parent] / tilt
-            split = replace(
-                best.dictionary,
-                atoms=atoms,
-                probabilities=uniform_probabilities(best.dictionary.graphs.patterns),
-            )
-            trials.append(
-                expectation_maximisation(
-                    data,
-                    split,
-                    penalty,
-                    tempers=tempers,
-                    max_iter=3 * TRIAL,
-                    law=settings.law,
-                    tol=settings.tol,
-                    stage=settings.checkpoint.stage(),
-                )
-            )
+            uniform = uniform_probabilities(best.dictionary.patterns)
+            split = replace(best.dictionary, atoms=atoms, probabilities=uniform)
+            trials.append(settings.run(data, split, penalty, tempers=tempers, max_iter=3 * TRIAL))
             if trials[-1].interrupted:
                 return replace(best, interrupted=True)
         better = min(trials, key=lambda trial: trial.objective, default=best)
@@ -253,9 +236,8 @@ def _revive(
 
 def _toll(data: Data, fit: Fit, shrink: FadingPenalty, sparsity: float) -> FadingPenalty:
     """The fading penalty for what each atom was learned from."""
-    per_atom = float((data.counts @ fit.coefficients).mean())
+    per_atom = float(fit.usage.mean())
     dictionary, edges = fit.dictionary, fit.dictionary.atoms.shape[1]
     # They are told apart where one is active at a time, or which ones are is known.
-    apart = dictionary.drifts or dictionary.graphs.patterns.sum(axis=1).max() <= 1
-    variance = float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0
-    return with_toll(shrink, sparsity, len(data.signals), per_atom, edges, apart, variance)
+    apart = dictionary.drifts or dictionary.patterns.sum(axis=1).max() <= 1
+    return with_toll(shrink, sparsity, data.total, per_atom, edges, apart, mean_square(data))

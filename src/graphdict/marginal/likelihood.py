@@ -74,14 +74,15 @@ class PatternGraphs:
         return graphs.laplacian_adjoint(inverses.reshape(count, self.nodes, self.nodes))
 
     def log_likelihoods(
-        self, energies: NDArray, blind: dict[int, NDArray], atoms: NDArray, counts: NDArray
+        self, energies: NDArray, blind: dict[int, NDArray], determinants: NDArray, counts: NDArray
     ) -> NDArray:
         """``log p(x | c)`` (rows, C), each row a window that adds up ``counts`` samples.
 
         ``energies`` (rows, K) are ``x' L_k x`` and ``blind`` (from :meth:`blind_energies`) what
-        disconnected patterns see of each row, both summed over the window.
+        disconnected patterns see of each row, both summed over the window; ``determinants`` (C,)
+        are those of :meth:`log_determinants`.
         """
-        constant = self.log_determinants(atoms) - (self.nodes - 1) * np.log(2 * np.pi)
+        constant = determinants - (self.nodes - 1) * np.log(2 * np.pi)
         values = energies.astype(np.float64) @ self.patterns.T.astype(np.float64)
         np.subtract(counts[:, None] * constant, values, out=values)
         for index, energy in blind.items():

@@ -8,16 +8,21 @@ what was observed and the pattern.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import graphs
+from graphdict.marginal.chance import Chance, normals
 from graphdict.marginal.likelihood import PatternGraphs
 from graphdict.terms.missing import Gaps
 
-__all__ = ["draw_gaps", "expected_distances", "observed_likelihoods", "pattern_covariances"]
+__all__ = ["Filling", "expected_distances", "observed_likelihoods", "pattern_covariances"]
 
 BLOCK_BYTES = 1 << 26
+LOOKED_AT, LOOKS = 1 << 16, 16  # samples that say how nodes vary together, and their stretches
 FLOOR = 1e-3  # least eigenvalue of the covariance for all, relative to their mean
 
 
@@ -33,13 +38,10 @@ def pattern_covariances(pattern_graphs: PatternGraphs, atoms: NDArray) -> NDArra
     return found
 
 
-def observed_likelihoods(
-    signals: NDArray, pattern_graphs: PatternGraphs, atoms: NDArray
-) -> NDArray:
+def observed_likelihoods(signals: NDArray, covariances: NDArray) -> NDArray:
     """``log p(x | c)`` (T, C) of what was observed of signals with NaN, on its own mean."""
     from graphdict.marginal.gaps import observed_log_likelihoods
 
-    covariances = pattern_covariances(pattern_graphs, atoms)
     order = np.lexsort(np.isnan(signals).T)  # samples with the same gaps share their matrices
     found = np.empty((len(signals), len(covariances)))
     found[order] = observed_log_likelihoods(_double(signals[order]), covariances)
@@ -47,30 +49,46 @@ def observed_likelihoods(
 
 
 def expected_distances(
-    signals: NDArray, pattern_graphs: PatternGraphs, atoms: NDArray, posterior: NDArray
+    signals: NDArray, covariances: NDArray, patterns: NDArray, posterior: NDArray
 ) -> NDArray:
     """``sum_tc p_tc [k in c] E[(x_i - x_j)^2 | observed, c]`` (K, E) for a posterior (T, C)."""
     from graphdict.marginal.gaps import conditional_moments
 
-    covariances = pattern_covariances(pattern_graphs, atoms)
     moments = conditional_moments(_double(signals), covariances, _double(posterior))
-    patterns = pattern_graphs.patterns.astype(np.float64)
-    mixed = patterns.T @ moments.reshape(len(patterns), -1)
-    square = mixed.reshape(-1, pattern_graphs.nodes, pattern_graphs.nodes)
+    mixed = patterns.T.astype(np.float64) @ moments.reshape(len(patterns), -1)
+    square = mixed.reshape(-1, *moments.shape[1:])
     return np.maximum(graphs.laplacian_adjoint(square), 0)
 
 
-def draw_gaps(signals: NDArray, rng: np.random.RandomState) -> NDArray:
-    """Signals (T, N) of zero mean whose gaps are drawn given the rest, as if of one graph.
+@dataclass(frozen=True)
+class Filling:
+    """Draws what is missing given the rest, as if all samples were of one graph.
 
     For what need not be exact: where to start, how large signals are.
     """
-    from graphdict.marginal.gaps import draw_missing
 
-    noise = rng.standard_normal(signals.shape)
-    chosen = np.zeros(len(signals), dtype=np.intp)
-    filled = draw_missing(_double(signals), _overall_covariance(signals)[None], chosen, noise)
-    return (filled - filled.mean(axis=1, keepdims=True)).astype(signals.dtype)
+    covariance: NDArray
+    chance: Chance
+
+    @classmethod
+    def learn(cls, signals: Any, rng: np.random.RandomState) -> Filling:
+        """For prepared signals (T, N) with NaN; of very many, some are looked at."""
+        chance = Chance.take(rng, len(signals), normals, signals.shape[1])
+        if len(signals) <= LOOKED_AT:
+            return cls(_overall_covariance(signals[: len(signals)]), chance)
+        size = LOOKED_AT // LOOKS
+        starts = np.linspace(0, len(signals) - size, LOOKS).astype(int)
+        some = np.concatenate([signals[start : start + size] for start in starts])
+        return cls(_overall_covariance(some), chance)
+
+    def apply(self, signals: NDArray, first: int) -> NDArray:
+        """Complete signals of zero mean for those of the samples from ``first`` on."""
+        from graphdict.marginal.gaps import draw_missing
+
+        noise = self.chance.rows(slice(first, first + len(signals)), normals, signals.shape[1])
+        chosen = np.zeros(len(signals), dtype=np.intp)
+        filled = draw_missing(_double(signals), self.covariance[None], chosen, noise)
+        return (filled - filled.mean(axis=1, keepdims=True)).astype(signals.dtype)
 
 
 def _overall_covariance(signals: NDArray) -> NDArray:

@@ -7,14 +7,16 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from graphdict import graphs
-from graphdict.marginal.em import Data, Dictionary, Fit
+from graphdict.marginal.dictionary import Dictionary
+from graphdict.marginal.passes import second_moments
+from graphdict.marginal.samples import Data
 
 __all__ = ["cut", "prune"]
 
 MOSTLY = 0.9
 
 
-def cut(data: Data, fit: Fit) -> Dictionary:
+def cut(data: Data, dictionary: Dictionary) -> Dictionary:
     """Take from each atom the edges that signals of no variance rule out.
 
     Two silent nodes have no difference and would attract an edge of unbounded weight; a silent node
@@ -22,40 +24,27 @@ def cut(data: Data, fit: Fit) -> Dictionary:
     zero in all samples of an atom. Once cut off, silence and zero sums are expected, and samples
     that lack them leave the patterns of the atom.
     """
-    dictionary = fit.dictionary
-    coefficients = data.by_sample(fit.coefficients)
-    noise = dictionary.graphs.noise
+    mass, silent, moments = second_moments(data, dictionary)
     rows, cols = graphs.edge_index(dictionary.graphs.nodes)
-    silent = _silent(data.signals, coefficients, noise)
-    labels = _components(data.signals, coefficients, noise)
-    gone = silent[:, rows] | silent[:, cols] | (labels[:, rows] != labels[:, cols])
+    quiet = (silent >= MOSTLY * mass[:, None]) & (mass[:, None] >= 1)
+    labels = _components(mass, moments, dictionary.graphs.noise)
+    gone = quiet[:, rows] | quiet[:, cols] | (labels[:, rows] != labels[:, cols])
     if not (gone & (dictionary.atoms > 0)).any():
         return dictionary
     return dictionary.with_atoms(np.where(gone, 0, dictionary.atoms))
 
 
-def _silent(signals: NDArray, coefficients: NDArray, noise: float) -> NDArray[np.bool_]:
-    """Nodes (K, N) that are silent in most samples of each atom."""
-    quiet = np.square(signals, dtype=np.float64) <= noise
-    mass = coefficients.sum(axis=0)[:, None]
-    return (coefficients.T @ quiet >= MOSTLY * mass) & (mass >= 1)
-
-
-def _components(signals: NDArray, coefficients: NDArray, noise: float) -> NDArray:
+def _components(mass: NDArray, moments: NDArray, noise: float) -> NDArray:
     """A label (K, N) for the group of each node such that groups sum to zero whenever atom k is on.
 
     Indicators of such groups span the null space of the atom's second moments, whose projector then
     has an entry ``1 / size`` for each pair of one group and zeros elsewhere. Anything else (too few
     samples, a null space of another kind) is taken for one group.
     """
-    nodes = signals.shape[1]
-    labels = np.zeros((coefficients.shape[1], nodes), dtype=np.intp)
-    signals = signals.astype(np.float64)
-    for atom, weights in enumerate(coefficients.T):
-        if weights.sum() < nodes:
-            continue
-        moments = (signals.T * weights) @ signals / weights.sum()
-        values, vectors = np.linalg.eigh(moments)
+    nodes = moments.shape[1]
+    labels = np.zeros((len(mass), nodes), dtype=np.intp)
+    for atom in np.flatnonzero(mass >= nodes):
+        values, vectors = np.linalg.eigh(moments[atom] / mass[atom])
         basis = vectors[:, values <= noise]
         projector = basis @ basis.T
         count, groups = connected_components(projector > 0.5 / nodes, directed=False)

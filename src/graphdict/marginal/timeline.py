@@ -41,6 +41,10 @@ def hierarchy(n_atoms: int) -> NDArray:
     return uniform_filter1d(sharp, 2 * PER_LEAF, axis=0, mode="nearest")
 
 
-def positions(rows: int, count: int) -> NDArray[np.intp]:
-    """Position in time, out of ``count``, of each of ``rows`` samples or windows."""
-    return np.arange(rows) * count // rows
+def positions(rows: int, count: int, first: int = 0, some: int | None = None) -> NDArray[np.intp]:
+    """Position in time, out of ``count``, of each of ``rows`` samples or windows.
+
+    Or of ``some`` of them, from the one numbered ``first`` on.
+    """
+    last = rows if some is None else first + some
+    return np.arange(first, last) * count // rows

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,21 +17,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.checkpoint import Checkpoint, identity
 from graphdict.exceptions import DeadAtomWarning
-from graphdict.marginal.chain import Posterior, most_probable_path
-from graphdict.marginal.em import Data, Dictionary, Fit, expect, infer, log_likelihoods
+from graphdict.marginal.dictionary import Dictionary
+from graphdict.marginal.em import Fit
 from graphdict.marginal.learn import Settings, learn
 from graphdict.marginal.likelihood import NOISE, PatternGraphs
-from graphdict.marginal.missing import draw_gaps
+from graphdict.marginal.passes import (
+    coefficients_of,
+    evidence_of,
+    mean_square,
+    path_of,
+    probabilities_of,
+)
 from graphdict.marginal.patterns import default_max_active, enumerate_patterns
+from graphdict.marginal.samples import Data, open_data
 from graphdict.marginal.timeline import hierarchy
 from graphdict.models.base import GraphDictionary
 from graphdict.online.marginal import MARGINAL_RULES
 from graphdict.online.stream import restart, take_batch
 from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
-from graphdict.signals import has_gaps
-from graphdict.sources import put_together
-from graphdict.terms.coefficients import window_counts
 
 __all__ = ["GraphDictMarginal"]
 
@@ -87,12 +93,13 @@ class GraphDictMarginal(GraphDictionary):
     random_state : int, RandomState or None, default=None
         Decides everything random.
     callback : callable, optional
-        Called with a :class:`graphdict.solvers.Progress` after each iteration; True stops.
+        Called with a :class:`graphdict.solvers.Progress` after each iteration that follows the
+        search among starts; True stops.
     checkpoint : path, optional
         A file in which a fit keeps what it needs to go on after an interruption of any kind; see
         :class:`GraphDictLog`.
     verbose : int, default=0
-        1 shows a progress bar, 2 leaves it on the screen.
+        1 shows progress bars, of the starts and of the iterations; 2 leaves them on the screen.
 
     Attributes
     ----------
@@ -125,7 +132,6 @@ class GraphDictMarginal(GraphDictionary):
         After ``partial_fit``: the averages that later batches are added to.
     """
 
-    _reads_in_parts = False
     _parameter_constraints: dict = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
@@ -182,7 +188,12 @@ class GraphDictMarginal(GraphDictionary):
     # What a user calls ----------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored."""
+        """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored.
+
+        ``X`` is an array, a DataFrame, a memory map, a Zarr or a Dask array: what is larger than
+        scikit-learn's ``working_memory`` is read part by part, and a Dask array is fitted on its
+        cluster; see the page on scaling. NaN stands for a missing value.
+        """
         self._validate_params()
         restart(self)
         patterns = self._patterns()
@@ -192,17 +203,13 @@ class GraphDictMarginal(GraphDictionary):
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, identity(self, samples))
             kept.restore_chance(rng)
-        data = self._data(signals, rng)
-        self.noise_ = NOISE * (float(np.mean(np.square(data.signals), dtype=np.float64)) or 1.0)
-        with with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback:
-            settings = Settings(
-                self.alpha_w, self.sparsity, self.prior, self.n_init,
-                self.max_iter, self.tol, callback, kept,
-            )  # fmt: skip
-            fit = learn(data, patterns, self.noise_, settings, rng)
+        with open_data(signals, self.window_size, len(patterns), rng) as data:
+            self.noise_ = NOISE * mean_square(data)
+            fit = self._search_and_finish(data, patterns, kept, rng)
+            coefficients = coefficients_of(data, fit.dictionary)
         if not fit.interrupted:
             kept.finish()
-        self._keep(data, fit)
+        self._keep(fit, coefficients)
         return self
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -222,26 +229,21 @@ class GraphDictMarginal(GraphDictionary):
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
         Markov chain each is measured given those before it. The mean is :meth:`score`.
         """
-        data, posterior = self._infer(X)
-        return data.by_sample(posterior.evidence / data.counts)
+        with self._coding(X) as (data, dictionary):
+            return evidence_of(data, dictionary)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Posterior probability (T, C) of each of ``patterns_`` in each sample."""
-        data, posterior = self._infer(X)
-        return data.by_sample(posterior.probabilities)
+        with self._coding(X) as (data, dictionary):
+            return probabilities_of(data, dictionary)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
 
         With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
         """
-        data, dictionary = self._code_with(X)
-        if dictionary.stay is None:
-            path = infer(data, dictionary).probabilities.argmax(axis=1)
-        else:
-            values = log_likelihoods(data, dictionary)
-            path = most_probable_path(values, dictionary.probabilities, dictionary.stay)
-        return data.by_sample(path)
+        with self._coding(X) as (data, dictionary):
+            return path_of(data, dictionary)
 
     def instantaneous_graphs(
         self, X: ArrayLike | None = None, *, min_probability: float = 1 / 3
@@ -269,50 +271,52 @@ class GraphDictMarginal(GraphDictionary):
         largest = self.max_active or default_max_active(self.n_atoms)
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms))
 
-    def _data(self, signals: NDArray, rng: np.random.RandomState | None = None) -> Data:
-        """Signals in windows; to learn from where ``rng`` is given."""
-        counts = window_counts(len(signals), self.window_size)
-        if not has_gaps(signals):
-            return Data(signals, counts)
-        filled = np.nan_to_num(signals) if rng is None else draw_gaps(signals, rng)
-        return Data(filled, counts, signals)
+    def _search_and_finish(
+        self, data: Data, patterns: NDArray, kept: Checkpoint, rng: np.random.RandomState
+    ) -> Fit:
+        given = (
+            self.alpha_w, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol
+        )  # fmt: skip
+        bar = 0 if self.prior == "hierarchy" else self.verbose
+        trials = Settings(*given).trials
+        with (
+            with_progress(None, trials, bar, "starts") as heard,
+            with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback,
+        ):
+            settings = Settings(*given, callback, heard, kept)
+            return learn(data, patterns, self.noise_, settings, rng)
 
-    def _code_with(self, X: ArrayLike) -> tuple[Data, Dictionary]:
+    @contextmanager
+    def _coding(self, X: ArrayLike) -> Iterator[tuple[Data, Dictionary]]:
         """Prepared new signals and the learned dictionary on the active nodes."""
         check_is_fitted(self)
-        data = self._data(self._prepare(X))
+        signals = self._prepare(X)
         atoms = self._active_atoms.astype(np.float64)
         graphs = PatternGraphs.of(self.patterns_, atoms, self.noise_)
         stay = self.stay_probability_ if self.prior == "markov" else None
         drifts = self.prior == "hierarchy"
-        return data, Dictionary(graphs, atoms, self.pattern_probabilities_, stay, drifts)
+        dictionary = Dictionary(graphs, atoms, self.pattern_probabilities_, stay, drifts)
+        with open_data(signals, self.window_size, len(self.patterns_)) as data:
+            yield data, dictionary
 
-    def _infer(self, X: ArrayLike) -> tuple[Data, Posterior]:
-        data, dictionary = self._code_with(X)
-        return data, infer(data, dictionary)
+    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
+        with self._coding(X) as (data, dictionary):
+            return data, dictionary.atoms, coefficients_of(data, dictionary, out)
 
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
-        data, dictionary = self._code_with(X)
-        coefficients = expect(data, dictionary).coefficients.astype(data.signals.dtype)
-        clipped = np.clip(coefficients, 0, 1)
-        shape = (data.counts, clipped.shape[1], clipped.dtype, out)
-        return data.signals, dictionary.atoms, put_together([clipped], *shape)
-
-    def _keep(self, data: Data, fit: Fit) -> None:
+    def _keep(self, fit: Fit, coefficients: NDArray) -> None:
         """Set the fitted attributes, and say what a user should know."""
-        dictionary, dtype = fit.dictionary, data.signals.dtype
+        dictionary = fit.dictionary
         self.patterns_ = dictionary.graphs.patterns
         self.pattern_probabilities_ = dictionary.probabilities
         self.stay_probability_ = dictionary.stay or 0.0
-        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(dtype))
-        coefficients = data.by_sample(fit.coefficients).astype(dtype)
-        self.coefficients_ = np.clip(coefficients, 0, 1)
+        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(coefficients.dtype))
+        self.coefficients_ = coefficients
         self.objective_ = fit.objective
         self.history_ = fit.history.as_dict()
         self.n_iter_ = len(fit.history.objective)
         self.log_likelihood_ = fit.log_likelihood
         self._n_features_out = len(self.atoms_)
-        used = np.logical_and(self.atoms_.any(axis=1), self.coefficients_.sum(axis=0) >= 1)
+        used = np.logical_and(self.atoms_.any(axis=1), fit.usage >= 1)
         dead = np.flatnonzero(~used).tolist()
         if dead:
             warnings.warn(

@@ -12,19 +12,21 @@ as a fit to all samples does in the end. So edges can return.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from graphdict import graphs, kernels
-from graphdict.marginal.em import Data, Dictionary, Expectation, expect, maximise
+from graphdict import graphs
+from graphdict.marginal.dictionary import Dictionary
+from graphdict.marginal.em import maximise
 from graphdict.marginal.learn import Settings
 from graphdict.marginal.likelihood import NOISE, PatternGraphs
+from graphdict.marginal.passes import Expectation, expect
 from graphdict.marginal.patterns import uniform_probabilities
 from graphdict.marginal.penalty import FadingPenalty, pull_on_weights, with_toll
+from graphdict.marginal.samples import open_data
 from graphdict.marginal.support import prune
 from graphdict.online.stream import Batch, Rules, Statistics
 from graphdict.threads import single_threaded_blas
@@ -67,15 +69,16 @@ def recall(model: Any) -> Statistics:
 @single_threaded_blas
 def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
     """One E-step on the batch, its statistics averaged in, and M-steps on the averages."""
-    data: Data = model._data(batch.signals)
-    samples, rows = len(data.signals), len(data.counts)
     stay = float(statistics["stays"]) if model.prior == "markov" else None
     shown = statistics["shown"]
     pattern_graphs = PatternGraphs.of(model.patterns_, shown, model.noise_)
     dictionary = Dictionary(pattern_graphs, shown, statistics["probabilities"], stay)
-    expected = expect(data, dictionary)
+    with open_data(batch.signals, model.window_size, len(model.patterns_)) as data:
+        expected = expect(data, dictionary, coefficients=True)
+        coefficients = np.repeat(expected.coefficients, data.counts, axis=0)
+    samples, rows = expected.samples, expected.windows
     new = {
-        "moments": _distances(data, expected) / samples,
+        "moments": expected.distances / samples,
         "usage": expected.usage / samples,
         "draws": expected.draws / rows,
         "stays": np.array(expected.stays / max(rows - 1, 1)),
@@ -86,8 +89,7 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     if rows == 1:  # nothing to stay from
         new["stays"] = statistics["stays"]
     shrink, penalty = _penalties(model, new["usage"], batch.weight, shown.shape[1])
-    averages = replace(
-        expected,
+    averages = expected._replace(
         usage=new["usage"] * samples,
         draws=new["draws"] * rows,
         stays=float(new["stays"]) * (rows - 1),
@@ -95,12 +97,11 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     )
     law = Settings(prior=model.prior).law
     dense = dictionary.with_atoms(statistics["atoms"])
-    dense = _settle(data, dense, averages, shrink, law)
+    dense = _settle(dense, averages, shrink, law)
     sparse = dense
     if model.sparsity > 0:
-        sparse = prune(_settle(data, dense, averages, penalty, law), penalty.width)
-    coefficients = data.by_sample(expected.coefficients).astype(batch.signals.dtype)
-    evidence = float(expected.evidence.sum()) / samples
+        sparse = prune(_settle(dense, averages, penalty, law), penalty.width)
+    evidence = expected.log_likelihood
     new |= {
         "atoms": dense.atoms,
         "shown": sparse.atoms,
@@ -108,7 +109,7 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     }
     return {**statistics, **new}, {
         "atoms_": sparse.atoms,
-        "coefficients_": np.clip(coefficients, 0, 1),
+        "coefficients_": np.clip(coefficients, 0, 1).astype(batch.signals.dtype),
         "pattern_probabilities_": sparse.probabilities,
         "stay_probability_": sparse.stay or 0.0,
         "log_likelihood_": evidence,
@@ -117,24 +118,16 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
 
 
 def _settle(
-    data: Data, dictionary: Dictionary, averages: Expectation, penalty: FadingPenalty, law: str
+    dictionary: Dictionary, averages: Expectation, penalty: FadingPenalty, law: str
 ) -> Dictionary:
     """M-steps on averages until the atoms hardly move."""
     for _ in range(ROUNDS):
         before = dictionary.atoms
-        dictionary = maximise(data, dictionary, averages, penalty, law, STEPS)
+        dictionary = maximise(dictionary, averages, penalty, law, STEPS)
         change = np.abs(dictionary.atoms - before).max(initial=0)
         if change <= SETTLED * before.max(initial=0):
             break
     return dictionary
-
-
-def _distances(data: Data, expected: Expectation) -> NDArray:
-    """Sums of squared differences in the samples of each atom (K, E)."""
-    if expected.distances is not None:
-        return expected.distances
-    coefficients = data.by_sample(expected.coefficients).astype(data.signals.dtype)
-    return kernels.weighted_distances(data.signals, coefficients).astype(np.float64)
 
 
 def _penalties(

@@ -34,7 +34,9 @@ __all__ = [
     "add",
     "add_in_groups",
     "blocks_of",
+    "carry",
     "crew_for",
+    "crew_of",
     "in_blocks",
     "itself",
     "row_blocks",
@@ -94,6 +96,30 @@ def in_blocks(
     return [state for state, _ in found], add([sums for _, sums in found])
 
 
+def carry(
+    step: Callable[..., Any],
+    part: Part,
+    columns: Sequence[Any],
+    carried: Any,
+    reverse: bool,
+    final: bool,
+    *message: Any,
+) -> tuple[list[Any], Any]:
+    """What comes into each block of a part, and what leaves it: None for the ``final`` part.
+
+    ``step(problem, rows, *states, carried, *message)`` is what leaves a block.
+    """
+    entering: list[Any] = [None] * len(part.blocks)
+    order = range(len(part.blocks))
+    for index in reversed(order) if reverse else order:
+        entering[index] = carried
+        if final and index == (0 if reverse else order[-1]):
+            return entering, None
+        states = [column[index] for column in columns]
+        carried = step(part.problem, part.blocks[index], *states, carried, *message)
+    return entering, carried
+
+
 def add(sums: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Entry by entry, in order."""
     return tuple(sum(column[1:], column[0]) for column in zip(*sums, strict=True))
@@ -140,13 +166,38 @@ class Threads:
         found = list(run(visit, range(len(self.cut))))
         return States(states for states, _ in found), add_in_groups([sums for _, sums in found])
 
-    def stream(self, work: Callable[..., Any], *message: Any) -> Iterator[tuple[NDArray, tuple]]:
+    def chain(
+        self,
+        step: Callable[..., Any],
+        columns: Sequence[States],
+        carried: Any,
+        *message: Any,
+        reverse: bool = False,
+    ) -> States:
+        """What comes into each block where something is carried from block to block in order."""
+        found = States([None] * len(self.cut))
+        order = range(len(self.cut))
+        for index in reversed(order) if reverse else order:
+            final = index == (0 if reverse else order[-1])
+            states = [column[index] for column in columns]
+            found[index], carried = carry(
+                step, self._part(index), states, carried, reverse, final, *message
+            )
+        return found
+
+    def stream(
+        self, work: Callable[..., Any], *message: Any, columns: Sequence[States] = ()
+    ) -> Iterator[tuple[NDArray, tuple]]:
         """``work`` on one part after the other: its states as one array, and its sums."""
+
+        def visit(index: int) -> Any:
+            return work(self._part(index), [column[index] for column in columns], *message)
+
         at_once = 2 * (1 if self.pool is None else blas_threads())
         run = map if self.pool is None else self.pool.map
         for start in range(0, len(self.cut), at_once):
             parts = range(len(self.cut))[start : start + at_once]
-            for states, sums in run(lambda i: work(self._part(i), [], *message), parts):
+            for states, sums in run(visit, parts):
                 yield np.concatenate(states), sums
 
     def place(self, array: NDArray | States | None) -> States:
@@ -177,16 +228,22 @@ class Threads:
 
 @contextmanager
 def crew_for(problem: Problem, atoms: NDArray, crew: Any = None) -> Iterator[Any]:
-    """Who passes over the samples: the cluster they live on, or the threads of this machine.
-
-    There are as many threads as BLAS would use, which is told to use one meanwhile. A ``crew`` that
-    is there already is used instead.
-    """
+    """Who passes over the samples of a problem; a ``crew`` that is there already is used."""
     if crew is not None:
         yield crew
         return
     mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
     bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
+    with crew_of(problem, bytes_per_row) as crew:
+        yield crew
+
+
+@contextmanager
+def crew_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
+    """The cluster that the samples live on, or the threads of this machine.
+
+    There are as many threads as BLAS would use, which is told to use one meanwhile.
+    """
     cut = row_parts(problem.rows, bytes_per_row)
     if hasattr(problem.fit, "crew"):
         with problem.fit.crew(problem, cut, bytes_per_row) as crew:
