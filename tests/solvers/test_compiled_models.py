@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from graphdict import GraphDictExact, GraphDictSpectral, exact, graphs, kernels
+from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, exact, graphs, kernels
 from graphdict.operators import Bilinear, Laplacians
 from graphdict.solvers import compiled_exact, compiled_log
 from graphdict.terms import likelihoods
@@ -47,14 +47,31 @@ def test_single_precision(monkeypatch, model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("settings", [{"window_size": 10}, {"fix": "atoms"}], ids=str)
-def test_others_stay_plain(monkeypatch, model, settings):
-    if "fix" in settings:
-        settings = {**settings, "atoms": np.ones((3, graphs.n_edges(9)))}
+@pytest.mark.parametrize("case", ["windows", "fixed atoms", "missing values"])
+def test_others_stay_plain(monkeypatch, model, case):
+    settings, signals = {}, SIGNALS
+    if case == "windows":
+        settings = {"window_size": 10}
+    elif case == "fixed atoms":
+        settings = {"fix": "atoms", "atoms": np.ones((3, graphs.n_edges(9)))}
+    else:
+        signals = SIGNALS.copy()
+        signals[3, 4] = np.nan
     called = []
     monkeypatch.setattr(MODELS[model], "ascend", lambda *args: called.append(args))
-    _fit(monkeypatch, model, 0, **settings)
+    _fit(monkeypatch, model, 0, signals, **settings)
     assert not called
+
+
+@pytest.mark.parametrize("solver", ["mm", "bipds"])
+def test_missing_values_are_not_taken_for_zeros(monkeypatch, solver):
+    gappy = np.where(np.random.default_rng(5).random(SIGNALS.shape) < 0.1, np.nan, SIGNALS)
+    fits = []
+    for least in (0, np.inf):
+        monkeypatch.setattr(compiled_log, "SMALL", least)
+        model = GraphDictLog(3, solver=solver, max_iter=10, tol=0, random_state=0)
+        fits.append(model.fit(gappy))
+    assert_allclose(fits[0].atoms_, fits[1].atoms_, rtol=1e-9)
 
 
 def test_spectra_by_majorising(monkeypatch):

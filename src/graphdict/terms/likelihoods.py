@@ -65,18 +65,27 @@ class Smoothness:
 
 
 class CachedSmoothness:
-    """The same from a matrix ``Z`` that is kept: of few samples, or the means over windows."""
+    """The same from a matrix ``Z`` that is kept: of few samples, or the means over windows.
 
-    def __init__(self, distances: NDArray, signals: NDArray | None = None):
+    ``signals`` are given where ``Z`` is of them, so that it may be formed again; ``features`` where
+    it is not quite, as values are missing.
+    """
+
+    def __init__(
+        self, distances: NDArray, signals: NDArray | None = None, features: NDArray | None = None
+    ):
         self.distances = distances
         self.signals = signals
+        self.kept_features = features
         self.dtype = distances.dtype
 
     def part(self, rows: slice) -> CachedSmoothness:
-        signals = None if self.signals is None else self.signals[rows]
-        return CachedSmoothness(self.distances[rows], signals)
+        kept = (None if x is None else x[rows] for x in (self.signals, self.kept_features))
+        return CachedSmoothness(self.distances[rows], *kept)
 
     def features(self, rows: slice = ALL) -> NDArray:
+        if self.kept_features is not None:
+            return self.kept_features[rows]
         return (self.distances if self.signals is None else self.signals)[rows]
 
     def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
@@ -101,7 +110,7 @@ def smoothness(
             gappy = GappySmoothness(signals, gaps)
             if not keep:
                 return gappy
-            return CachedSmoothness(gaps.distances(signals, counts), gappy.features())
+            return CachedSmoothness(gaps.distances(signals, counts), features=gappy.features())
         if not keep:
             return Smoothness(signals)
         return CachedSmoothness(graphs.squared_differences(signals), signals)
