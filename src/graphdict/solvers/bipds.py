@@ -200,7 +200,9 @@ class _Run:
         self.steps = Steps(problem, self.fixed, self.given, sigma, gram, atoms)
         split_atoms = tuple(np.zeros_like(atoms) for _ in problem.atoms.split)
         steps = (1.0, 1.0, self.steps.sigma)
-        return self._point(0, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value)
+        return self._point(
+            0, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value, True
+        )
 
     def step(self, point: _Point, check: bool) -> _Point:
         """One iteration of Algorithm 1."""
@@ -227,19 +229,23 @@ class _Run:
         else:
             states, sums = crew.run(points.advance, [point.states], message)
         return self._point(
-            point.iteration + 1, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value
-        )
+            point.iteration + 1, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value,
+            check,
+        )  # fmt: skip
 
     def _point(
         self, iteration: int, atoms: NDArray, split_atoms: tuple[NDArray, ...], states: States,
         steps: tuple[float, float, float], sums: Sums, lipschitz: float, value: float | None,
+        check: bool,
     ) -> _Point:  # fmt: skip
         gradient = np.zeros_like(atoms)
         if self.fixed != "atoms":
             gradient = sums.gradient_atoms + self.distances + self.problem.atoms.gradient(atoms)
             gradient = gradient + sum(split_atoms, 0.0)
-        objective = sums.value + self.problem.atoms.value(atoms)
-        objective += 0.0 if value is None else value / self.problem.total
+        objective = np.nan
+        if check:
+            objective = sums.value + self.problem.atoms.value(atoms)
+            objective += 0.0 if value is None else value / self.problem.total
         return _Point(
             iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, objective
         )

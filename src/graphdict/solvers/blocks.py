@@ -15,7 +15,7 @@ order, so results do not depend on who ran it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -143,8 +143,11 @@ class Threads:
     Where a method takes ``columns`` of states, the function it runs gets one of each.
     """
 
-    def __init__(self, problem: Problem, cut: list[slice], bytes_per_row: int, pool: Any):
+    def __init__(
+        self, problem: Problem, cut: list[slice], bytes_per_row: int, pool: Any, helpers: int = 0
+    ):
         self.problem = problem
+        self.helpers = helpers  # threads of the pool, beside the one that calls
         self.cut = cut
         self.bytes_per_row = bytes_per_row
         self.pool: Executor | None = pool
@@ -162,9 +165,32 @@ class Threads:
         def visit(index: int) -> Any:
             return work(self._part(index), [column[index] for column in columns], *message)
 
-        run = map if self.pool is None or len(self.cut) < 2 else self.pool.map
-        found = list(run(visit, range(len(self.cut))))
+        found = self._share(visit, len(self.cut))
         return States(states for states, _ in found), add_in_groups([sums for _, sums in found])
+
+    def _share(self, visit: Callable[[int], Any], count: int) -> list[Any]:
+        """``visit`` of 0, ..., ``count - 1``: each thread takes the next one, and so does this one.
+
+        A pool that is asked for all of them would leave this thread waiting; where there are two
+        parts of a millisecond each, that is seen.
+        """
+        found: list[Any] = [None] * count
+        left = iter(range(count))
+
+        def work() -> None:
+            for index in left:
+                found[index] = visit(index)
+
+        helpers = [self.pool.submit(work) for _ in range(self.helpers)] if self.pool else []
+        try:
+            work()
+        finally:
+            for _ in left:  # after an error nobody begins another one
+                pass
+            wait(helpers)
+        for helper in helpers:
+            helper.result()
+        return found
 
     def chain(
         self,
@@ -254,4 +280,4 @@ def crew_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
         yield Threads(problem, cut, bytes_per_row, None)
         return
     with single_threaded_blas, ThreadPoolExecutor(count) as pool:
-        yield Threads(problem, cut, bytes_per_row, pool)
+        yield Threads(problem, cut, bytes_per_row, pool, count - 1)
