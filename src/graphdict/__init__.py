@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
     """Models and modules when they are first asked for: the command line starts without them."""
     if name in __all__:
         return getattr(import_module("graphdict.models"), name)
-    if not name.startswith("_") and find_spec(f"graphdict.{name}") is not None:
+    if name.isidentifier() and name[0] != "_" and find_spec(f"graphdict.{name}") is not None:
         return import_module(f"graphdict.{name}")
     raise AttributeError(f"module 'graphdict' has no attribute {name!r}")
 

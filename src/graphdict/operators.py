@@ -90,10 +90,10 @@ class Spectra:
         self.norm = float(np.linalg.norm(self._rows, 2))
 
     def apply(self, weights: NDArray) -> NDArray:
-        return weights @ self._rows.T
+        return weights @ self._rows.T.astype(weights.dtype, copy=False)
 
     def adjoint(self, values: NDArray) -> NDArray:
-        return values @ self._rows
+        return values @ self._rows.astype(values.dtype, copy=False)
 
 
 class BilinearOperator(Protocol):

@@ -12,13 +12,13 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
+from graphdict.atomic import atomic_file
 from graphdict.signals import Preparation, each_block
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness, smoothness
 from graphdict.terms.missing import GappySmoothness, Gaps
@@ -104,7 +104,7 @@ def open_rows(X: Any) -> Any:
     from graphdict.connection import find_client
 
     client = find_client(X)
-    if client is not None and X.ndim == 2 and X.dtype.kind in "fiub":
+    if client is not None and hasattr(X, "chunks") and X.ndim == 2 and X.dtype.kind in "fiub":
         return ClusterRows(X, client)
     lazy = isinstance(X, np.memmap) or (
         hasattr(X, "chunks") and hasattr(X, "dtype") and not isinstance(X, np.ndarray)
@@ -194,11 +194,10 @@ def put_together(
     """
     shape = (int(counts.sum()), columns)
     if isinstance(out, (str, os.PathLike)):
-        partial = Path(f"{os.fspath(out)}.part")
-        target = np.lib.format.open_memmap(partial, mode="w+", dtype=dtype, shape=shape)
-        _fill(target, pieces, counts)
-        target.flush()
-        partial.replace(out)
+        with atomic_file(out) as file:
+            target = np.lib.format.open_memmap(file.name, mode="w+", dtype=dtype, shape=shape)
+            _fill(target, pieces, counts)
+            target.flush()
         return target
     if out is None and too_large(shape, dtype):
         with tempfile.TemporaryFile() as file:  # the map holds it open

@@ -160,7 +160,8 @@ def test_what_needs_the_whole_is_refused(tmp_path, values):
 
 
 def test_rows_that_are_nodes(tmp_path, values):
-    path = as_npy(tmp_path, values.T)
-    found = read_signals(path, transpose=True, in_parts=True)
+    found = read_signals(as_npy(tmp_path, values.T), transpose=True, in_parts=True)
     assert isinstance(found.values, Stored)
+    np.testing.assert_array_equal(np.asarray(found.values), values)
+    found = read_signals(as_zarr(tmp_path, values.T), transpose=True, in_parts=True)
     np.testing.assert_array_equal(np.asarray(found.values), values)

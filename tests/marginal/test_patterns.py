@@ -94,6 +94,11 @@ def _stretch(start, end):
     return [(a, b) for a in range(8) for b in range(a + 1, 9)].index((start, end))
 
 
+@pytest.mark.parametrize("n_atoms", [1, 3, 6, 7, 10, 15, 21, 28, 31, 36, 136])
+def test_hierarchy_has_the_atoms_that_were_asked_for(n_atoms):
+    assert hierarchy(n_atoms).shape[1] == n_atoms
+
+
 def test_hierarchy_wants_a_full_tree_or_all_stretches():
     for wrong, trees, all_of in ((2, "1 or 3", "1 or 3"), (5, "3 or 7", "3 or 6"),
                                  (100, "63 or 127", "91 or 105")):  # fmt: skip

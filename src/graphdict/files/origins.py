@@ -28,7 +28,7 @@ def open_origin(path: Path, kind: str, array: str | None, transpose: bool) -> An
         with open(path, "rb") as file:
             feather = not file.read(4).startswith(b"PAR1")
         return None if feather or transpose else ParquetFile(path)
-    if kind in ("npy", "zarr"):
+    if kind == "npy" or (kind == "zarr" and not transpose):
         made = ArrayFile(path, kind, array, transpose)
         usable = made.open()
         plain = usable.ndim == 2 and usable.dtype.kind in "fiub" and usable.size
@@ -50,7 +50,7 @@ class ArrayFile:
     def open(self) -> Any:
         if self.kind == "npy":
             opened = open_npy(self.path)
-            return opened.T if self.transpose else opened
+            return opened.T if self.transpose else opened  # Zarr cannot be turned without reading
         return open_zarr(self.path, self.array)
 
     def dtype(self, columns: list[int]) -> np.dtype:

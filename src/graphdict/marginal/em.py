@@ -94,7 +94,7 @@ def expectation_maximisation(
         first, previous = stage.saved["iteration"], stage.saved["previous"]
         dictionary = dictionary.with_state(stage.saved["dictionary"])
         history.refill(stage.saved["history"])
-    expected = None
+    expected, objective = None, np.nan
     try:
         for iteration in range(first, max_iter):
             temper = tempers[iteration] if iteration < len(tempers) else 1.0

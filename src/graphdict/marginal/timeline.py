@@ -30,7 +30,7 @@ def n_levels(n_atoms: int) -> float:
 def hierarchy(n_atoms: int) -> NDArray:
     """Activations (positions, K) of a tree of stretches, or of all of them, in [0, 1]."""
     leaves = _leaves(n_atoms)
-    if leaves == (n_atoms + 1) // 2:
+    if _is_tree(n_atoms):
         lengths = [leaves >> level for level in range(leaves.bit_length())]
         ends = [(start, start + length) for length in lengths for start in range(0, leaves, length)]
     else:
@@ -40,9 +40,14 @@ def hierarchy(n_atoms: int) -> NDArray:
     return uniform_filter1d(sharp, 2 * PER_LEAF, axis=0, mode="nearest")
 
 
+def _is_tree(n_atoms: int) -> bool:
+    """Whether it is one less than a power of two."""
+    return n_atoms & (n_atoms + 1) == 0
+
+
 def _leaves(n_atoms: int) -> int:
     """How many shortest stretches a full tree of ``n_atoms``, or else so many of all, has."""
-    if n_atoms & (n_atoms + 1) == 0:
+    if _is_tree(n_atoms):
         return (n_atoms + 1) // 2
     count = (isqrt(8 * n_atoms + 1) - 1) // 2
     if count * (count + 1) // 2 == n_atoms:

@@ -286,7 +286,7 @@ class GraphDictMarginal(GraphDictionary):
 
     def _silent(self, signals: Any) -> NDArray | None:
         """Which nodes are silent in which of some prepared signals."""
-        return silent_nodes(signals, self.noise_, self.active_nodes_)
+        return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
 
     def _patterns(self) -> NDArray:
         if self.prior == "hierarchy":

@@ -178,15 +178,17 @@ class Threads:
         left = iter(range(count))
 
         def work() -> None:
-            for index in left:
-                found[index] = visit(index)
+            try:
+                for index in left:
+                    found[index] = visit(index)
+            finally:  # after an error nobody begins another one
+                for _ in left:
+                    pass
 
         helpers = [self.pool.submit(work) for _ in range(self.helpers)] if self.pool else []
         try:
             work()
         finally:
-            for _ in left:  # after an error nobody begins another one
-                pass
             wait(helpers)
         for helper in helpers:
             helper.result()
