@@ -68,33 +68,6 @@ def test_ascend_takes_the_dual_step(shape, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_inspect_finds_barrier_and_gap(shape, dtype):
-    case, tolerance = _case(shape, dtype)
-    after = case["dual"][::-1].copy()
-    found = tiles.inspect(
-        case["coefficients"], case["weights"], case["degrees"], case["ahead"],
-        2 * case["degrees"], dtype(0.3), case["dual"], after,
-    )  # fmt: skip
-    image = case["coefficients"].astype(float) @ case["degrees"]
-    step = (case["dual"].astype(float) - after) / 0.3
-    gap = case["ahead"].astype(float) @ (2 * case["degrees"]) - image + step
-    barrier = -case["weights"] @ np.log(image).sum(axis=1)
-    np.testing.assert_allclose(found, [barrier, np.sum(gap**2), np.sum(image**2)], **tolerance)
-
-
-def test_inspect_where_a_degree_is_not_positive():
-    case, _ = _case((5, 3, 2), np.float64)
-    for degrees in (0.0, -1.0):
-        case["degrees"][:, 1:] = degrees
-        barrier, _, _ = tiles.inspect(
-            case["coefficients"], case["weights"], case["degrees"], case["ahead"],
-            case["degrees"], 1.0, case["dual"], case["dual"],
-        )  # fmt: skip
-        assert barrier == np.inf
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_push_on_atoms(shape, dtype):
     case, tolerance = _case(shape, dtype)
     push = tiles.push_on_atoms(case["coefficients"], case["weights"], case["degrees"])

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["ascend", "degrees", "inspect", "products", "push_on_atoms", "recode"]
+__all__ = ["ascend", "degrees", "products", "push_on_atoms", "recode"]
 
 TILE = 384
 PITCH = TILE + 8  # rows that lie a power of two apart would share the same few lines of the cache
@@ -119,45 +119,6 @@ def ascend(
 
 
 @compiled
-def inspect(
-    coefficients, weights, degrees, ahead, degrees_ahead, sigma, before, after
-):  # pragma: no cover - compiled
-    """How far a dual step went: sums over the samples for the check of an iterate.
-
-    The barrier ``-sum p log D`` of the degrees ``D = C degrees`` of the mixtures, and the squares
-    of ``D(ahead) - D + (Y - Y+) / sigma`` and of ``D``.
-    """
-    nodes, count = before.shape[1], len(degrees)
-    factors, factors_ahead = _turned(degrees, 1), _turned(degrees_ahead, 1)
-    c, a = _rows(_fours(count), before), _rows(_fours(count), before)
-    d, g, logs = _rows(4, before), _rows(nodes, before), np.empty(TILE)
-    y = _rows(nodes, before)
-    barrier = gap = image = 0.0
-    for start in range(0, len(before), TILE):
-        size = min(TILE, len(before) - start)
-        _load(coefficients, start, c[:count], size)
-        _load(ahead, start, a[:count], size)
-        _load(before, start, g, size)
-        _load(after, start, y, size)
-        for n in range(nodes):
-            for s in range(size):
-                g[n, s] = (g[n, s] - y[n, s]) / sigma
-        for n in range(0, nodes, 4):
-            rows = g[n : min(n + 4, nodes)]
-            _mix(d[: len(rows)], c, factors, n, size)
-            for k in range(0, len(a), 4):
-                _add_four(rows, factors_ahead[n : n + 4], k, a[k : k + 4], size)
-            for f in range(len(rows)):
-                for s in range(size):
-                    gap += (rows[f, s] - d[f, s]) ** 2
-                    image += d[f, s] ** 2
-        _sum_logs(c, factors, d, logs, size)
-        for s in range(size):
-            barrier -= weights[start + s] * logs[s]
-    return barrier, gap, image
-
-
-@compiled
 def push_on_atoms(coefficients, weights, degrees):  # pragma: no cover - compiled
     """``(p C)' (1 / D)`` (K, at least N) with the degrees ``D = C degrees`` of the mixtures."""
     nodes, count = degrees.shape[1], len(degrees)
@@ -233,62 +194,28 @@ def recode(
 
 @compiled
 def _add_four(out, factors, at, z, size):  # pragma: no cover - compiled
-    """Add ``factors[:, at : at + 4] z`` to the rows of ``out``, two of them at a time."""
-    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
-    m = 0
-    while m + 1 < len(out):
+    """Add ``factors[:, at : at + 4] z`` to the rows of ``out``."""
+    for m in range(len(out)):
         a0, a1, a2, a3 = factors[m, at], factors[m, at + 1], factors[m, at + 2], factors[m, at + 3]
-        m += 1
-        b0, b1, b2, b3 = factors[m, at], factors[m, at + 1], factors[m, at + 2], factors[m, at + 3]
-        a, b = out[m - 1], out[m]
-        m += 1
         for s in range(size):
-            a[s] += a0 * z0[s] + a1 * z1[s] + a2 * z2[s] + a3 * z3[s]
-            b[s] += b0 * z0[s] + b1 * z1[s] + b2 * z2[s] + b3 * z3[s]
-    if m < len(out):
-        a0, a1, a2, a3 = factors[m, at], factors[m, at + 1], factors[m, at + 2], factors[m, at + 3]
-        a = out[m]
-        for s in range(size):
-            a[s] += a0 * z0[s] + a1 * z1[s] + a2 * z2[s] + a3 * z3[s]
+            out[m, s] += a0 * z[0, s] + a1 * z[1, s] + a2 * z[2, s] + a3 * z[3, s]
 
 
 @compiled
 def _dot_four(c, z, sums, at, size):  # pragma: no cover - compiled
-    """Add ``c z'`` to the columns ``at : at + 4`` of ``sums``, two rows of it at a time."""
-    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
-    m = 0
-    while m < len(c):
-        pair = m + 1 < len(c)
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = z0.dtype.type(0)
-        a, b = c[m], c[m + 1 if pair else m]
-        if pair:
-            for s in range(size):
-                v, w = a[s], b[s]
-                a0 += v * z0[s]
-                a1 += v * z1[s]
-                a2 += v * z2[s]
-                a3 += v * z3[s]
-                b0 += w * z0[s]
-                b1 += w * z1[s]
-                b2 += w * z2[s]
-                b3 += w * z3[s]
-        else:
-            for s in range(size):
-                v = a[s]
-                a0 += v * z0[s]
-                a1 += v * z1[s]
-                a2 += v * z2[s]
-                a3 += v * z3[s]
-        sums[m, at] += a0
-        sums[m, at + 1] += a1
-        sums[m, at + 2] += a2
-        sums[m, at + 3] += a3
-        if pair:
-            sums[m + 1, at] += b0
-            sums[m + 1, at + 1] += b1
-            sums[m + 1, at + 2] += b2
-            sums[m + 1, at + 3] += b3
-        m += 2
+    """Add ``c z'`` to the columns ``at : at + 4`` of ``sums``."""
+    for m in range(len(c)):
+        b0 = b1 = b2 = b3 = z.dtype.type(0)
+        for s in range(size):
+            v = c[m, s]
+            b0 += v * z[0, s]
+            b1 += v * z[1, s]
+            b2 += v * z[2, s]
+            b3 += v * z[3, s]
+        sums[m, at] += b0
+        sums[m, at + 1] += b1
+        sums[m, at + 2] += b2
+        sums[m, at + 3] += b3
 
 
 @compiled

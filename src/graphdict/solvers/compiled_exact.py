@@ -16,7 +16,7 @@ from graphdict.problem import Problem
 from graphdict.terms import LogDet
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
 
-__all__ = ["ascend", "inspect", "serves"]
+__all__ = ["ascend", "serves"]
 
 SMALL = 1 << 17  # numbers in the Laplacians of all mixtures
 
@@ -58,24 +58,3 @@ def ascend(
     distances = np.zeros_like(atoms)
     exact.gradients(problem.fit.signals[rows], atoms, weighted, raised, energies, pulls, distances)
     return raised, energies, energies + pulls + extra, distances
-
-
-def inspect(
-    problem: Problem,
-    rows: slice,
-    coefficients: NDArray,
-    ahead: tuple[NDArray, NDArray],
-    atoms: NDArray,
-    duals: tuple[NDArray, NDArray],
-    sigma: float,
-) -> tuple[float, float, float]:
-    """Of a dual step: the barrier at its end, and the squares of its gap and of the Laplacians."""
-    before, after = duals
-    image = problem.operator.forward(coefficients, atoms)
-    gap = problem.operator.forward(*ahead) - image + (before - after) / sigma
-    barrier = float(problem.weights[rows] @ problem.barrier.values(image))
-    return barrier, _square(gap), _square(image)
-
-
-def _square(x: NDArray) -> Any:
-    return float(np.vdot(x, x))

@@ -16,7 +16,7 @@ from graphdict.problem import Problem
 from graphdict.terms import LogBarrier
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
 
-__all__ = ["ascend", "inspect", "push", "recode", "serves"]
+__all__ = ["ascend", "push", "recode", "serves"]
 
 SMALL = 1 << 17  # numbers in the images of all mixtures, times atoms
 
@@ -95,25 +95,6 @@ def ascend(
     )  # fmt: skip
     distances += linear.adjoint(mixed[:, : linear.size])
     return raised, energies, gradient, distances
-
-
-def inspect(
-    problem: Problem,
-    rows: slice,
-    coefficients: NDArray,
-    ahead: tuple[NDArray, NDArray],
-    atoms: NDArray,
-    duals: tuple[NDArray, NDArray],
-    sigma: float,
-) -> tuple[float, float, float]:
-    """Of a dual step: the barrier at its end, and the squares of its gap and of the images."""
-    from graphdict import tiles
-
-    linear = _linear(problem)
-    return tiles.inspect(
-        coefficients, _shares(problem, rows, atoms), _images(linear, atoms), ahead[0],
-        _images(linear, ahead[1]), atoms.dtype.type(sigma), *duals,
-    )  # fmt: skip
 
 
 def _linear(problem: Problem) -> Any:

@@ -168,9 +168,8 @@ def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step)
         sums = Sums(gradient_atoms, weighted.T @ coefficients)
         if not step.check:
             return after, sums
-        duals = before.dual, dual
-        seen = compiled.inspect(problem, rows, coefficients, both, step.atoms, duals, step.sigma)
-        return after, _inspect(problem, rows, before, after, energies, sums, seen, step)
+        extrapolated = problem.operator.forward(*both)
+        return after, _inspect(problem, rows, before, after, energies, extrapolated, sums, step)
     extrapolated = problem.operator.forward(ahead, step.ahead)
     raised = before.dual + step.sigma * extrapolated
     dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
@@ -214,13 +213,7 @@ def _evaluate(
     sums = Sums(gradient_atoms, weighted.T @ coefficients)
     if not step.check:
         return sample, sums
-    image = operator.forward(coefficients, step.atoms)
-    gap = extrapolated - image
-    if before is not None:
-        gap = gap + (before.dual - dual) / step.sigma
-    barrier = float(problem.weights[rows] @ problem.barrier.values(image))
-    seen = barrier, _square(gap), _square(image)
-    return sample, _inspect(problem, rows, before, sample, energies, sums, seen, step)
+    return sample, _inspect(problem, rows, before, sample, energies, extrapolated, sums, step)
 
 
 def _inspect(
@@ -229,15 +222,17 @@ def _inspect(
     before: Sample | None,
     after: Sample,
     energies: NDArray,
+    extrapolated: Any,
     sums: Sums,
-    seen: tuple[float, float, float],
     step: Step,
 ) -> Sums:
-    """Objective and residuals at a point, of which barrier, dual gap and image were ``seen``."""
+    """Objective and residuals at a point; the dual step into it was taken at ``extrapolated``."""
     coefficients, gradient = after.coefficients, after.gradient
-    barrier, dual_gap, image = seen
-    fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
-    value = float(problem.weights[rows] @ fit) + barrier
+    image = problem.operator.forward(coefficients, step.atoms)
+    value = problem.samples_value(rows, coefficients, energies, image)
+    gap = extrapolated - image
+    if before is not None:
+        gap = gap + (before.dual - after.dual) / step.sigma
     if problem.coefficients.separable:
         value += problem.coefficients.value(coefficients, rows) / problem.total
     coefficient_gap, split_gap = 0.0, 0.0
@@ -249,7 +244,7 @@ def _inspect(
             split_gap += _square((old - new) / split_step(step.tau, len(after.splits)) + ahead)
     wrong = sum(int(x.size - np.isfinite(x).sum()) for x in (after.dual, gradient) if x is not None)
     return sums._replace(
-        value=value, dual_gap=dual_gap, image=image,
+        value=value, dual_gap=_square(gap), image=_square(image),
         energy=_weighted_square(problem, rows, energies), coefficient_gap=coefficient_gap,
         split_gap=split_gap, size=_square(coefficients), wrong=wrong,
     )  # fmt: skip

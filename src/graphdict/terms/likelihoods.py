@@ -145,8 +145,11 @@ class LogBarrier:
 
     def values(self, rows: NDArray) -> NDArray:
         """The barrier of each sample (T,); ``inf`` where an entry is not positive."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.where(rows > 0, np.log(rows), -np.inf)
+        if rows.size and rows.min() > 0:
+            logs = np.log(rows)
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.where(rows > 0, np.log(rows), -np.inf)
         return -logs.sum(axis=1, dtype=np.float64)
 
     def value(self, rows: NDArray) -> float:
