@@ -55,8 +55,8 @@ class GraphDictMarginal(GraphDictionary):
 
     Which prior to take: "independent" for samples in any order; "markov" for states that last and
     return; "hierarchy" for graphs that change bit by bit. On the synthetic processes of the
-    experiments (mean edge MCC of five draws) they reach 0.72 for one active atom, 0.94 to 0.99 for
-    switching states, and 0.63 (one sample for each graph) to 0.87 (twenty) for drifting edges.
+    experiments (mean edge MCC of five draws) they reach 0.72 for one active atom, 0.96 to 0.99 for
+    switching states, and 0.69 (one sample for each graph) to 0.90 (twenty) for drifting edges.
 
     Parameters
     ----------
