@@ -87,7 +87,7 @@ def test_norms_are_the_largest_singular_values(name, shape, seed):
     assert_allclose(operator.norm_atoms(coefficients), np.linalg.norm(in_atoms, 2), rtol=1e-6)
     found = operator.norm_coefficients(weights)
     assert_allclose(found, np.linalg.norm(in_coefficients, 2), rtol=1e-6)
-    both = operator.norms(coefficients.T @ coefficients, weights)
+    both = operator.norms(coefficients.T @ coefficients, operator.linear.apply(weights))
     assert_allclose(both, (operator.norm_atoms(coefficients), found), rtol=1e-6)
 
 

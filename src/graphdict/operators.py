@@ -137,9 +137,9 @@ class Bilinear:
         image = self.linear.apply(atoms)
         return _spectral_norm(image.reshape(len(image), -1))
 
-    def norms(self, gram: NDArray, atoms: NDArray) -> tuple[float, float]:
-        """Both norms at once, the first from the Gram matrix ``Delta' Delta``."""
-        image = self.linear.apply(atoms).reshape(len(atoms), -1)
+    def norms(self, gram: NDArray, image: NDArray) -> tuple[float, float]:
+        """Both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
+        image = image.reshape(len(image), -1)
         largest = np.linalg.eigvalsh(np.array((gram, image @ image.T)))[:, -1]
         of_coefficients, of_atoms = np.sqrt(np.maximum(largest, 0)).tolist()
         return self.linear.norm * of_coefficients, of_atoms

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.operators import Bilinear
 from graphdict.problem import Problem
 from graphdict.solvers import points
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
@@ -157,6 +158,7 @@ class _Point:
     lipschitz: float  # of the smooth priors on the coefficients
     gradient_atoms: NDArray
     sums: Sums
+    image: NDArray | None = None  # ``M(W)``, where the operator is the lift of an ``M``
     objective: float = np.nan
 
     def is_finite(self) -> bool:
@@ -169,6 +171,7 @@ class _Run:
 
     def __init__(self, problem: Problem, fixed: str | None, crew: Any, given: tuple):
         self.problem = problem
+        self.linear = problem.operator.linear if isinstance(problem.operator, Bilinear) else None
         self.fixed = fixed
         self.crew = crew
         self.given = given
@@ -196,25 +199,28 @@ class _Run:
             value, lipschitz = group.value(whole), group.lipschitz(whole)
         step = Step(atoms, atoms, 1.0, sigma, True, self.fixed)
         states, sums = crew.run(points.begin, [states, duals, extra], step)
-        gram = np.asarray(Sums(*sums).gram)
-        self.steps = Steps(problem, self.fixed, self.given, sigma, gram, atoms)
+        gram, image = np.asarray(Sums(*sums).gram), self._image(atoms)
+        self.steps = Steps(problem, self.fixed, self.given, sigma, gram, atoms, image)
         split_atoms = tuple(np.zeros_like(atoms) for _ in problem.atoms.split)
         steps = (1.0, 1.0, self.steps.sigma)
         return self._point(
-            0, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value, True
+            0, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value, image, True
         )
 
     def step(self, point: _Point, check: bool) -> _Point:
         """One iteration of Algorithm 1."""
         problem, crew = self.problem, self.crew
-        steps = self.steps.at(point.sums.gram, point.atoms, point.lipschitz)
+        steps = self.steps.at(point.sums.gram, point.atoms, point.image, point.lipschitz)
         tau_atoms, tau, sigma = steps
         atoms = point.atoms
         if self.fixed != "atoms":
             atoms = problem.atoms.prox(atoms - tau_atoms * point.gradient_atoms, tau_atoms)
         ahead = 2 * atoms - point.atoms
         split_atoms = points.ascend(problem.atoms, point.split_atoms, ahead, tau_atoms)
-        message = Step(atoms, ahead, tau, sigma, check, self.fixed)
+        image, images = self._image(atoms), None
+        if image is not None:
+            images = image, 2 * image - point.image
+        message = Step(atoms, ahead, tau, sigma, check, self.fixed, images)
         value, lipschitz = None, 0.0
         if self.coupled:
             group = problem.coefficients
@@ -230,25 +236,32 @@ class _Run:
             states, sums = crew.run(points.advance, [point.states], message)
         return self._point(
             point.iteration + 1, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value,
-            check,
+            image, check,
         )  # fmt: skip
 
     def _point(
         self, iteration: int, atoms: NDArray, split_atoms: tuple[NDArray, ...], states: States,
         steps: tuple[float, float, float], sums: Sums, lipschitz: float, value: float | None,
-        check: bool,
+        image: NDArray | None, check: bool,
     ) -> _Point:  # fmt: skip
         gradient = np.zeros_like(atoms)
         if self.fixed != "atoms":
             gradient = sums.gradient_atoms + self.distances + self.problem.atoms.gradient(atoms)
             gradient = gradient + sum(split_atoms, 0.0)
+            if self.linear is not None and isinstance(sums.mixed, np.ndarray):
+                gradient = gradient + self.linear.adjoint(sums.mixed)
         objective = np.nan
         if check:
             objective = sums.value + self.problem.atoms.value(atoms)
             objective += 0.0 if value is None else value / self.problem.total
         return _Point(
-            iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, objective
-        )
+            iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, image,
+            objective,
+        )  # fmt: skip
+
+    def _image(self, atoms: NDArray) -> NDArray | None:
+        """What the operator sees of each atom, where it is the lift of a map of single graphs."""
+        return None if self.linear is None else self.linear.apply(atoms)
 
     def residuals(self, before: _Point, after: _Point) -> dict[str, float]:
         """Relative distance from optimality in each variable, at the new point.
@@ -299,7 +312,7 @@ class _Run:
         point = self._unpacked(saved["point"])
         best = point if saved["best"] is None else self._unpacked(saved["best"])
         gram, atoms = point.sums.gram, point.atoms
-        self.steps = Steps(self.problem, self.fixed, self.given, 1.0, gram, atoms)
+        self.steps = Steps(self.problem, self.fixed, self.given, 1.0, gram, atoms, point.image)
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
             states = self.crew.place(saved["point"]["samples"][1])
@@ -322,7 +335,8 @@ class _Run:
         states, _ = self.crew.run(points.again, columns, saved["atoms"], self.fixed)
         found = {name: saved[name] for name in PACKED}
         found["split_atoms"], found["steps"] = tuple(found["split_atoms"]), tuple(found["steps"])
-        return _Point(**found, states=states, sums=Sums(*saved["sums"]))
+        image = self._image(found["atoms"])
+        return _Point(**found, states=states, sums=Sums(*saved["sums"]), image=image)
 
     def read(self, point: _Point, name: str) -> NDArray:
         """One of the arrays in a point's states, put together."""

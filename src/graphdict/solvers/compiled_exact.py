@@ -38,23 +38,23 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
 def ascend(
     problem: Problem,
     rows: slice,
+    step: Any,
     weighted: NDArray,
-    ahead: tuple[NDArray, NDArray],
-    atoms: NDArray,
+    ahead: NDArray,
     dual: NDArray,
-    sigma: float,
     extra: Any,
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms.
+) -> tuple[NDArray, NDArray, NDArray, NDArray, float]:
+    """The dual step of BiPDS at ``ahead``; energies, gradients in coefficients and atoms.
 
-    ``weighted`` are the coefficients by their shares, ``extra`` what else pulls at them.
+    ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient. The
+    gradient in the atoms is complete.
     """
     from graphdict import exact
 
-    lifted = np.empty_like(dual)
-    exact.lift(*ahead, dual, atoms.dtype.type(sigma), lifted)
-    raised = problem.barrier.prox_conjugate(lifted, sigma)
+    atoms, lifted = step.atoms, np.empty_like(dual)
+    exact.lift(ahead, step.ahead, dual, atoms.dtype.type(step.sigma), lifted)
+    raised = problem.barrier.prox_conjugate(lifted, step.sigma)
     energies, pulls = np.empty_like(weighted), np.empty_like(weighted)
     distances = np.zeros_like(atoms)
     exact.gradients(problem.fit.signals[rows], atoms, weighted, raised, energies, pulls, distances)
-    return raised, energies, energies + pulls + extra, distances
+    return raised, energies, energies + pulls + extra, distances, 0.0

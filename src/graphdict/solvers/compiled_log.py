@@ -72,29 +72,27 @@ def recode(
 def ascend(
     problem: Problem,
     rows: slice,
+    step: Any,
     weighted: NDArray,
-    ahead: tuple[NDArray, NDArray],
-    atoms: NDArray,
+    ahead: NDArray,
     dual: NDArray,
-    sigma: float,
     extra: Any,
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The dual step of BiPDS at ``ahead``; energies, and gradients in coefficients and atoms.
+) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
+    """The dual step of BiPDS at ``ahead``; energies, gradients in coefficients and atoms.
 
-    ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient.
+    ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient. Of the
+    gradient in the atoms, the last array is what ``M*`` is still to be taken of.
     """
     from graphdict import tiles
 
-    linear = _linear(problem)
+    atoms, (images, images_ahead) = step.atoms, step.images
     energies, distances, raised = empty_like(weighted), zeros_like(atoms), empty_like(dual)
     tiles.products(problem.fit.signals[rows], atoms, energies, weighted, distances)
     gradient = energies + extra
     mixed = tiles.ascend(
-        weighted, _images(linear, atoms), ahead[0], _images(linear, ahead[1]), dual,
-        atoms.dtype.type(sigma), raised, gradient,
-    )  # fmt: skip
-    distances += linear.adjoint(mixed[:, : linear.size])
-    return raised, energies, gradient, distances
+        weighted, images, ahead, images_ahead, dual, atoms.dtype.type(step.sigma), raised, gradient
+    )
+    return raised, energies, gradient, distances, mixed[:, : dual.shape[1]]
 
 
 def _linear(problem: Problem) -> Any:

@@ -53,6 +53,7 @@ class Step(NamedTuple):
     sigma: float
     check: bool
     fixed: str | None
+    images: Any = None  # ``M`` of both, where the operator is the lift of an ``M``
 
 
 class Sums(NamedTuple):
@@ -68,6 +69,7 @@ class Sums(NamedTuple):
     split_gap: float = 0.0
     size: float = 0.0  # of the coefficients
     wrong: int = 0  # entries that are not finite
+    mixed: Any = 0.0  # ``Delta' diag(p) Y``, whose ``M*`` the gradient in the atoms lacks still
 
 
 def begin(
@@ -160,15 +162,14 @@ def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step)
     compiled = _compiled(problem, step)
     if compiled is not None:
         weighted = shares(problem, rows, coefficients) * coefficients
-        both = ahead, step.ahead
-        dual, energies, gradient, gradient_atoms = compiled.ascend(
-            problem, rows, weighted, both, step.atoms, before.dual, step.sigma, extra
+        dual, energies, gradient, gradient_atoms, mixed = compiled.ascend(
+            problem, rows, step, weighted, ahead, before.dual, extra
         )
         after = Sample(coefficients, dual, gradient, splits, None)
-        sums = Sums(gradient_atoms, weighted.T @ coefficients)
+        sums = Sums(gradient_atoms, weighted.T @ coefficients, mixed=mixed)
         if not step.check:
             return after, sums
-        extrapolated = problem.operator.forward(*both)
+        extrapolated = problem.operator.forward(ahead, step.ahead)
         return after, _inspect(problem, rows, before, after, energies, extrapolated, sums, step)
     extrapolated = problem.operator.forward(ahead, step.ahead)
     raised = before.dual + step.sigma * extrapolated

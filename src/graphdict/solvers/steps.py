@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.operators import Bilinear
 from graphdict.problem import Problem
 
 __all__ = ["Steps", "split_step"]
@@ -28,32 +29,36 @@ class Steps:
         sigma: float,
         gram: NDArray,
         atoms: NDArray,
+        image: NDArray | None = None,
     ):
         self.problem = problem
         self.fixed = fixed
         self.given = given
         self.sigma = given[2] or sigma
-        self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms))
+        self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
         self.room = 1.0  # how much sigma may still be rebalanced
         self.caution = 1.0  # shrinks the primal steps after trouble
         self.checks_at_this_pace = 0
 
-    def _norms(self, gram: NDArray, atoms: NDArray) -> tuple[float, float]:
+    def _norms(self, gram: NDArray, atoms: NDArray, image: NDArray | None) -> tuple[float, float]:
         operator = self.problem.operator
         # Rows enter an operator alike, so its norm sees of the coefficients only their Gram matrix.
         gram = gram if np.isfinite(gram).all() else np.nan_to_num(gram)
-        if hasattr(operator, "norms"):
-            return operator.norms(gram, atoms)
+        if image is not None and isinstance(operator, Bilinear):
+            return operator.norms(gram, image)
         values, vectors = np.linalg.eigh(gram)
         root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
         return operator.norm_atoms(root), operator.norm_coefficients(atoms)
 
-    def at(self, gram: NDArray, atoms: NDArray, lipschitz: float) -> tuple[float, float, float]:
+    def at(
+        self, gram: NDArray, atoms: NDArray, image: NDArray | None, lipschitz: float
+    ) -> tuple[float, float, float]:
         """``tau_w, tau_c, sigma`` by Condat's condition at the current point.
 
-        ``gram`` is ``Delta' diag(p) Delta``, ``lipschitz`` that of the smooth priors on ``Delta``.
+        ``gram`` is ``Delta' diag(p) Delta``, ``image`` is ``M(W)`` where the operator has an ``M``,
+        ``lipschitz`` that of the smooth priors on ``Delta``.
         """
-        norms = self._norms(gram, atoms)
+        norms = self._norms(gram, atoms, image)
         norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.floors))
         shares = 2 if self.fixed is None else 1
         bound_atoms = shares * self.sigma * norm_atoms**2
