@@ -243,7 +243,11 @@ def _inspect(
         coefficient_gap = _weighted_square(problem, rows, slack)
         for old, new in zip(before.splits, after.splits, strict=True):
             split_gap += _square((old - new) / split_step(step.tau, len(after.splits)) + ahead)
-    wrong = sum(int(x.size - np.isfinite(x).sum()) for x in (after.dual, gradient) if x is not None)
+    wrong = sum(
+        int(x.size - np.count_nonzero(np.isfinite(x)))
+        for x in (after.dual, gradient)
+        if x is not None
+    )
     return sums._replace(
         value=value, dual_gap=_square(gap), image=_square(image),
         energy=_weighted_square(problem, rows, energies), coefficient_gap=coefficient_gap,

@@ -150,7 +150,7 @@ class LogBarrier:
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.where(rows > 0, np.log(rows), -np.inf)
-        return -logs.sum(axis=1, dtype=np.float64)
+        return -np.einsum("tn->t", logs, dtype=np.float64)
 
     def value(self, rows: NDArray) -> float:
         return float(self.values(rows).sum())
