@@ -18,6 +18,7 @@ import warnings
 import numpy as np
 
 warnings.simplefilter("ignore")
+CHECKED = 10  # iterations between two checks of ours
 
 
 def make_signals(samples: int, nodes: int, atoms: int, seed: int, dtype: str = "float64"):
@@ -68,7 +69,7 @@ def iteration(library: str, task: dict) -> dict:
 
     def between_checks() -> float:
         checks: list[tuple[int, float]] = []
-        estimator = model(library, task["model"], task["atoms"], many)
+        estimator = model(library, task["model"], task["atoms"], max(many, 2 * CHECKED))
         estimator.set_params(callback=lambda at: checks.append((at.iteration, time.perf_counter())))
         estimator.fit(signals)
         (first, started), (last, ended) = checks[0], checks[-1]
