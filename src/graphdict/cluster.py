@@ -33,6 +33,7 @@ from graphdict.solvers.blocks import (
     carry,
     in_blocks,
     itself,
+    split,
 )
 from graphdict.terms.likelihoods import keeps_distances, smoothness
 
@@ -152,7 +153,10 @@ class Cluster:
         if isinstance(array, States):
             return array
         return self._hold(
-            [([self._split(array, rows) for rows in bundle], []) for bundle in self.bundles]
+            [
+                ([split(array, rows, self.bytes_per_row) for rows in bundle], [])
+                for bundle in self.bundles
+            ]
         )
 
     def collect(self, states: States, read: Callable[[Any], NDArray] = itself) -> NDArray:
@@ -184,10 +188,6 @@ class Cluster:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
             return States(self._map(_itself, values))
-
-    def _split(self, array: NDArray | None, rows: slice) -> list[Any]:
-        blocks = blocks_of(rows, self.bytes_per_row)
-        return [None if array is None else array[rows][block] for block in blocks]
 
 
 def _inside(message: tuple) -> list[Any]:

@@ -11,18 +11,11 @@ the plain formulas in :mod:`graphdict.operators` and :mod:`graphdict.kernels`; t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
+
+from graphdict.roots import compiled
 
 __all__ = ["gradients", "lift"]
-
-OPTIONS: Any = {
-    "cache": True, "nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-    "error_model": "numpy", "no_cfunc_wrapper": True,
-}  # fmt: skip
-compiled = njit(**OPTIONS)
 
 
 @compiled

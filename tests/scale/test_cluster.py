@@ -5,6 +5,7 @@ import signal
 
 import numpy as np
 import pytest
+from places import sizes_gathered
 
 import graphdict
 from graphdict import GraphDictLog, GraphDictSpectral
@@ -129,25 +130,10 @@ def test_new_signals_are_coded_and_scored_there(client, signals, tmp_path):
     assert model.score(array) == pytest.approx(model.score(signals), rel=1e-12)
 
 
-def largest(found):
-    """Number of entries of the largest array in nested tuples and lists."""
-    if isinstance(found, (list, tuple)):
-        return max((largest(item) for item in found), default=0)
-    return np.size(found)
-
-
 def test_only_small_things_travel(client, signals):
     """Signals go to the workers and coefficients come back once; passes move neither."""
     array = spread(signals).persist()
-    sizes = []
-    gather = client.gather
-
-    def watched(futures, *args, **kwargs):
-        found = gather(futures, *args, **kwargs)
-        sizes.append(largest(found))
-        return found
-
-    client.gather = watched
+    sizes = sizes_gathered(client)
     GraphDictLog(3, max_iter=4, tol=0, random_state=0).fit(array)
     assert len(sizes) > 20
     assert max(sizes) <= max(3 * NODES**2, SAMPLES // 5)

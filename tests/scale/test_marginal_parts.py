@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 import sklearn
+from places import as_array, as_dask, as_map, as_zarr, sizes_gathered
 
 from graphdict import GraphDictMarginal, sources
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
@@ -60,29 +61,6 @@ def gappy(signals):
 def little_memory():
     with sklearn.config_context(working_memory=SAMPLES * NODES * 2 / 2**20):
         yield
-
-
-def as_map(signals, folder):
-    path = folder / "signals.npy"
-    np.save(path, signals)
-    return np.load(path, mmap_mode="r")
-
-
-def as_zarr(signals, folder):
-    zarr = pytest.importorskip("zarr")
-    array = zarr.create_array(
-        folder / "signals.zarr", shape=signals.shape, dtype=signals.dtype, chunks=(70, NODES)
-    )
-    array[:] = signals
-    return array
-
-
-def as_dask(signals, folder):
-    return pytest.importorskip("dask.array").from_array(signals, chunks=(90, 4))
-
-
-def as_array(signals, folder):
-    return signals
 
 
 def everything(model, X):
@@ -221,25 +199,10 @@ def test_the_result_is_that_of_one_machine(client, name, which, request):
     assert_same(everything(MODELS[name], spread(X)), everything(MODELS[name], X))
 
 
-def largest(found):
-    """Number of entries of the largest array in nested tuples and lists."""
-    if isinstance(found, (list, tuple)):
-        return max((largest(item) for item in found), default=0)
-    return np.size(found)
-
-
 def test_only_small_things_travel(client, signals):
     """Signals go to the workers and coefficients come back once; passes move neither."""
     array = spread(signals).persist()
-    sizes = []
-    gather = client.gather
-
-    def watched(futures, *args, **kwargs):
-        found = gather(futures, *args, **kwargs)
-        sizes.append(largest(found))
-        return found
-
-    client.gather = watched
+    sizes = sizes_gathered(client)
     sklearn.clone(MODELS["markov"]).fit(array)
     assert len(sizes) > 20
     assert max(sizes) <= 3 * NODES**2

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn
+from places import as_array, as_dask, as_map, as_zarr
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, sources
 from graphdict.solvers import blocks
@@ -28,29 +29,6 @@ def small_parts(monkeypatch):
 def little_memory():
     with sklearn.config_context(working_memory=SAMPLES * NODES * 2 / 2**20):
         yield
-
-
-def as_map(signals, folder):
-    path = folder / "signals.npy"
-    np.save(path, signals)
-    return np.load(path, mmap_mode="r")
-
-
-def as_zarr(signals, folder):
-    zarr = pytest.importorskip("zarr")
-    array = zarr.create_array(
-        folder / "signals.zarr", shape=signals.shape, dtype=signals.dtype, chunks=(70, NODES)
-    )
-    array[:] = signals
-    return array
-
-
-def as_dask(signals, folder):
-    return pytest.importorskip("dask.array").from_array(signals, chunks=(90, 4))
-
-
-def as_array(signals, folder):
-    return signals
 
 
 KINDS = [as_map, as_zarr, as_dask, as_array]

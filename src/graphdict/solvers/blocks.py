@@ -41,6 +41,7 @@ __all__ = [
     "itself",
     "row_blocks",
     "row_parts",
+    "split",
 ]
 
 BLOCK_BYTES = 1 << 21  # about the second-level cache of a core
@@ -71,6 +72,12 @@ def row_parts(rows: int, bytes_per_row: int) -> list[slice]:
 def blocks_of(part: slice, bytes_per_row: int) -> list[slice]:
     """The cut of one part, counted from its beginning."""
     return row_blocks(part.stop - part.start, bytes_per_row, BLOCK_BYTES + bytes_per_row)
+
+
+def split(array: NDArray | None, part: slice, bytes_per_row: int) -> list[Any]:
+    """What an array of all rows has for each block of a part; None for each where there is none."""
+    blocks = blocks_of(part, bytes_per_row)
+    return [None if array is None else array[part][block] for block in blocks]
 
 
 @dataclass(frozen=True)
@@ -232,7 +239,7 @@ class Threads:
         """An array of all rows as states: a slice of it for each block of each part."""
         if isinstance(array, States):
             return array
-        return States(self._split(array, rows) for rows in self.cut)
+        return States(split(array, rows, self.bytes_per_row) for rows in self.cut)
 
     def settle(self, *columns: States) -> tuple[States, ...]:
         """Told after each iteration which states the next one starts from."""
@@ -246,12 +253,6 @@ class Threads:
         if self.kept is not None:
             return self.kept[index]
         return Part.of(self.problem, self.cut[index], self.bytes_per_row)
-
-    def _split(self, array: NDArray | None, rows: slice) -> list[Any]:
-        blocks = blocks_of(rows, self.bytes_per_row)
-        if array is None:
-            return [None] * len(blocks)
-        return [array[rows][block] for block in blocks]
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from graphdict.operators import Bilinear, Laplacians
 from graphdict.problem import Problem
+from graphdict.solvers.passes import single_at_hand
 from graphdict.terms import LogDet
-from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
 
 __all__ = ["ascend", "serves"]
 
@@ -23,15 +23,13 @@ SMALL = 1 << 17  # numbers in the Laplacians of all mixtures
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
     """Whether the problem is of this kind and size."""
-    linear, fit = getattr(problem.operator, "linear", None), problem.fit
-    kind = getattr(fit, "stands_for", type(fit))  # what is on disk is not read to find out
+    linear = getattr(problem.operator, "linear", None)
     return (
         isinstance(problem.operator, Bilinear)
         and isinstance(linear, Laplacians)
         and type(problem.barrier) is LogDet
-        and (kind is Smoothness or (kind is CachedSmoothness and fit.signals is not None))
+        and single_at_hand(problem, atoms)
         and problem.total * linear.nodes**2 >= SMALL
-        and fit.dtype == atoms.dtype
     )
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from graphdict.operators import Bilinear, Degrees, Spectra
 from graphdict.problem import Problem
+from graphdict.solvers.passes import single_at_hand
 from graphdict.terms import LogBarrier
-from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
 
 __all__ = ["ascend", "push", "recode", "serves"]
 
@@ -23,15 +23,13 @@ SMALL = 1 << 17  # numbers in the images of all mixtures, times atoms
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
     """Whether the problem is of this kind and size."""
-    linear, fit = _linear(problem), problem.fit
-    kind = getattr(fit, "stands_for", type(fit))  # what is on disk is not read to find out
+    linear = _linear(problem)
     return (
         isinstance(problem.operator, Bilinear)
         and isinstance(linear, Degrees | Spectra)
         and type(problem.barrier) is LogBarrier
-        and (kind is Smoothness or (kind is CachedSmoothness and fit.signals is not None))
+        and single_at_hand(problem, atoms)
         and problem.total * linear.size * len(atoms) >= SMALL
-        and fit.dtype == atoms.dtype
     )
 
 

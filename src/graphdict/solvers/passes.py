@@ -7,13 +7,22 @@ from typing import Any
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
+from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
 
-__all__ = ["keep_value", "shares", "total_objective", "weighted_distances"]
+__all__ = ["keep_value", "shares", "single_at_hand", "total_objective", "weighted_distances"]
 
 
 def shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
     """Share (rows, 1) of all samples that each row stands for, in the precision of ``like``."""
     return problem.weights[rows, None].astype(like.dtype, copy=False)
+
+
+def single_at_hand(problem: Problem, atoms: NDArray) -> bool:
+    """Whether rows are single samples whose signals a compiled pass can take as they are."""
+    fit = problem.fit
+    kind = getattr(fit, "stands_for", type(fit))  # what is on disk is not read to find out
+    plain = kind is Smoothness or (kind is CachedSmoothness and fit.signals is not None)
+    return plain and fit.dtype == atoms.dtype
 
 
 def weighted_distances(problem: Problem, rows: slice, coefficients: NDArray) -> NDArray:
