@@ -16,6 +16,7 @@ those three methods and the two norms, nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 from graphdict import graphs
 
 __all__ = ["Bilinear", "BilinearOperator", "Degrees", "Laplacians", "LinearMap", "Spectra"]
+
+FEW_NODES = 40  # up to here a product with a matrix of zeros and ones is the fastest sum
 
 
 class LinearMap(Protocol):
@@ -51,11 +54,21 @@ class Degrees:
         return float(np.sqrt(2 * (self.nodes - 1)))
 
     def apply(self, weights: NDArray) -> NDArray:
+        if self.nodes <= FEW_NODES:
+            return weights @ _incidence(self.nodes, weights.dtype)
         return graphs.degrees(weights)
 
     def adjoint(self, values: NDArray) -> NDArray:
+        if self.nodes <= FEW_NODES:
+            return values @ _incidence(self.nodes, values.dtype).T
         rows, cols = graphs.edge_index(self.nodes)
         return values[..., rows] + values[..., cols]
+
+
+@lru_cache(maxsize=16)
+def _incidence(nodes: int, dtype: np.dtype) -> NDArray:
+    """Which nodes an edge joins, (E, N)."""
+    return graphs.degrees(np.eye(graphs.n_edges(nodes), dtype=dtype))
 
 
 @dataclass(frozen=True)

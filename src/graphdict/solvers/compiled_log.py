@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy import empty_like, zeros_like
 from numpy.typing import NDArray
 
 from graphdict.operators import Bilinear, Degrees, Spectra
@@ -35,11 +34,11 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
 
 def push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -> NDArray:
     """``R = A**(p Delta, 1 / A(Delta, W))`` of some rows."""
-    from graphdict import tiles
+    from graphdict import barriers
 
     linear = _linear(problem)
-    mixed = tiles.push_on_atoms(coefficients, _shares(problem, rows, atoms), _images(linear, atoms))
-    return linear.adjoint(mixed[:, : linear.size])
+    shares = problem.weights[rows].astype(atoms.dtype, copy=False)
+    return linear.adjoint(barriers.push_on_atoms(coefficients, shares, linear.apply(atoms)))
 
 
 def recode(
@@ -52,19 +51,15 @@ def recode(
     stretch: bool,
 ) -> tuple[NDArray, tuple[float, float, float, NDArray]]:
     """``rounds`` updates of the coefficients; value, squares of the residual, ``(p Delta)' Z``."""
-    from graphdict import tiles
+    from graphdict import barriers, tiles
 
-    signals = problem.fit.signals[rows]
-    shares = _shares(problem, rows, atoms)
-    energies, recoded = empty_like(coefficients), empty_like(coefficients)
-    distances = zeros_like(atoms)
-    tiles.products(signals, atoms, energies, coefficients[:0], distances[:0])
-    value, square, scale = tiles.recode(
-        coefficients, shares, _images(_linear(problem), atoms), energies,
-        atoms.dtype.type(shrinkage), rounds, stretch, recoded,
+    signals, weights = problem.fit.signals[rows], problem.weights[rows]
+    recoded, numbers = barriers.recode(
+        coefficients, weights, _linear(problem).apply(atoms), tiles.energies(signals, atoms),
+        atoms.dtype.type(shrinkage), rounds, stretch,
     )  # fmt: skip
-    tiles.products(signals, atoms, energies[:0], shares[:, None] * recoded, distances)
-    return recoded, (value, square, scale, distances)
+    weighted = weights[:, None].astype(atoms.dtype, copy=False) * recoded
+    return recoded, (*numbers, tiles.weighted_distances(signals, weighted))
 
 
 def ascend(
@@ -81,31 +76,17 @@ def ascend(
     ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient. Of the
     gradient in the atoms, the last array is what ``M*`` is still to be taken of.
     """
-    from graphdict import tiles
+    from graphdict import barriers, tiles
 
     atoms, (images, images_ahead) = step.atoms, step.images
-    energies, distances, raised = empty_like(weighted), zeros_like(atoms), empty_like(dual)
-    tiles.products(problem.fit.signals[rows], atoms, energies, weighted, distances)
+    energies, distances = tiles.products(problem.fit.signals[rows], atoms, weighted)
     gradient = energies + extra
-    mixed = tiles.ascend(
-        weighted, images, ahead, images_ahead, dual, atoms.dtype.type(step.sigma), raised, gradient
+    raised, mixed = barriers.ascend(
+        weighted, images, ahead, images_ahead, dual, atoms.dtype.type(step.sigma), gradient
     )
-    return raised, energies, gradient, distances, mixed[:, : dual.shape[1]]
+    return raised, energies, gradient, distances, mixed
 
 
 def _linear(problem: Problem) -> Any:
     """What the operator does to one graph, where it says so."""
     return getattr(problem.operator, "linear", None)
-
-
-def _images(linear: Any, atoms: NDArray) -> NDArray:
-    """What the barrier sees of each atom (K, M)."""
-    if not isinstance(linear, Degrees):
-        return linear.apply(atoms)
-    from graphdict import tiles
-
-    return tiles.degrees(atoms, linear.nodes)
-
-
-def _shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
-    return problem.weights[rows].astype(like.dtype, copy=False)
