@@ -179,6 +179,8 @@ def _pairs(nodes: int) -> tuple[NDArray, NDArray]:
 def wider(matrix: NDArray) -> NDArray:
     """With columns of zeros up to a multiple of four."""
     rows, columns = matrix.shape
+    if columns % 4 == 0 and matrix.flags.c_contiguous:
+        return matrix
     wide = np.zeros((rows, columns + -columns % 4), matrix.dtype)
     wide[:, :columns] = matrix
     return wide
