@@ -234,6 +234,6 @@ def test_pruning_makes_zeros_but_no_pieces():
     dictionary = Dictionary(
         PatternGraphs.of(patterns, atoms), atoms, uniform_probabilities(patterns)
     )
-    pruned = prune(dictionary, 1e-3)
+    pruned = prune(dictionary, atoms > 1e-3)
     assert not pruned.graphs.components
     np.testing.assert_array_equal(pruned.atoms > 0, np.tile(cols == rows + 1, (2, 1)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 from graphdict.checkpoint import Checkpoint
+from graphdict.marginal.averaging import average_draws
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.em import Fit, expectation_maximisation
 from graphdict.marginal.likelihood import PatternGraphs
@@ -43,6 +44,7 @@ class Settings:
     n_init: int = 8
     max_iter: int = 200
     tol: float = 1e-5
+    average: int = 0
     callback: Callback | None = None
     heard: Callback | None = None  # told of each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
@@ -122,15 +124,22 @@ def learn(
         dictionary = cut(data, best.dictionary)
     if best.interrupted:
         return best
-    if settings.sparsity == 0:
-        return settings.run(data, dictionary, shrink, **shown)
+    if settings.sparsity == 0 or settings.average:
+        best = settings.run(data, dictionary, shrink, **shown)
+        if best.interrupted or not settings.average:
+            return best
+        sparse = settings.sparsity > 0
+        return average_draws(
+            data, best, shrink, settings.average, sparse, settings.law, rng, settings.callback
+        )
     penalty = _toll(data, best, shrink, settings.sparsity)
     # Pruning only lowers the objective of this last stage, whose history is kept.
     shown["history"] = History()
     best = settings.run(data, dictionary, penalty, **shown)
     if best.interrupted:
         return best
-    dictionary = prune(best.dictionary, penalty.width)
+    # What the penalty drove below its width is to be zero.
+    dictionary = prune(best.dictionary, best.dictionary.atoms > penalty.width)
     return settings.run(data, dictionary, penalty, **shown)
 
 

@@ -54,14 +54,14 @@ def _components(mass: NDArray, moments: NDArray, noise: float) -> NDArray:
     return labels
 
 
-def prune(dictionary: Dictionary, width: float) -> Dictionary:
-    """Make exact zeros of the weights that the fading penalty drove below its width.
+def prune(dictionary: Dictionary, kept: NDArray[np.bool_]) -> Dictionary:
+    """Make exact zeros of the weights (K, E) that are not to be ``kept``.
 
     No graph falls apart by it: where that of a pattern would, the strongest tree that spans it
     stays, each edge in the atom that has most of it.
     """
     atoms, patterns = dictionary.atoms, dictionary.graphs.patterns
-    kept = atoms > width
+    kept = kept.copy()
     pruned = dictionary.with_atoms(np.where(kept, atoms, 0))
     before = dictionary.graphs.components
     for index, basis in pruned.graphs.components.items():

@@ -44,6 +44,11 @@ def check(model: Any) -> None:
             'prior="hierarchy" divides the whole duration of the signals, which a stream does not '
             'have: use prior="markov" or "independent" for partial_fit'
         )
+    if model.average:
+        raise ValueError(
+            f"average={model.average} goes through all samples many times, which a stream does not "
+            "keep: use average=0 for partial_fit"
+        )
 
 
 def recall(model: Any) -> Statistics:
@@ -100,7 +105,8 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     dense = _settle(dense, averages, shrink, law)
     sparse = dense
     if model.sparsity > 0:
-        sparse = prune(_settle(dense, averages, penalty, law), penalty.width)
+        sparse = _settle(dense, averages, penalty, law)
+        sparse = prune(sparse, sparse.atoms > penalty.width)
     evidence = expected.log_likelihood
     new |= {
         "atoms": dense.atoms,

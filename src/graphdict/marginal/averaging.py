@@ -1,0 +1,224 @@
+"""Atoms averaged over what the signals leave possible, in place of the single most probable ones.
+
+Where atoms overlap, the most probable dictionary fits the very samples it explains: patterns and
+atoms confirm each other's errors. Here an E-step alternates with one draw of all weights, edge by
+edge, from their distribution given everything else, and the expected weights of many such rounds
+are averaged. Before samples are seen, an edge is absent with some probability, or its weight is
+spread evenly up to twice the size of a strong edge, with some chance of more; these probabilities
+are learned on the way.
+
+Given the graphs ``L_c`` of patterns, the expected number ``n_c`` of their samples, and the expected
+sum ``D`` of squared differences over the samples of an atom, a change of one weight by ``d``
+changes the expected log-likelihood by
+
+    1/2 sum_{c contains the atom} n_c log(1 + d r_c)  -  1/2 d D,
+
+with the effective resistances ``r_c`` of the edge, and the inverse of each ``L_c`` by a matrix of
+rank one. A round takes O(C K E N^2), whatever the number of samples, and one pass over them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from graphdict.marginal.dictionary import Dictionary
+from graphdict.marginal.em import Fit, maximise
+from graphdict.marginal.passes import coefficients_by_window, expect
+from graphdict.marginal.penalty import FadingPenalty
+from graphdict.marginal.samples import Data
+from graphdict.marginal.support import prune
+from graphdict.solvers.base import Callback, Progress, warn_interrupted
+
+__all__ = ["Levels", "average_draws", "draw_atoms"]
+
+STRONG = 0.2  # share of the weights, the largest ones, whose mean is the size of a strong edge
+ABSENT, LEAST, MOST = 1e-4, 0.05, 2.0  # of it: what stands for no edge, and common weights
+COMMON, BEYOND = 8, 1.5  # number of common weights, and the ratio of those that are larger
+LIKELY = 0.5  # probability of an edge from which on it stays where atoms are to be sparse
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Weights that an edge may have: none, ``COMMON`` ones that are alike, and larger ones."""
+
+    values: NDArray
+
+    @classmethod
+    def of(cls, atoms: NDArray) -> Levels:
+        """For atoms like these."""
+        ordered = np.sort(atoms[atoms > 0])
+        size = float(ordered[-max(1, round(STRONG * ordered.size)) :].mean())
+        values = [ABSENT * size, *np.linspace(LEAST * size, MOST * size, COMMON)]
+        while values[-1] < ordered[-1]:
+            values.append(BEYOND * values[-1])
+        return cls(np.array(values))
+
+    def first_guess(self) -> NDArray:
+        """Share of the weights that have each value, before anything is known of them."""
+        larger = len(self.values) - 1 - COMMON
+        return np.array([1 - STRONG, *[STRONG / COMMON] * COMMON, *[1e-3] * larger])
+
+    def log_prior(self, mass: NDArray) -> NDArray:
+        """Where so many weights had each value, and one more has."""
+        mass = mass + 1
+        mass[1 : COMMON + 1] = mass[1 : COMMON + 1].mean()
+        return np.log(mass / mass.sum())
+
+
+def average_draws(
+    data: Data,
+    fit: Fit,
+    penalty: FadingPenalty,
+    draws: int,
+    sparse: bool,
+    law: str,
+    rng: np.random.RandomState,
+    callback: Callback | None = None,
+) -> Fit:
+    """Rounds from where ``fit`` ended, half as many as ``draws`` and then those to be averaged.
+
+    Where atoms are to be ``sparse``, edges that are less probable than not become exact zeros. The
+    objective is that of ``penalty`` at the average: higher than at its minimum.
+    """
+    dictionary, rounds = fit.dictionary, draws // 2 + draws
+    if not dictionary.atoms.any():
+        return fit
+    levels = Levels.of(dictionary.atoms)
+    mass = levels.first_guess() * np.count_nonzero(dictionary.atoms)
+    sums = {name: 0.0 * value for name, value in _parts(dictionary).items()}
+    probable, kept, interrupted = np.zeros(dictionary.atoms.shape), 0, False
+    previous = fit.objective
+    try:
+        for index in range(rounds):
+            expected = expect(data, dictionary)
+            # One more draw of each pattern than expected: none is ever ruled out.
+            smoothed = expected._replace(draws=expected.draws + 1)
+            dictionary = maximise(dictionary, smoothed, penalty, law, inner=0)
+            atoms, means, edges, mass = draw_atoms(
+                dictionary, expected.usage, expected.distances, levels, mass, rng
+            )
+            dictionary = replace(dictionary, atoms=atoms)
+            if index >= draws // 2:
+                for name, value in _parts(replace(dictionary, atoms=means)).items():
+                    sums[name] = sums[name] + value
+                probable += edges
+                kept += 1
+            if callback is not None:
+                objective = -2 * expected.log_likelihood + penalty.value(atoms)
+                change = abs(objective - previous) / max(1.0, abs(objective))
+                previous = objective
+                said = partial(coefficients_by_window, data, dictionary)
+                if callback(Progress(index + 1, objective, change, atoms, said)):
+                    interrupted = True
+                    break
+    except KeyboardInterrupt:
+        interrupted = True
+        warn_interrupted(index + 1)
+    if not kept:
+        return replace(fit, interrupted=True)
+    dictionary = replace(dictionary, **{name: total / kept for name, total in sums.items()})
+    if sparse:
+        dictionary = prune(dictionary, probable >= LIKELY * kept)
+    expected = expect(data, dictionary, distances=False)
+    return replace(
+        fit,
+        dictionary=dictionary,
+        usage=expected.usage @ dictionary.patterns,
+        objective=-2 * expected.log_likelihood + penalty.value(dictionary.atoms),
+        log_likelihood=expected.log_likelihood,
+        interrupted=interrupted,
+    )
+
+
+def _parts(dictionary: Dictionary) -> dict[str, Any]:
+    """What is averaged."""
+    parts = {"atoms": dictionary.atoms, "probabilities": dictionary.probabilities}
+    return parts if dictionary.stay is None else {**parts, "stay": dictionary.stay}
+
+
+def draw_atoms(
+    dictionary: Dictionary,
+    usage: NDArray,
+    distances: NDArray,
+    levels: Levels,
+    mass: NDArray,
+    rng: np.random.RandomState,
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """All weights drawn anew, one after the other in random order, each given the others.
+
+    Returns the draw (K, E), for each weight its expectation and the probability of its edge at the
+    time it was drawn, and the expected number of weights at each level; ``mass`` are those of the
+    round before. Edges of weight zero have been ruled out and stay away.
+    """
+    atoms = dictionary.atoms.copy()
+    inverses = [np.linalg.inv(m) for _, m in dictionary.graphs.precisions(atoms)]
+    means, edges, found = np.zeros_like(atoms), np.zeros_like(atoms), np.zeros_like(mass)
+    order = rng.permutation(np.flatnonzero(atoms))
+    _draw(
+        atoms, np.concatenate(inverses), dictionary.patterns.astype(bool), usage, distances,
+        levels.values, levels.log_prior(mass), order, rng.random_sample(len(order)),
+        means, edges, found,
+    )  # fmt: skip
+    return atoms, means, edges, found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw(
+    atoms, inverses, patterns, usage, distances, values, prior, order, chance, means, edges, mass
+):  # pragma: no cover - compiled
+    count, nodes = patterns.shape[0], inverses.shape[1]
+    size = atoms.shape[1]
+    row, col = np.empty(size, np.intp), np.empty(size, np.intp)
+    edge = 0
+    for i in range(nodes):
+        for j in range(i + 1, nodes):
+            row[edge], col[edge] = i, j
+            edge += 1
+    density, resistance = np.empty(len(values)), np.empty(count)
+    active, column = np.empty(count, np.intp), np.empty(nodes)
+    for step in range(len(order)):
+        atom, edge = order[step] // size, order[step] % size
+        i, j, weight = row[edge], col[edge], atoms[atom, edge]
+        found = 0
+        for c in range(count):
+            if patterns[c, atom]:
+                inverse = inverses[c]
+                active[found] = c
+                resistance[found] = inverse[i, i] + inverse[j, j] - 2 * inverse[i, j]
+                found += 1
+        for level in range(len(values)):
+            change = values[level] - weight
+            value = 2 * prior[level] - change * distances[atom, edge]
+            if change != 0:
+                for a in range(found):
+                    ratio = max(1 + change * resistance[a], 1e-12)
+                    value += usage[active[a]] * np.log(ratio)
+            density[level] = value / 2
+        density = np.exp(density - density.max())
+        density /= density.sum()
+        mass += density
+        means[atom, edge] = (density * values).sum()
+        edges[atom, edge] = 1 - density[0]
+        level, passed, goal = 0, density[0], chance[step]
+        while passed < goal and level < len(values) - 1:
+            level += 1
+            passed += density[level]
+        change = values[level] - weight
+        if change == 0:
+            continue
+        atoms[atom, edge] = values[level]
+        for a in range(found):
+            inverse = inverses[active[a]]
+            factor = change / max(1 + change * resistance[a], 1e-12)
+            for x in range(nodes):
+                column[x] = inverse[i, x] - inverse[j, x]
+            for x in range(nodes):
+                scaled = factor * column[x]
+                for y in range(nodes):
+                    inverse[x, y] -= scaled * column[y]
