@@ -1,0 +1,198 @@
+"""Draws of atoms: exact conditionals, the right long-run average, and what a model makes of it."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+
+from graphdict import GraphDictMarginal, graphs
+from graphdict.datasets import make_superposition
+from graphdict.exceptions import InterruptedFitWarning
+from graphdict.marginal.averaging import COMMON, Levels, draw_atoms
+from graphdict.marginal.dictionary import Dictionary
+from graphdict.marginal.likelihood import PatternGraphs
+from graphdict.marginal.patterns import enumerate_patterns, uniform_probabilities
+from graphdict.metrics import match_atoms
+
+NODES = 5
+EDGES = graphs.n_edges(NODES)
+
+
+def make_dictionary(atoms):
+    patterns = enumerate_patterns(len(atoms), len(atoms))
+    return Dictionary(PatternGraphs.of(patterns, atoms), atoms, uniform_probabilities(patterns))
+
+
+def log_posterior(dictionary, atoms, usage, distances, levels, prior):
+    """Of atoms on the levels, up to a constant, by log-determinants from scratch."""
+    fit = usage @ dictionary.graphs.log_determinants(atoms) - (atoms * distances).sum()
+    where = np.abs(atoms[..., None] - levels.values).argmin(axis=-1)
+    return fit / 2 + prior[where][atoms > 0].sum()
+
+
+@pytest.fixture(name="setting")
+def some_setting():
+    rng = np.random.default_rng(0)
+    dictionary = make_dictionary(rng.uniform(0.1, 2, (3, EDGES)))
+    usage = rng.uniform(1, 6, len(dictionary.patterns))
+    distances = rng.uniform(2, 20, (3, EDGES))
+    levels = Levels.of(dictionary.atoms)
+    mass = levels.first_guess() * dictionary.atoms.size
+    return dictionary, usage, distances, levels, mass
+
+
+def test_levels_reach_the_largest_weight():
+    atoms = np.array([[0.0, 0.1, 0.1, 0.1, 1.0, 50.0, 0.1, 0.1, 0.1, 0.1]])
+    levels = Levels.of(atoms)
+    assert_array_equal(levels.values, np.sort(levels.values))
+    assert levels.values[-1] >= 50
+    assert levels.values[0] > 0
+    mass = np.arange(len(levels.values), dtype=float)
+    prior = np.exp(levels.log_prior(mass))
+    assert_allclose(prior.sum(), 1)
+    assert np.ptp(prior[1 : COMMON + 1]) < 1e-15
+    assert_allclose(levels.first_guess().sum(), 1, atol=0.02)
+
+
+def test_the_last_weight_follows_its_conditional(setting):
+    dictionary, usage, distances, levels, mass = setting
+    order = np.random.RandomState(4).permutation(np.flatnonzero(dictionary.atoms))
+    drawn, means, edges, found = draw_atoms(
+        dictionary, usage, distances, levels, mass, np.random.RandomState(4)
+    )
+    last = np.unravel_index(order[-1], drawn.shape)
+    prior, values = levels.log_prior(mass), []
+    for value in levels.values:
+        atoms = drawn.copy()
+        atoms[last] = value
+        values.append(log_posterior(dictionary, atoms, usage, distances, levels, prior))
+    density = np.exp(np.array(values) - max(values))
+    density /= density.sum()
+    assert_allclose(means[last], density @ levels.values, rtol=1e-6)
+    assert_allclose(edges[last], 1 - density[0], rtol=1e-6)
+    assert_allclose(found.sum(), drawn.size)
+    assert np.isin(drawn, levels.values).all()
+
+
+def test_long_averages_are_those_of_the_posterior():
+    rng = np.random.RandomState(0)
+    dictionary = make_dictionary(np.array([[0.5, 1.0, 0.8]]))
+    usage, distances = np.array([6.0]), np.array([[3.0, 9.0, 30.0]])
+    levels = Levels.of(dictionary.atoms)
+    mass = 3 * levels.first_guess()
+    prior = levels.log_prior(mass)
+    states = np.array(list(product(levels.values, repeat=3)))[:, None]
+    values = [log_posterior(dictionary, a, usage, distances, levels, prior) for a in states]
+    density = np.exp(np.array(values) - max(values))
+    exact = np.tensordot(density / density.sum(), states, 1)
+    total = np.zeros((1, 3))
+    for _ in range(4000):
+        atoms, means, *_ = draw_atoms(dictionary, usage, distances, levels, mass, rng)
+        dictionary = make_dictionary(atoms)
+        total += means
+    assert_allclose(total / 4000, exact, rtol=0.05)
+
+
+def test_edges_that_were_ruled_out_stay_away():
+    atoms = np.ones((2, EDGES))
+    rows, cols = graphs.edge_index(NODES)
+    atoms[:, (rows == 0) | (cols == 0)] = 0  # node 0 is on its own in both
+    dictionary = make_dictionary(atoms)
+    levels = Levels.of(atoms)
+    mass = levels.first_guess() * np.count_nonzero(atoms)
+    drawn, means, edges, _ = draw_atoms(
+        dictionary, np.ones(3), np.ones(atoms.shape), levels, mass, np.random.RandomState(0)
+    )
+    for found in (drawn, means, edges):
+        assert np.isfinite(found).all()
+        assert not found[atoms == 0].any()
+    assert (drawn[atoms > 0] > 0).all()
+
+
+# The model ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", name="few")
+def few_samples():
+    return make_superposition(3, 12, 0.3, 2, n_train=250, n_test=500, random_state=1)
+
+
+def fit(signals, average=60, **options):
+    options = {"n_init": 2, "max_iter": 60, "random_state": 0, "sparsity": 0.0, **options}
+    return GraphDictMarginal(3, max_active=2, average=average, **options).fit(signals)
+
+
+@pytest.mark.parametrize("prior", ["independent", "free", "markov"])
+def test_averaged_atoms_predict_new_samples_about_as_well_or_better(few, prior):
+    averaged, best = (fit(few.train.signals, n, prior=prior) for n in (60, 0))
+    assert averaged.score(few.test.signals) > best.score(few.test.signals) - 0.1
+    assert match_atoms(best.atoms_, averaged.atoms_).similarity.min() > 0.8
+    assert averaged.objective_ > best.objective_  # which the most probable ones minimise
+    assert_allclose(averaged.log_likelihood_, averaged.score(few.train.signals), rtol=1e-9)
+    assert_allclose(averaged.pattern_probabilities_.sum(), 1)
+
+
+def test_improbable_edges_become_zeros_where_atoms_are_to_be_sparse(few):
+    sparse, dense = (fit(few.train.signals, 20, sparsity=s) for s in (1.0, 0.0))
+    assert (dense.atoms_ > 0).all()
+    kept = sparse.atoms_ > 0
+    assert 0.1 < kept.mean() < 0.9
+    assert_array_equal(sparse.atoms_[kept], dense.atoms_[kept])
+    assert dense.atoms_[kept].mean() > 3 * dense.atoms_[~kept].mean()
+
+
+def test_same_seed_same_atoms_however_signals_are_cut(few):
+    whole = fit(few.train.signals, 4)
+    assert_array_equal(whole.atoms_, fit(few.train.signals, 4).atoms_)
+    with sklearn.config_context(working_memory=0.01):
+        assert_allclose(fit(few.train.signals, 4).atoms_, whole.atoms_, rtol=1e-6)
+
+
+def test_missing_values_and_single_precision(few):
+    signals = few.train.signals.astype(np.float32)
+    signals[::7, 2] = np.nan
+    model = fit(signals, 4)
+    assert model.atoms_.dtype == np.float32
+    assert np.isfinite(model.atoms_).all()
+
+
+def test_callback_hears_of_draws_and_stops_them(few):
+    heard = []
+    without = fit(few.train.signals, 0, callback=lambda progress: heard.append(progress) or False)
+    count = len(heard)
+
+    def stop(progress):
+        heard.append(progress)
+        return len(heard) == 2 * count + 20
+
+    model = fit(few.train.signals, 20, callback=stop)
+    assert len(heard) == 2 * count + 20  # ten draws are left out and ten averaged
+    assert np.isfinite(model.score(few.test.signals))
+    assert model.objective_ != without.objective_
+
+
+@pytest.mark.parametrize("draws", [1, 20])
+def test_ctrl_c_keeps_what_is_there(few, draws):
+    plain = []
+    without = fit(few.train.signals, 0, callback=lambda progress: plain.append(0))
+    count = []
+
+    def press(progress):
+        count.append(0)
+        if len(count) == len(plain) + draws:
+            raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedFitWarning):
+        model = fit(few.train.signals, 20, callback=press)
+    assert (model.objective_ == without.objective_) == (draws == 1)
+
+
+def test_says_where_it_does_not_work(few):
+    with pytest.raises(ValueError, match=r'average=5 .* prior="hierarchy"'):
+        GraphDictMarginal(3, prior="hierarchy", average=5).fit(few.train.signals)
+    with pytest.raises(ValueError, match=r"average=5 .* partial_fit"):
+        GraphDictMarginal(3, average=5).partial_fit(few.train.signals)
+    with pytest.raises(ValueError, match="average"):
+        GraphDictMarginal(3, average=-1).fit(few.train.signals)
