@@ -135,12 +135,14 @@ def test_averaged_atoms_predict_new_samples_about_as_well_or_better(few, prior):
 
 
 def test_improbable_edges_become_zeros_where_atoms_are_to_be_sparse(few):
-    sparse, dense = (fit(few.train.signals, 20, sparsity=s) for s in (1.0, 0.0))
+    sparse, sparser, dense = (fit(few.train.signals, 20, sparsity=s) for s in (1.0, 9.0, 0.0))
     assert (dense.atoms_ > 0).all()
     kept = sparse.atoms_ > 0
     assert 0.1 < kept.mean() < 0.9
     assert_array_equal(sparse.atoms_[kept], dense.atoms_[kept])
     assert dense.atoms_[kept].mean() > 3 * dense.atoms_[~kept].mean()
+    assert not (sparser.atoms_ > 0)[~kept].any()
+    assert (sparser.atoms_ > 0).sum() < kept.sum()
 
 
 def test_same_seed_same_atoms_however_signals_are_cut(few):

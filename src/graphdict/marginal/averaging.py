@@ -40,7 +40,6 @@ __all__ = ["Levels", "average_draws", "draw_atoms"]
 STRONG = 0.2  # share of the weights, the largest ones, whose mean is the size of a strong edge
 ABSENT, LEAST, MOST = 1e-4, 0.05, 2.0  # of it: what stands for no edge, and common weights
 COMMON, BEYOND = 8, 1.5  # number of common weights, and the ratio of those that are larger
-LIKELY = 0.5  # probability of an edge from which on it stays where atoms are to be sparse
 
 
 @dataclass(frozen=True)
@@ -76,15 +75,15 @@ def average_draws(
     fit: Fit,
     penalty: FadingPenalty,
     draws: int,
-    sparse: bool,
+    odds: float,
     law: str,
     rng: np.random.RandomState,
     callback: Callback | None = None,
 ) -> Fit:
     """Rounds from where ``fit`` ended, half as many as ``draws`` and then those to be averaged.
 
-    Where atoms are to be ``sparse``, edges that are less probable than not become exact zeros. The
-    objective is that of ``penalty`` at the average: higher than at its minimum.
+    Edges become exact zeros unless the ``odds`` that they are there, against not, are at least so
+    high. The objective is that of ``penalty`` at the average: higher than at its minimum.
     """
     dictionary, rounds = fit.dictionary, draws // 2 + draws
     if not dictionary.atoms.any():
@@ -123,8 +122,8 @@ def average_draws(
     if not kept:
         return replace(fit, interrupted=True)
     dictionary = replace(dictionary, **{name: total / kept for name, total in sums.items()})
-    if sparse:
-        dictionary = prune(dictionary, probable >= LIKELY * kept)
+    if odds > 0:
+        dictionary = prune(dictionary, probable >= odds * (kept - probable))
     expected = expect(data, dictionary, distances=False)
     return replace(
         fit,

@@ -82,10 +82,10 @@ class GraphDictMarginal(GraphDictionary):
         exactly silent.
     average : int, default=0
         Number of draws from the posterior of the atoms that are averaged once the most probable
-        atoms are found; 0 keeps these. Few samples, atoms that overlap: 200 draws recover more
-        edges and predict new samples better, for about as much time again as the fit (more for many
-        nodes or patterns). In place of the toll, edges that are less probable than not become zeros
-        unless ``sparsity=0``. Not for "hierarchy", nor in a stream.
+        atoms are found; 0 keeps these. Few samples, atoms that overlap: with ``sparsity=0``, 200
+        draws mostly recover more edges and predict new samples better, for more time than the fit
+        itself takes. Otherwise edges become zeros unless the odds that they are there are at least
+        ``sparsity``, which predicts worse. Not for "hierarchy", nor in a stream.
     window_size : int, default=1
         Number of consecutive samples that share their activations.
     forgetting : float, default=1.0
