@@ -43,10 +43,14 @@ MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
     "GraphDictMarginal": {
         "full": [
             *settings(max_active=[1], sparsity=[0.3], alpha_w=[0.0], n_init=[4]),
-            *settings(max_active=[1, 2, 3, 5], sparsity=[0.0], alpha_w=[0.04], n_init=[4]),
-            *settings(max_active=[2, 3], sparsity=[0.3], alpha_w=[0.04], n_init=[4]),
-            *settings(max_active=[3, 4, 5], sparsity=[0.0], alpha_w=[0.1], n_init=[4]),
-            *settings(max_active=[4, 5], sparsity=[0.0], alpha_w=[0.2], n_init=[4]),
+            *settings(max_active=[2, 3], sparsity=[0.0], alpha_w=[0.04], n_init=[4]),
+            *settings(
+                max_active=[1, 2, 3, 5], sparsity=[0.0], alpha_w=[0.04], n_init=[4], average=[200]
+            ),
+            *settings(
+                max_active=[3, 4, 5], sparsity=[0.0], alpha_w=[0.1], n_init=[4], average=[200]
+            ),
+            *settings(max_active=[4, 5], sparsity=[0.0], alpha_w=[0.2], n_init=[4], average=[200]),
         ],
         "quick": settings(max_active=[1, 3, 5], sparsity=[0.3], n_init=[2]),
     },
