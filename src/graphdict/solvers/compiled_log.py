@@ -1,7 +1,8 @@
 """Passes of models with a log-barrier by compiled tiles; they find what the plain passes find.
 
-They serve problems of smoothness with the logarithms of degrees, or of spectra, whose samples are
-single and at hand. Small ones are left to NumPy: they are solved before a compiler would be done.
+They serve problems of smoothness with the logarithms of degrees, whose samples are single and at
+hand, and those of powers in modes with the logarithms of spectra. Small ones are left to NumPy:
+they are solved before a compiler would be done.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphdict.operators import Bilinear, Degrees, Spectra
 from graphdict.problem import Problem
-from graphdict.solvers.passes import single_at_hand
+from graphdict.solvers.passes import powers_at_hand, single_at_hand
 from graphdict.terms import LogBarrier
 
 __all__ = ["ascend", "push", "recode", "serves"]
@@ -25,20 +26,21 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
     linear = _linear(problem)
     return (
         isinstance(problem.operator, Bilinear)
-        and isinstance(linear, Degrees | Spectra)
         and type(problem.barrier) is LogBarrier
-        and single_at_hand(problem, atoms)
+        and (
+            (isinstance(linear, Degrees) and single_at_hand(problem, atoms))
+            or (isinstance(linear, Spectra) and powers_at_hand(problem, atoms))
+        )
         and problem.total * linear.size * len(atoms) >= SMALL
     )
 
 
-def push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -> NDArray:
-    """``R = A**(p Delta, 1 / A(Delta, W))`` of some rows."""
+def push(problem: Problem, rows: slice, coefficients: NDArray, images: NDArray) -> NDArray:
+    """``(p Delta)' (1 / A(Delta, W))`` of some rows, where ``images`` are ``M(W)``."""
     from graphdict import barriers
 
-    linear = _linear(problem)
-    shares = problem.weights[rows].astype(atoms.dtype, copy=False)
-    return linear.adjoint(barriers.push_on_atoms(coefficients, shares, linear.apply(atoms)))
+    shares = problem.weights[rows].astype(images.dtype, copy=False)
+    return barriers.push_on_atoms(coefficients, shares, images)
 
 
 def recode(
@@ -46,6 +48,7 @@ def recode(
     rows: slice,
     coefficients: NDArray,
     atoms: NDArray,
+    images: NDArray,
     shrinkage: float,
     rounds: int,
     stretch: bool,
@@ -53,13 +56,15 @@ def recode(
     """``rounds`` updates of the coefficients; value, squares of the residual, ``(p Delta)' Z``."""
     from graphdict import barriers, tiles
 
-    signals, weights = problem.fit.signals[rows], problem.weights[rows]
+    fit, weights, edges = problem.fit, problem.weights[rows], _of_edges(problem)
+    energies = tiles.energies(fit.signals[rows], atoms) if edges else fit.powers[rows] @ images.T
     recoded, numbers = barriers.recode(
-        coefficients, weights, _linear(problem).apply(atoms), tiles.energies(signals, atoms),
-        atoms.dtype.type(shrinkage), rounds, stretch,
-    )  # fmt: skip
+        coefficients, weights, images, energies, atoms.dtype.type(shrinkage), rounds, stretch
+    )
     weighted = weights[:, None].astype(atoms.dtype, copy=False) * recoded
-    return recoded, (*numbers, tiles.weighted_distances(signals, weighted))
+    if edges:
+        return recoded, (*numbers, tiles.weighted_distances(fit.signals[rows], weighted))
+    return recoded, (*numbers, fit.weighted_distances(weighted, rows))
 
 
 def ascend(
@@ -70,7 +75,7 @@ def ascend(
     ahead: NDArray,
     dual: NDArray,
     extra: Any,
-) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
+) -> tuple[NDArray, NDArray, NDArray, Any, NDArray]:
     """The dual step of BiPDS at ``ahead``; energies, gradients in coefficients and atoms.
 
     ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient. Of the
@@ -79,12 +84,24 @@ def ascend(
     from graphdict import barriers, tiles
 
     atoms, (images, images_ahead) = step.atoms, step.images
-    energies, distances = tiles.products(problem.fit.signals[rows], atoms, weighted)
+    powers: Any = None
+    distances: Any = 0.0
+    if _of_edges(problem):
+        energies, distances = tiles.products(problem.fit.signals[rows], atoms, weighted)
+    else:
+        powers = problem.fit.powers[rows]
+        energies = powers @ images.T
     gradient = energies + extra
     raised, mixed = barriers.ascend(
         weighted, images, ahead, images_ahead, dual, atoms.dtype.type(step.sigma), gradient
     )
+    if powers is not None:  # they come before M* as the dual does
+        mixed = mixed + weighted.T @ powers
     return raised, energies, gradient, distances, mixed
+
+
+def _of_edges(problem: Problem) -> bool:
+    return isinstance(_linear(problem), Degrees)
 
 
 def _linear(problem: Problem) -> Any:
