@@ -282,7 +282,7 @@ def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
     if path is not None and Path(path).exists():
         console.say(f"Going on from the checkpoint {path} ...")
     started = time.perf_counter()
-    limit = known["max_iter"] * (2 if "sparsity" in known else 1)
+    limit = known["max_iter"] * (2 if "sparsity" in known else 1) + 3 * known.get("average", 0) // 2
     with console.warnings_as_lines(), FitBar("Learning", limit, not console.quiet) as bar:
         if "callback" in known:
             model.set_params(callback=bar)
