@@ -291,7 +291,7 @@ def main() -> None:
     print(f"about {minutes:.0f} minutes on one core", flush=True)
     seeds = range(options.seed, options.seed + options.draws)
     path = options.output / "accuracy.csv"
-    kept = list(csv.DictReader(path.open(newline=""))) if path.exists() else []
+    kept = list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
     for part in parts:
         kept = [line for line in kept if line["part"] != part]
         for lines in lines_of(part, seeds):

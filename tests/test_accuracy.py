@@ -55,7 +55,7 @@ def test_rows_are_written_and_other_parts_kept(tmp_path, monkeypatch, capsys):
         given = ["accuracy.py", "disconnected", "--draws", "2", "--seed", seed]
         monkeypatch.setattr(sys, "argv", [*given, "--output", str(tmp_path)])
         accuracy.main()
-    lines = list(csv.DictReader((tmp_path / "accuracy.csv").open()))
+    lines = list(csv.DictReader((tmp_path / "accuracy.csv").read_text().splitlines()))
     assert [line["measure"] for line in lines] == ["right", "test MCC", "all finite"]
     assert lines[1]["seeds"] == "5 6"
     each = [float(value) for value in lines[1]["each"].split()]
