@@ -29,7 +29,7 @@ bench: $(STAMP)  ## compare speed and memory with the authors' package (about te
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/scaling.py
 
-accuracy: $(STAMP)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 25 minutes)
+accuracy: $(STAMP)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
 	$(BIN)/python benchmarks/accuracy.py
 
 clean:

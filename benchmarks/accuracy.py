@@ -225,7 +225,7 @@ def among_silent(recipe: Mapping[str, Any], silent: int, seed: int) -> tuple[flo
 
 PARTS = {"bound": bound, "atoms": atoms, "time": seconds, "disconnected": disconnected}
 MINUTES = {"bound": 2.6, "atoms": 0.7, "disconnected": 0.25}  # of a draw, on one core
-MINUTES_ONCE = {"time": 4.0}
+MINUTES_ONCE = {"time": 2.5}
 TITLES = {
     "bound": "Test MCC of the superposition experiment",
     "atoms": "Number of atoms chosen among 3 to 8 by held-out likelihood; there are five",
