@@ -78,7 +78,7 @@ def loop_objective():
 
     def evaluate(
         signals, coefficients, atoms, kind="log", *,
-        alpha_w=0.0, alpha_c=0.0, alpha_orth=0.0, alpha_diff=0.0, modes=None,
+        alpha_w=0.0, alpha_c=0.0, alpha_orth=0.0, alpha_diff=0.0, modes=None, modal=False,
     ):  # fmt: skip
         samples, nodes = signals.shape
         pairs = [(i, j) for i in range(nodes) for j in range(i + 1, nodes)]
@@ -87,7 +87,8 @@ def loop_objective():
             matrix = np.zeros((nodes, nodes))
             for e, (i, j) in enumerate(pairs):
                 weight = sum(coefficients[t, k] * atoms[k, e] for k in range(len(atoms)))
-                total += weight * (signals[t, i] - signals[t, j]) ** 2 / samples
+                if not modal:
+                    total += weight * (signals[t, i] - signals[t, j]) ** 2 / samples
                 matrix[i, i] += weight
                 matrix[j, j] += weight
                 matrix[i, j] -= weight
@@ -98,6 +99,9 @@ def loop_objective():
                 positive = np.linalg.eigvalsh(matrix)[1:]
             else:
                 positive = [mode @ matrix @ mode for mode in modes.T]
+            if modal:  # all graphs have these modes as eigenvectors
+                powers = [float(mode @ signals[t]) ** 2 for mode in modes.T]
+                total += sum(v * p for v, p in zip(positive, powers, strict=True)) / samples
             total -= sum(np.log(value) for value in positive) / samples
         total += alpha_w * float(np.sum(atoms))
         for k in range(len(atoms)):

@@ -82,7 +82,7 @@ def fit(model, **options):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_group_sparsity_over_atoms(model):
-    plain, shared = fit(model), fit(model, atom_priors=[SharedEdges(0.5)])
+    plain, shared = (fit(model, atom_priors=[SharedEdges(alpha)]) for alpha in (1e-9, 0.5))
 
     def sharing(atoms):  # from 1, where every edge has one atom, down to 1 / sqrt(3)
         return SharedEdges(1).value(atoms) / atoms.sum()

@@ -55,15 +55,18 @@ def each_block(
 class ClusterSmoothness:
     """The smoothness term of signals on a cluster, which brings the crew that is there."""
 
-    def __init__(self, array: Any, dtype: Any, preparation: Preparation, gaps: Any, client: Any):
+    def __init__(
+        self, array: Any, dtype: Any, preparation: Preparation, gaps: Any, client: Any,
+        form: Callable[..., Any] = smoothness,
+    ):  # fmt: skip
         self.array, self.dtype, self.client = array, dtype, client
-        self.preparation, self.gaps = preparation, gaps
+        self.preparation, self.gaps, self.form = preparation, gaps, form
 
     def term(self, samples: int) -> Callable[[NDArray, NDArray], Any]:
         """What makes the term of a part from its signals and windows; there are so many samples."""
         shape = (samples, int(self.preparation.active.sum()))
         keep = keeps_distances(shape, self.dtype)
-        return partial(smoothness, keep=keep, gaps=self.gaps)
+        return partial(self.form, keep=keep, gaps=self.gaps)
 
     @contextmanager
     def crew(self, problem: Any, cut: list[slice], bytes_per_row: int) -> Iterator[Cluster]:

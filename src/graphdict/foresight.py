@@ -53,10 +53,11 @@ def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
     prepared = 0 if _streams(model, shape, dtype) else signals
     windows = _windows(model, samples)
     atoms = _atoms(model, windows)
-    squares = min(samples * edges * size, KEPT if windows == samples else BLOCK)
+    kind = type(model).__name__
+    numbers = nodes if kind == "GraphDictSpectral" else edges  # kept of each sample, or window
+    squares = min(samples * numbers * size, KEPT if windows == samples else BLOCK)
     building = 3 * squares
     solving = 8 * atoms * edges * size
-    kind = type(model).__name__
     if kind in ("WindowLogModel", "TGFA", "GraphDictHier"):
         copies = 10 if kind != "WindowLogModel" else 6
         solving += copies * windows * edges * 8
@@ -75,9 +76,8 @@ def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
         bipds = model.solver == "bipds" or model.alpha_diff > 0
         solving += (8 if bipds else 4) * windows * atoms * size + samples * atoms * size
         solving += 3 * windows * image * size if bipds else 0
-        solving += (
-            windows * edges * size if windows < samples else min(samples * edges * size, KEPT)
-        )
+        kept = windows * numbers * size
+        solving += kept if windows < samples else min(kept, KEPT)
     else:
         building = 0
         solving += 5 * samples * atoms * 8 if atoms > 1 else 0

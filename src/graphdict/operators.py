@@ -16,6 +16,7 @@ those three methods and the two norms, nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 from graphdict import graphs
 
 __all__ = ["Bilinear", "BilinearOperator", "Degrees", "Laplacians", "LinearMap", "Spectra"]
+
+FEW_NODES = 40  # up to here a product with a matrix of zeros and ones is the fastest sum
 
 
 class LinearMap(Protocol):
@@ -51,11 +54,21 @@ class Degrees:
         return float(np.sqrt(2 * (self.nodes - 1)))
 
     def apply(self, weights: NDArray) -> NDArray:
+        if self.nodes <= FEW_NODES:
+            return weights @ _incidence(self.nodes, weights.dtype)
         return graphs.degrees(weights)
 
     def adjoint(self, values: NDArray) -> NDArray:
+        if self.nodes <= FEW_NODES:
+            return values @ _incidence(self.nodes, values.dtype).T
         rows, cols = graphs.edge_index(self.nodes)
         return values[..., rows] + values[..., cols]
+
+
+@lru_cache(maxsize=16)
+def _incidence(nodes: int, dtype: np.dtype) -> NDArray:
+    """Which nodes an edge joins, (E, N)."""
+    return graphs.degrees(np.eye(graphs.n_edges(nodes), dtype=dtype))
 
 
 @dataclass(frozen=True)
@@ -80,20 +93,33 @@ class Spectra:
     """Energy of each mode, ``diag(U' L_w U)``, (..., E) -> (..., M).
 
     These are the eigenvalues of the Laplacian when the columns of ``modes`` (N, M) are its
-    eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``.
+    eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``; what is constant in a mode
+    does not count, and is taken off.
     """
 
     def __init__(self, modes: NDArray):
-        self.modes = np.asarray(modes)
+        self.modes = np.asarray(modes) - np.mean(modes, axis=0)
         self.size = self.modes.shape[1]
         self._rows = graphs.squared_differences(self.modes.T)
-        self.norm = float(np.linalg.norm(self._rows, 2))
+        rows, cols = graphs.edge_index(len(self.modes))
+        self._pairs = (self.modes[rows] * self.modes[cols]).T
+
+    @cached_property
+    def norm(self) -> float:
+        return float(np.linalg.norm(self._rows, 2))
 
     def apply(self, weights: NDArray) -> NDArray:
         return weights @ self._rows.T.astype(weights.dtype, copy=False)
 
     def adjoint(self, values: NDArray) -> NDArray:
         return values @ self._rows.astype(values.dtype, copy=False)
+
+    def weights(self, spectra: NDArray) -> NDArray:
+        """Weights (..., E) of ``U diag(spectra) U'``: they can be negative."""
+        return -spectra @ self._pairs.astype(spectra.dtype, copy=False)
+
+    def weights_adjoint(self, values: NDArray) -> NDArray:
+        return -values @ self._pairs.T.astype(values.dtype, copy=False)
 
 
 class BilinearOperator(Protocol):

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from graphdict.atomic import atomic_file
 from graphdict.signals import Preparation, each_block
-from graphdict.terms.likelihoods import CachedSmoothness, Smoothness, smoothness
-from graphdict.terms.missing import GappySmoothness, Gaps
+from graphdict.terms.likelihoods import Smoothness, smoothness
+from graphdict.terms.missing import Gaps
+from graphdict.terms.modal import ModalSmoothness
 
 __all__ = [
     "Prepared",
@@ -33,6 +34,8 @@ __all__ = [
     "signal_fit",
     "too_large",
 ]
+
+Form = Callable[..., Any]
 
 
 def too_large(shape: tuple[int, ...], dtype: Any) -> bool:
@@ -128,10 +131,11 @@ class StreamedSmoothness:
 
     read_when_used = True
 
-    def __init__(self, signals: Any, counts: NDArray, gaps: Gaps | None = None):
+    def __init__(self, signals: Any, counts: NDArray, gaps: Gaps | None, form: Form):
         self.signals = signals
         self.counts = counts
         self.gaps = gaps
+        self.form = form
         self.windows = len(counts) < len(signals)
         self.ends = np.cumsum(counts) if self.windows else None
 
@@ -141,26 +145,35 @@ class StreamedSmoothness:
             samples = slice(
                 int(self.ends[rows.start] - self.counts[rows.start]), int(self.ends[rows.stop - 1])
             )
-        return _StreamedPart(self.signals, samples, self.counts[rows], self.gaps)
+        return _StreamedPart(self.signals, samples, self.counts[rows], self.gaps, self.form)
 
 
 class _StreamedPart:
     """A part that is read when it is first asked for something, and forgotten with this object."""
 
-    def __init__(self, source: Any, samples: slice, counts: NDArray, gaps: Gaps | None = None):
+    def __init__(self, source: Any, samples: slice, counts: NDArray, gaps: Gaps | None, form: Form):
         self.source, self.samples, self.counts, self.gaps = source, samples, counts, gaps
-        single = gaps is None and samples.stop - samples.start == len(counts)
-        self.stands_for = Smoothness if single else None
+        self.form = form
+        single = samples.stop - samples.start == len(counts)
+        self.stands_for: Any = None  # a compiled pass asks, and nothing is read to answer
+        if gaps is None and form is smoothness:
+            self.stands_for = Smoothness if single else None
+        elif gaps is None:
+            self.stands_for = ModalSmoothness
         self.dtype = source.dtype
 
     @cached_property
-    def fit(self) -> Smoothness | CachedSmoothness | GappySmoothness:
+    def fit(self) -> Any:
         signals = self.source[self.samples]
-        return smoothness(signals, self.counts, keep=False, gaps=self.gaps)
+        return self.form(signals, self.counts, keep=False, gaps=self.gaps)
 
     @property
     def signals(self) -> NDArray | None:
         return self.fit.signals
+
+    @property
+    def powers(self) -> NDArray:
+        return self.fit.powers
 
     def features(self, rows: slice) -> NDArray:
         return self.fit.features(rows)
@@ -172,16 +185,23 @@ class _StreamedPart:
         return self.fit.weighted_distances(coefficients, rows)
 
 
-def signal_fit(signals: Any, counts: NDArray, gaps: Gaps | None = None) -> Any:
-    """The smoothness term of prepared signals in windows of ``counts`` samples."""
+def signal_fit(
+    signals: Any, counts: NDArray, gaps: Gaps | None = None, form: Form = smoothness
+) -> Any:
+    """The smoothness term of prepared signals in windows of ``counts`` samples.
+
+    ``form`` makes it from signals, ``counts``, ``keep`` and ``gaps`` as :func:`smoothness` does.
+    """
     if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
         from graphdict.cluster import ClusterSmoothness
 
         rows = signals.rows
-        return ClusterSmoothness(rows.array, rows.dtype, signals.preparation, gaps, rows.client)
+        return ClusterSmoothness(
+            rows.array, rows.dtype, signals.preparation, gaps, rows.client, form
+        )
     if isinstance(signals, Prepared):
-        return StreamedSmoothness(signals, counts, gaps)
-    return smoothness(signals, counts, gaps=gaps)
+        return StreamedSmoothness(signals, counts, gaps, form)
+    return form(signals, counts, gaps=gaps)
 
 
 def put_together(

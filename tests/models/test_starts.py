@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from graphdict.graphs import n_edges
 from graphdict.models import starts
 from graphdict.models.starts import STARTS
 from graphdict.operators import Bilinear, Degrees
@@ -26,7 +27,8 @@ def start_coefficients(kind, features, n_atoms, rng):
 
 
 def start_atoms(problem, coefficients):
-    with crew_for(problem, np.ones((3, 10))) as crew:
+    atoms = np.ones((3, n_edges(problem.operator.linear.nodes)))
+    with crew_for(problem, atoms) as crew:
         return starts.start_atoms(problem, coefficients, crew)
 
 

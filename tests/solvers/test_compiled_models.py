@@ -46,21 +46,32 @@ def test_single_precision(monkeypatch, model):
     assert single.objective_ == pytest.approx(double.objective_, rel=1e-3)
 
 
-@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("case", ["windows", "fixed atoms", "missing values"])
-def test_others_stay_plain(monkeypatch, model, case):
-    settings, signals = {}, SIGNALS
-    if case == "windows":
-        settings = {"window_size": 10}
-    elif case == "fixed atoms":
-        settings = {"fix": "atoms", "atoms": np.ones((3, graphs.n_edges(9)))}
-    else:
-        signals = SIGNALS.copy()
-        signals[3, 4] = np.nan
+def test_others_stay_plain(monkeypatch, case):
     called = []
-    monkeypatch.setattr(MODELS[model], "ascend", lambda *args: called.append(args))
-    _fit(monkeypatch, model, 0, signals, **settings)
+    monkeypatch.setattr(compiled_exact, "ascend", lambda *args: called.append(args))
+    _fit(monkeypatch, GraphDictExact, 0, **_other(case))
     assert not called
+
+
+@pytest.mark.parametrize("solver", ["bipds", "mm"])
+@pytest.mark.parametrize("case", ["windows", "fixed atoms", "missing values"])
+def test_spectra_of_others(monkeypatch, case, solver):
+    plain = _fit(monkeypatch, GraphDictSpectral, np.inf, solver=solver, **_other(case))
+    compiled = _fit(monkeypatch, GraphDictSpectral, 0, solver=solver, **_other(case))
+    assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
+
+
+def _other(case):
+    """Settings of a fit whose samples are not single, not learned from, or not complete."""
+    if case == "windows":
+        return {"window_size": 10}
+    if case == "fixed atoms":
+        return {"fix": "atoms", "atoms": np.ones((3, graphs.n_edges(9)))}
+    signals = SIGNALS.copy()
+    signals[3, 4] = np.nan
+    return {"signals": signals}
 
 
 @pytest.mark.parametrize("solver", ["mm", "bipds"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import graphs, kernels
+from graphdict import kernels
 
 __all__ = ["energies", "weighted_distances"]
 
@@ -22,18 +22,13 @@ def energies(signals: NDArray, atoms: NDArray, total: int) -> NDArray:
         return kernels.energies(signals, atoms)
     from graphdict import tiles
 
-    found = np.empty((len(signals), len(atoms)), dtype=signals.dtype)
-    tiles.products(signals, atoms, found, found[:0], atoms[:0])
-    return found
+    return tiles.energies(signals, atoms)
 
 
 def weighted_distances(signals: NDArray, weights: NDArray, total: int) -> NDArray[np.float64]:
     """``C' Z`` (K, E): see :func:`graphdict.kernels.weighted_distances`."""
-    count, nodes = weights.shape[1], signals.shape[1]
-    if total * nodes * count < SMALL:
+    if total * signals.shape[1] * weights.shape[1] < SMALL:
         return kernels.weighted_distances(signals, weights).astype(np.float64)
     from graphdict import tiles
 
-    found = np.zeros((count, graphs.n_edges(nodes)), dtype=signals.dtype)
-    tiles.products(signals, found, weights[:0], weights, found)
-    return found.astype(np.float64)
+    return tiles.weighted_distances(signals, weights).astype(np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -36,17 +36,18 @@ from graphdict.solvers import Solution, bipds, mm
 from graphdict.solvers.blocks import add_in_groups, crew_for
 from graphdict.solvers.coding import code_part, codes_samples_alone
 from graphdict.solvers.mm import mm_lacks
+from graphdict.solvers.passes import total_objective
 from graphdict.sources import put_together, signal_fit
 from graphdict.terms import (
     L1,
     NonNegative,
     Orthogonality,
-    Smoothness,
     TotalVariation,
     UnitBox,
 )
 from graphdict.terms.coefficients import window_counts, window_means
-from graphdict.terms.missing import GappySmoothness, Gaps
+from graphdict.terms.likelihoods import smoothness
+from graphdict.terms.missing import Gaps
 
 __all__ = ["GraphDictionary"]
 
@@ -176,17 +177,21 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
                 if solution.interrupted:
                     break
             assert best is not None
-            objective, interrupted = best.objective, solution.interrupted
+            atoms, objective = self._graphs_of(best.atoms), best.objective
+            interrupted = solution.interrupted
             if self.fix == "coefficients" or (interrupted and best is solution):
                 coefficients = _by_sample(best.coefficients, problem.counts)
+                if atoms is not best.atoms:
+                    value = total_objective(crew, crew.place(best.coefficients), atoms)
+                    objective = value + problem.atoms.value(atoms)
             else:
                 stage = kept.stage()
-                coefficients, value, coded = self._code(problem, best.atoms, crew, stage=stage)
-                objective = value + problem.atoms.value(best.atoms)
+                coefficients, value, coded = self._code(problem, atoms, crew, stage=stage)
+                objective = value + problem.atoms.value(atoms)
                 interrupted = interrupted or not coded
         if not interrupted:
             kept.finish()
-        self._describe(best, objective, coefficients)
+        self._describe(best, atoms, objective, coefficients)
         return self
 
     def transform(self, X: ArrayLike, *, out: Any = None) -> NDArray:
@@ -212,8 +217,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
         Coefficients are inferred first; then each signal, divided by ``scale_``, is measured by
         ``-(x' L x + h(L) + (N - 1) log 2 pi) / 2`` on its instantaneous graph, with the model's own
-        ``h``: the exact log-density for ``GraphDictExact``, an upper bound of it for
-        ``GraphDictSpectral``, and a stand-in that is no density for ``GraphDictLog``. Since the
+        ``h``: the exact log-density for ``GraphDictExact``, and for ``GraphDictSpectral`` of graphs
+        that share its modes; a stand-in that is no density for ``GraphDictLog``. Since the
         coefficients are fitted to the samples that are scored, more atoms never look worse: compare
         models of one kind and one ``n_atoms``, or use ``GraphDictMarginal``.
         """
@@ -284,9 +289,12 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
     def _energies(self, signals: NDArray, atoms: NDArray, gaps: Gaps | None) -> NDArray:
         """``x' L_k x`` of every sample (T, K)."""
-        if gaps is None:
-            return Smoothness(signals).energies(atoms)
-        return GappySmoothness(signals, gaps).energies(atoms)
+        ones = np.ones(len(signals), dtype=int)
+        return self._smoothness()(signals, ones, keep=False, gaps=gaps).energies(atoms)
+
+    def _smoothness(self) -> Callable[..., Any]:
+        """What makes the term of how signals vary over their graphs; see :func:`signal_fit`."""
+        return smoothness
 
     def _problem(self, signals: NDArray) -> Problem:
         """The terms of the objective on prepared signals."""
@@ -300,7 +308,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             UnitBox(), *_penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
             *(self.coefficient_priors or ()),
         ]  # fmt: skip
-        fit = signal_fit(signals, counts, self._gaps(signals))
+        fit = signal_fit(signals, counts, self._gaps(signals), self._smoothness())
         return Problem(fit, operator, barrier, atom_terms, coefficient_terms, counts)
 
     def _atom_priors(self) -> list[Any]:
@@ -408,9 +416,15 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         """Atoms that say no more than how many there are, and of what kind."""
         return np.ones((self.n_atoms, graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
 
-    def _describe(self, solution: Solution, objective: float, coefficients: NDArray) -> None:
+    def _graphs_of(self, atoms: NDArray) -> NDArray:
+        """The graphs that learned atoms stand for."""
+        return atoms
+
+    def _describe(
+        self, solution: Solution, atoms: NDArray, objective: float, coefficients: NDArray
+    ) -> None:
         """Set the fitted attributes, and say what a user should know."""
-        self.atoms_ = self._preparation.embed(solution.atoms)
+        self.atoms_ = self._preparation.embed(atoms)
         self.coefficients_ = coefficients
         self.objective_ = objective
         self.history_ = solution.history.as_dict()

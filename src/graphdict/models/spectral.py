@@ -1,7 +1,9 @@
-"""GraphDictSpectral: all graphs share eigenvectors, and only their spectra are held positive."""
+"""GraphDictSpectral: all graphs share eigenvectors, and only their spectra are learned."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from graphdict.operators import Bilinear, Spectra
 from graphdict.signals import each_block
 from graphdict.terms import LogBarrier
 from graphdict.terms.likelihoods import centred_basis
+from graphdict.terms.modal import modal_smoothness
 
 __all__ = ["GraphDictSpectral"]
 
@@ -22,10 +25,15 @@ __all__ = ["GraphDictSpectral"]
 class GraphDictSpectral(GraphDictionary):
     """Graph dictionary whose graphs act as filters in one shared Fourier basis.
 
-    The objective of :class:`GraphDictLog` with ``-sum_m log (u_m' L_t u_m)`` in place of the
-    log-degrees, for the eigenvectors ``u_m`` of the signals' covariance, or given ``modes``. Where
-    N - 1 modes do diagonalise ``L_t`` this is its exact log-determinant; elsewhere it is a lower
-    bound of ``-log det_+ L_t`` (Hadamard's inequality). The mode of constant signals is left out.
+    All Laplacians are ``U diag(spectrum) U'`` for the eigenvectors ``U`` of the signals'
+    covariance, or given ``modes``. A signal then varies over its graph by ``sum_m spectrum_m (u_m'
+    x)^2``, and ``-log det_+`` is ``-sum_m log spectrum_m``: an iteration costs O(T K N) instead of
+    O(T K N^2). The mode of constant signals is left out.
+
+    Atoms are learned as graphs that enter by their spectra ``u_m' L_k u_m`` alone. What is shown of
+    each is the graph of its spectrum and the shared eigenvectors, without edges whose weights would
+    be negative; or the learned graph itself where ``atom_priors`` choose among graphs of one
+    spectrum.
     """
 
     _own_parameters = """
@@ -103,7 +111,19 @@ class GraphDictSpectral(GraphDictionary):
         self.modes_ = modes.astype(signals.dtype)
 
     def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
-        return Bilinear(Spectra(self.modes_[self.active_nodes_])), LogBarrier()
+        return Bilinear(self._spectra()), LogBarrier()
+
+    def _smoothness(self) -> Callable[..., Any]:
+        return partial(modal_smoothness, spectra=self._spectra())
+
+    def _spectra(self) -> Spectra:
+        return Spectra(self.modes_[self.active_nodes_])
+
+    def _graphs_of(self, atoms: NDArray) -> NDArray:
+        if self.fix == "atoms" or self.atom_priors:
+            return atoms
+        spectra = self._spectra()
+        return np.maximum(spectra.weights(spectra.apply(atoms)), 0)
 
 
 def _second_moments(block: NDArray) -> NDArray:

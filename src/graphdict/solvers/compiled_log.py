@@ -1,19 +1,19 @@
 """Passes of models with a log-barrier by compiled tiles; they find what the plain passes find.
 
-They serve problems of smoothness with the logarithms of degrees, or of spectra, whose samples are
-single and at hand. Small ones are left to NumPy: they are solved before a compiler would be done.
+They serve problems of smoothness with the logarithms of degrees, whose samples are single and at
+hand, and those of powers in modes with the logarithms of spectra. Small ones are left to NumPy:
+they are solved before a compiler would be done.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numpy import empty_like, zeros_like
 from numpy.typing import NDArray
 
 from graphdict.operators import Bilinear, Degrees, Spectra
 from graphdict.problem import Problem
-from graphdict.solvers.passes import single_at_hand
+from graphdict.solvers.passes import powers_at_hand, single_at_hand
 from graphdict.terms import LogBarrier
 
 __all__ = ["ascend", "push", "recode", "serves"]
@@ -26,20 +26,21 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
     linear = _linear(problem)
     return (
         isinstance(problem.operator, Bilinear)
-        and isinstance(linear, Degrees | Spectra)
         and type(problem.barrier) is LogBarrier
-        and single_at_hand(problem, atoms)
+        and (
+            (isinstance(linear, Degrees) and single_at_hand(problem, atoms))
+            or (isinstance(linear, Spectra) and powers_at_hand(problem, atoms))
+        )
         and problem.total * linear.size * len(atoms) >= SMALL
     )
 
 
-def push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -> NDArray:
-    """``R = A**(p Delta, 1 / A(Delta, W))`` of some rows."""
-    from graphdict import tiles
+def push(problem: Problem, rows: slice, coefficients: NDArray, images: NDArray) -> NDArray:
+    """``(p Delta)' (1 / A(Delta, W))`` of some rows, where ``images`` are ``M(W)``."""
+    from graphdict import barriers
 
-    linear = _linear(problem)
-    mixed = tiles.push_on_atoms(coefficients, _shares(problem, rows, atoms), _images(linear, atoms))
-    return linear.adjoint(mixed[:, : linear.size])
+    shares = problem.weights[rows].astype(images.dtype, copy=False)
+    return barriers.push_on_atoms(coefficients, shares, images)
 
 
 def recode(
@@ -47,24 +48,23 @@ def recode(
     rows: slice,
     coefficients: NDArray,
     atoms: NDArray,
+    images: NDArray,
     shrinkage: float,
     rounds: int,
     stretch: bool,
 ) -> tuple[NDArray, tuple[float, float, float, NDArray]]:
     """``rounds`` updates of the coefficients; value, squares of the residual, ``(p Delta)' Z``."""
-    from graphdict import tiles
+    from graphdict import barriers, tiles
 
-    signals = problem.fit.signals[rows]
-    shares = _shares(problem, rows, atoms)
-    energies, recoded = empty_like(coefficients), empty_like(coefficients)
-    distances = zeros_like(atoms)
-    tiles.products(signals, atoms, energies, coefficients[:0], distances[:0])
-    value, square, scale = tiles.recode(
-        coefficients, shares, _images(_linear(problem), atoms), energies,
-        atoms.dtype.type(shrinkage), rounds, stretch, recoded,
-    )  # fmt: skip
-    tiles.products(signals, atoms, energies[:0], shares[:, None] * recoded, distances)
-    return recoded, (value, square, scale, distances)
+    fit, weights, edges = problem.fit, problem.weights[rows], _of_edges(problem)
+    energies = tiles.energies(fit.signals[rows], atoms) if edges else fit.powers[rows] @ images.T
+    recoded, numbers = barriers.recode(
+        coefficients, weights, images, energies, atoms.dtype.type(shrinkage), rounds, stretch
+    )
+    weighted = weights[:, None].astype(atoms.dtype, copy=False) * recoded
+    if edges:
+        return recoded, (*numbers, tiles.weighted_distances(fit.signals[rows], weighted))
+    return recoded, (*numbers, fit.weighted_distances(weighted, rows))
 
 
 def ascend(
@@ -75,37 +75,35 @@ def ascend(
     ahead: NDArray,
     dual: NDArray,
     extra: Any,
-) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
+) -> tuple[NDArray, NDArray, NDArray, Any, NDArray]:
     """The dual step of BiPDS at ``ahead``; energies, gradients in coefficients and atoms.
 
     ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient. Of the
     gradient in the atoms, the last array is what ``M*`` is still to be taken of.
     """
-    from graphdict import tiles
+    from graphdict import barriers, tiles
 
     atoms, (images, images_ahead) = step.atoms, step.images
-    energies, distances, raised = empty_like(weighted), zeros_like(atoms), empty_like(dual)
-    tiles.products(problem.fit.signals[rows], atoms, energies, weighted, distances)
+    powers: Any = None
+    distances: Any = 0.0
+    if _of_edges(problem):
+        energies, distances = tiles.products(problem.fit.signals[rows], atoms, weighted)
+    else:
+        powers = problem.fit.powers[rows]
+        energies = powers @ images.T
     gradient = energies + extra
-    mixed = tiles.ascend(
-        weighted, images, ahead, images_ahead, dual, atoms.dtype.type(step.sigma), raised, gradient
+    raised, mixed = barriers.ascend(
+        weighted, images, ahead, images_ahead, dual, atoms.dtype.type(step.sigma), gradient
     )
-    return raised, energies, gradient, distances, mixed[:, : dual.shape[1]]
+    if powers is not None:  # they come before M* as the dual does
+        mixed = mixed + weighted.T @ powers
+    return raised, energies, gradient, distances, mixed
+
+
+def _of_edges(problem: Problem) -> bool:
+    return isinstance(_linear(problem), Degrees)
 
 
 def _linear(problem: Problem) -> Any:
     """What the operator does to one graph, where it says so."""
     return getattr(problem.operator, "linear", None)
-
-
-def _images(linear: Any, atoms: NDArray) -> NDArray:
-    """What the barrier sees of each atom (K, M)."""
-    if not isinstance(linear, Degrees):
-        return linear.apply(atoms)
-    from graphdict import tiles
-
-    return tiles.degrees(atoms, linear.nodes)
-
-
-def _shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
-    return problem.weights[rows].astype(like.dtype, copy=False)

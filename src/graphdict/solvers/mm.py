@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.operators import Bilinear
 from graphdict.problem import Problem
 from graphdict.solvers import compiled_log
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
@@ -139,6 +140,7 @@ class _Run:
 
     def __init__(self, problem: Problem, fixed: str | None, crew: Any):
         self.problem = problem
+        self.linear = problem.operator.linear if isinstance(problem.operator, Bilinear) else None
         self.fixed = fixed
         self.crew = crew
         self.sparsity = _strength(problem.atom_terms, L1)
@@ -185,7 +187,7 @@ class _Run:
         if self.fixed != "atoms":
             atoms = self._update_atoms(point, stretch, residuals)
         columns = [point.coefficients, point.energies]
-        message = (atoms, self.fixed, self.shrinkage, stretch)
+        message = (atoms, self._images(atoms), self.fixed, self.shrinkage, stretch)
         states, (value, square, scale, distances) = self.crew.run(_recode, columns, *message)
         if self.fixed != "coefficients":
             residuals["coefficients"] = _relative(square, scale)
@@ -204,7 +206,9 @@ class _Run:
         least = max(LEAST_PULL, 100 * float(precision.eps))
         pull = np.maximum(pull, least * float(pull.mean()) + tiny)
         for inner in range(INNER):
-            _, (push,) = self.crew.run(_push, [point.coefficients], updated)
+            images = self._images(updated)
+            _, (push,) = self.crew.run(_push, [point.coefficients], updated, images)
+            push = push if self.linear is None else self.linear.adjoint(push)
             # Never negative but for rounding, where resistances of strong edges cancel.
             push = np.maximum(push, tiny)
             others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
@@ -215,6 +219,10 @@ class _Run:
             root = np.sqrt(np.square(pull) + 4 * others * push) if self.overlap else pull
             updated = updated * _stretched(2 * push / (pull + root), stretch)
         return updated
+
+    def _images(self, atoms: NDArray) -> NDArray | None:
+        """What the operator sees of each atom, where it is the lift of a map of single graphs."""
+        return None if self.linear is None else self.linear.apply(atoms)
 
     def prune(self, point: _Point) -> _Point:
         """Set to zero the small weights of each atom, as many as lower the objective."""
@@ -245,13 +253,18 @@ def _begin(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray,
     return None, (weighted_distances(problem, rows, coefficients),)
 
 
-def _push(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray) -> Any:
-    """``R = A**(p Delta, B)``."""
-    if compiled_log.serves(problem, atoms):
-        return None, (compiled_log.push(problem, rows, coefficients, atoms),)
-    slope = problem.barrier.slope(problem.operator.forward(coefficients, atoms))
+def _push(
+    problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+) -> Any:
+    """``R = A**(p Delta, B)``; where ``images`` are known, what ``M*`` is still to be taken of."""
+    if images is not None and compiled_log.serves(problem, atoms):
+        return None, (compiled_log.push(problem, rows, coefficients, images),)
     weighted = shares(problem, rows, coefficients) * coefficients
-    return None, (problem.operator.adjoint_atoms(weighted, slope),)
+    if images is None:
+        slope = problem.barrier.slope(problem.operator.forward(coefficients, atoms))
+        return None, (problem.operator.adjoint_atoms(weighted, slope),)
+    slope = problem.barrier.slope(np.tensordot(coefficients, images, 1))
+    return None, (np.tensordot(weighted.T, slope, 1),)
 
 
 def _recode(
@@ -260,6 +273,7 @@ def _recode(
     coefficients: NDArray,
     energies: NDArray | None,
     atoms: NDArray,
+    images: NDArray | None,
     fixed: str | None,
     shrinkage: float,
     stretch: bool,
@@ -269,9 +283,9 @@ def _recode(
     All of a block is done while it is in cache.
     """
     operator, barrier = problem.operator, problem.barrier
-    if fixed is None and compiled_log.serves(problem, atoms):
+    if fixed is None and images is not None and compiled_log.serves(problem, atoms):
         coefficients, (value, *rest) = compiled_log.recode(
-            problem, rows, coefficients, atoms, shrinkage, INNER, stretch
+            problem, rows, coefficients, atoms, images, shrinkage, INNER, stretch
         )
         prior = problem.coefficients.value(coefficients, rows) / problem.total
         return coefficients, (value + prior, *rest)

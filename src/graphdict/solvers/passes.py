@@ -8,8 +8,16 @@ from numpy.typing import NDArray
 
 from graphdict.problem import Problem
 from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
+from graphdict.terms.modal import ModalSmoothness
 
-__all__ = ["keep_value", "shares", "single_at_hand", "total_objective", "weighted_distances"]
+__all__ = [
+    "keep_value",
+    "powers_at_hand",
+    "shares",
+    "single_at_hand",
+    "total_objective",
+    "weighted_distances",
+]
 
 
 def shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
@@ -23,6 +31,12 @@ def single_at_hand(problem: Problem, atoms: NDArray) -> bool:
     kind = getattr(fit, "stands_for", type(fit))  # what is on disk is not read to find out
     plain = kind is Smoothness or (kind is CachedSmoothness and fit.signals is not None)
     return plain and fit.dtype == atoms.dtype
+
+
+def powers_at_hand(problem: Problem, atoms: NDArray) -> bool:
+    """Whether rows are known by their powers in modes."""
+    kind = getattr(problem.fit, "stands_for", type(problem.fit))
+    return kind is ModalSmoothness and problem.fit.dtype == atoms.dtype
 
 
 def weighted_distances(problem: Problem, rows: slice, coefficients: NDArray) -> NDArray:
