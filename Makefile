@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test lint docs format bench clean
+.PHONY: demo test lint docs format bench accuracy clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
@@ -28,6 +28,9 @@ format: $(STAMP)  ## rewrite files in the project's format
 bench: $(STAMP)  ## compare speed and memory with the authors' package (about ten minutes)
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/scaling.py
+
+accuracy: $(STAMP)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
+	$(BIN)/python benchmarks/accuracy.py
 
 clean:
 	rm -rf $(VENV) .bench build dist docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache

@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from graphdict import graphs
 from graphdict.exceptions import InterruptedFitWarning
+from graphdict.marginal.patterns import default_max_active
 
 __all__ = [
     "PenaltyChoice",
@@ -37,6 +38,7 @@ TRIALS = 12
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 FOLDS = 5  # one block of samples in so many is held out
 BLOCKS = 20
+PATIENCE = 2  # values to try after the best
 LITTLE = 0.01  # of all that is gained over the worst: not worth another atom
 MOST_ROWS = 20_000  # samples that suffice to tell how many atoms there are
 
@@ -214,7 +216,7 @@ def choose_n_atoms(
     they score can tell: :class:`~graphdict.GraphDictMarginal` does, the soft models do not. Of
     more than 20,000 samples, blocks spread over all of them are used.
     """
-    return _choose_by_score(model, X, "n_atoms", candidates, 2, report)
+    return _choose_by_score(model, X, "n_atoms", candidates, 1.0, report)
 
 
 def choose_max_active(
@@ -226,11 +228,14 @@ def choose_max_active(
 ) -> ScoreChoice:
     """How many atoms may be active at once, chosen like :func:`choose_n_atoms`.
 
-    One makes the atoms states that exclude each other. Allowing more than there are lets other
-    decompositions explain the same signals, so that this choice decides which atoms are found.
+    One makes the atoms states that exclude each other. Allowing many more than there are lets other
+    decompositions explain the same signals, so that this choice decides which atoms are found. One
+    too many costs little, since how many are active is learned, and one too few mixes atoms up:
+    hence the best counts here, whatever its standard error, unless all that it gains over a smaller
+    one is a hundredth. By default all numbers are tried that leave at most 5,000 sets.
     """
-    tried = range(1, min(model.n_atoms, 4) + 1) if candidates is None else candidates
-    return _choose_by_score(model, X, "max_active", tried, 1, report)
+    tried = range(1, default_max_active(model.n_atoms) + 1) if candidates is None else candidates
+    return _choose_by_score(model, X, "max_active", tried, 0.0, report)
 
 
 def _choose_by_score(
@@ -238,10 +243,10 @@ def _choose_by_score(
     X: ArrayLike,
     name: str,
     candidates: Iterable[int],
-    patience: int,
+    doubt: float,
     report: Callable[[str], None] | None,
 ) -> ScoreChoice:
-    """The smallest value about as good as the best; ``patience`` is how many to try after it."""
+    """The smallest value about as good as the best: within ``doubt`` standard errors of it."""
     if "max_active" not in model.get_params():
         raise ValueError(
             f"{name} is chosen with GraphDictMarginal; {type(model).__name__} fits coefficients to "
@@ -260,16 +265,16 @@ def _choose_by_score(
             counts = f"{trial.n_atoms} atoms, {trial.max_active or 'all'} active"
             report(f"{counts}: held-out log-likelihood {found[value].mean():.4f}")
         best = max(found, key=lambda v: found[v].mean())
-        if sum(v > best for v in found) >= patience:
+        if sum(v > best for v in found) >= PATIENCE:
             break
     errors = {
         v: float(np.std(found[best] - s, ddof=1) / np.sqrt(len(blocks))) if len(blocks) > 1 else 0.0
         for v, s in found.items()
     }
-    lowest = min(s.mean() for s in found.values())
+    top, lowest = found[best].mean(), min(s.mean() for s in found.values())
     near = [
         v for v, s in found.items()
-        if found[best].mean() - s.mean() <= max(errors[v], LITTLE * (found[best].mean() - lowest))
+        if top - s.mean() <= max(doubt * errors[v], LITTLE * (top - lowest))
     ]  # fmt: skip
     return ScoreChoice(name, min(near), {v: float(s.mean()) for v, s in found.items()}, errors)
 
