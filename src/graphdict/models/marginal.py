@@ -64,7 +64,9 @@ class GraphDictMarginal(GraphDictionary):
         Number K of graphs in the dictionary.
     max_active : int, optional
         Largest number of atoms active at once. All of them by default, or as many as leave at most
-        5,000 sets. 1 makes it a mixture of graphs.
+        5,000 sets. 1 makes it a mixture of graphs. It matters more than any other setting: where
+        far fewer atoms are active than may be, other decompositions explain the signals as well.
+        :func:`graphdict.selection.choose_max_active` chooses it by samples held out.
     alpha_w : float, default=0.04
         A gentle pull on every weight, which steadies the estimate: as if noise of that variance
         had been added to every squared difference.
