@@ -26,6 +26,7 @@ SHAPES = {
     "pair_weights_": "E",
     "pair_means_": "E",
     "silent_": "TN",
+    "edge_probabilities_": "KE",
 }
 RANGES = {
     "atoms_": (0, np.inf),
@@ -39,6 +40,7 @@ RANGES = {
     "pair_weights_": (0, np.inf),
     "pair_means_": (0, np.inf),
     "silent_": (0, 1),
+    "edge_probabilities_": (0, 1),
 }
 POSITIVE = ("scale_", "noise_")
 COUNTS = ("n_features_in_", "n_iter_", "n_samples_seen_")

@@ -34,6 +34,9 @@ class InstantaneousGraphs:
     node_names : sequence of N names, optional
     silent : boolean array (T, N), optional
         Nodes that have no edges in a sample, whatever its mixture says.
+    probable : (array (K, E), float), optional
+        Probability that each atom has each edge, with ``coefficients`` those that each sample has
+        each atom: edges less probable than the number are not in the graph of a sample.
     """
 
     def __init__(
@@ -42,10 +45,12 @@ class InstantaneousGraphs:
         atoms: NDArray,
         node_names: Any = None,
         silent: NDArray | None = None,
+        probable: tuple[NDArray, float] | None = None,
     ):
         self.coefficients = np.atleast_2d(coefficients)
         self.atoms = np.atleast_2d(atoms)
         self.silent = None if silent is None else np.atleast_2d(silent)
+        self.probable = probable
         if self.coefficients.shape[1] != len(self.atoms):
             raise ValueError(
                 f"coefficients have {self.coefficients.shape[1]} columns but there are "
@@ -67,7 +72,8 @@ class InstantaneousGraphs:
     def __getitem__(self, samples: Any) -> InstantaneousGraphs:
         """The graphs of one sample, a slice, an index array or a mask."""
         silent = None if self.silent is None else self.silent[samples]
-        return InstantaneousGraphs(self.coefficients[samples], self.atoms, self.node_names, silent)
+        coefficients = self.coefficients[samples]
+        return InstantaneousGraphs(coefficients, self.atoms, self.node_names, silent, self.probable)
 
     def __iter__(self) -> Iterator[InstantaneousGraphs]:
         return (self[t] for t in range(len(self)))
@@ -82,10 +88,16 @@ class InstantaneousGraphs:
     def weights(self) -> NDArray:
         """Edge weights (T, E)."""
         weights = self.coefficients @ self.atoms
-        if self.silent is None:
-            return weights
-        rows, cols = graphs.edge_index(self.n_nodes)
-        return np.where(self.silent[:, rows] | self.silent[:, cols], 0, weights)
+        if self.probable is not None:
+            chances, least = self.probable
+            absent = np.ones_like(weights)
+            for share, chance in zip(self.coefficients.T, chances, strict=True):
+                absent *= 1 - share[:, None] * chance
+            weights[absent > 1 - least] = 0
+        if self.silent is not None:
+            rows, cols = graphs.edge_index(self.n_nodes)
+            weights[self.silent[:, rows] | self.silent[:, cols]] = 0
+        return weights
 
     @property
     def adjacencies(self) -> NDArray:
@@ -95,7 +107,7 @@ class InstantaneousGraphs:
     @property
     def laplacians(self) -> NDArray:
         """Combinatorial Laplacians (T, N, N)."""
-        if self.silent is not None:
+        if not self._plain:
             return graphs.laplacian(self.weights)
         count = len(self.atoms)
         mixed = self.coefficients @ graphs.laplacian(self.atoms).reshape(count, -1)
@@ -103,10 +115,14 @@ class InstantaneousGraphs:
 
     @property
     def degrees(self) -> NDArray:
-        """Node degrees (T, N), without forming any graph unless nodes are silent."""
-        if self.silent is not None:
+        """Node degrees (T, N), without forming any graph where none lacks edges of its mixture."""
+        if not self._plain:
             return graphs.degrees(self.weights)
         return self.coefficients @ graphs.degrees(self.atoms)
+
+    @property
+    def _plain(self) -> bool:
+        return self.silent is None and self.probable is None
 
     def to_sparse(self, threshold: float = 0.0) -> list[sparse.csr_array]:
         """One symmetric SciPy sparse adjacency for each sample, edges above ``threshold``."""

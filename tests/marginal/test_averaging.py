@@ -7,14 +7,14 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import GraphDictMarginal, graphs
+from graphdict import GraphDictMarginal, graphs, load_model
 from graphdict.datasets import make_superposition
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.marginal.averaging import COMMON, Levels, draw_atoms
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.likelihood import PatternGraphs
 from graphdict.marginal.patterns import enumerate_patterns, uniform_probabilities
-from graphdict.metrics import match_atoms
+from graphdict.metrics import edge_scores, match_atoms
 
 NODES = 5
 EDGES = graphs.n_edges(NODES)
@@ -134,15 +134,38 @@ def test_averaged_atoms_predict_new_samples_about_as_well_or_better(few, prior):
     assert_allclose(averaged.pattern_probabilities_.sum(), 1)
 
 
-def test_improbable_edges_become_zeros_where_atoms_are_to_be_sparse(few):
+def test_improbable_edges_are_not_in_the_graphs_of_samples(few, tmp_path):
     sparse, sparser, dense = (fit(few.train.signals, 20, sparsity=s) for s in (1.0, 9.0, 0.0))
+    assert_array_equal(sparse.atoms_, dense.atoms_)
     assert (dense.atoms_ > 0).all()
-    kept = sparse.atoms_ > 0
-    assert 0.1 < kept.mean() < 0.9
-    assert_array_equal(sparse.atoms_[kept], dense.atoms_[kept])
-    assert dense.atoms_[kept].mean() > 3 * dense.atoms_[~kept].mean()
-    assert not (sparser.atoms_ > 0)[~kept].any()
-    assert (sparser.atoms_ > 0).sum() < kept.sum()
+    chances, coefficients = sparse.edge_probabilities_, sparse.transform(few.test.signals)
+    assert_allclose(chances, dense.edge_probabilities_)
+    # Each atom is active or not, and has an edge or not: eight cases of what is active.
+    present = np.zeros((len(coefficients), chances.shape[1]))
+    for active in product((0, 1), repeat=3):
+        share = np.prod(np.where(active, coefficients, 1 - coefficients), axis=1)
+        present += np.outer(share, 1 - np.prod(1 - np.array(active)[:, None] * chances, axis=0))
+    mixed = coefficients @ dense.atoms_
+    for model, least in ((sparse, 0.5), (sparser, 0.9), (dense, 0.0)):
+        found = model.instantaneous_graphs(few.test.signals)
+        assert_allclose(found.weights, np.where(present >= least, mixed, 0))
+        assert_allclose(found[7].degrees[0], found.adjacencies[7].sum(axis=1))
+    assert_allclose(dense.instantaneous_graphs(few.test.signals, min_probability=0.5).weights,
+                    sparse.instantaneous_graphs(few.test.signals).weights)  # fmt: skip
+    sparse.save(tmp_path / "model.gdict")
+    again = load_model(tmp_path / "model.gdict").instantaneous_graphs(few.test.signals)
+    assert_allclose(again.weights, sparse.instantaneous_graphs(few.test.signals).weights)
+    assert not hasattr(sparse.set_params(average=0).fit(few.train.signals), "edge_probabilities_")
+
+
+def test_edges_are_found_without_a_threshold():
+    drawn = make_superposition(4, 15, 0.25, 4, n_train=1200, n_test=500, random_state=3)
+    found = {}
+    for average in (0, 100):
+        model = GraphDictMarginal(4, max_active=4, average=average, n_init=4, random_state=0)
+        weights = model.fit(drawn.train.signals).instantaneous_graphs(drawn.test.signals).weights
+        found[average] = edge_scores(drawn.test.weights, weights).mcc.mean()
+    assert found[100] > found[0]
 
 
 def test_same_seed_same_atoms_however_signals_are_cut(few):

@@ -32,7 +32,6 @@ from graphdict.marginal.em import Fit, maximise
 from graphdict.marginal.passes import coefficients_by_window, expect
 from graphdict.marginal.penalty import FadingPenalty
 from graphdict.marginal.samples import Data
-from graphdict.marginal.support import prune
 from graphdict.solvers.base import Callback, Progress, warn_interrupted
 
 __all__ = ["Levels", "average_draws", "draw_atoms"]
@@ -75,15 +74,14 @@ def average_draws(
     fit: Fit,
     penalty: FadingPenalty,
     draws: int,
-    odds: float,
     law: str,
     rng: np.random.RandomState,
     callback: Callback | None = None,
 ) -> Fit:
     """Rounds from where ``fit`` ended, half as many as ``draws`` and then those to be averaged.
 
-    Edges become exact zeros unless the ``odds`` that they are there, against not, are at least so
-    high. The objective is that of ``penalty`` at the average: higher than at its minimum.
+    No weight of an average is zero; how often an edge was there is its probability. The objective
+    is that of ``penalty`` at the average: higher than at its minimum.
     """
     dictionary, rounds = fit.dictionary, draws // 2 + draws
     if not dictionary.atoms.any():
@@ -122,8 +120,6 @@ def average_draws(
     if not kept:
         return replace(fit, interrupted=True)
     dictionary = replace(dictionary, **{name: total / kept for name, total in sums.items()})
-    if odds > 0:
-        dictionary = prune(dictionary, probable >= odds * (kept - probable))
     expected = expect(data, dictionary, distances=False)
     return replace(
         fit,
@@ -132,6 +128,7 @@ def average_draws(
         objective=-2 * expected.log_likelihood + penalty.value(dictionary.atoms),
         log_likelihood=expected.log_likelihood,
         interrupted=interrupted,
+        edge_probabilities=probable / kept,
     )
 
 

@@ -34,6 +34,7 @@ class Fit:
     history: History
     converged: bool
     interrupted: bool = False
+    edge_probabilities: NDArray | None = None  # (K, E) where atoms are averages
 
 
 def maximise(

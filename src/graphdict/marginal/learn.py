@@ -128,8 +128,8 @@ def learn(
         best = settings.run(data, dictionary, shrink, **shown)
         if best.interrupted or not settings.average:
             return best
-        given = settings.average, settings.sparsity, settings.law
-        return average_draws(data, best, shrink, *given, rng, settings.callback)
+        given = settings.average, settings.law, rng, settings.callback
+        return average_draws(data, best, shrink, *given)
     penalty = _toll(data, best, shrink, settings.sparsity)
     # Pruning only lowers the objective of this last stage, whose history is kept.
     shown["history"] = History()

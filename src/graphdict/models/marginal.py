@@ -84,10 +84,10 @@ class GraphDictMarginal(GraphDictionary):
         exactly silent.
     average : int, default=0
         Number of draws from the posterior of the atoms that are averaged once the most probable
-        atoms are found; 0 keeps these. Few samples, atoms that overlap: with ``sparsity=0``, 200
-        draws mostly recover more edges and predict new samples better, for more time than the fit
-        itself takes. Otherwise edges become zeros unless the odds that they are there are at least
-        ``sparsity``, which predicts worse. Not for "hierarchy", nor in a stream.
+        atoms are found; 0 keeps these. Where atoms overlap, 200 draws mostly recover more edges and
+        predict new samples better, for more time than the fit itself takes. Averages have all
+        edges: ``edge_probabilities_`` says which are there, and graphs of samples are without edges
+        whose odds are below ``sparsity``. Not for "hierarchy", nor in a stream.
     window_size : int, default=1
         Number of consecutive samples that share their activations.
     forgetting : float, default=1.0
@@ -122,6 +122,8 @@ class GraphDictMarginal(GraphDictionary):
         The sets of atoms that may be active; activations at each position in time for "hierarchy".
     pattern_probabilities_ : array (C,)
         Their probabilities ``pi``.
+    edge_probabilities_ : array (K, E)
+        Probability that each atom has each edge; there with ``average``.
     stay_probability_ : float
         Chance that the next sample (or window) keeps its set; otherwise the set is drawn anew from
         ``pi``. 0 unless ``prior="markov"``.
@@ -279,27 +281,36 @@ class GraphDictMarginal(GraphDictionary):
         out, since an edge that is hardly there should not be in the graph at all; the likeliest
         atom always stays. 0 gives the posterior mean of the graph. By default it is 1/3, and 0
         where atoms have all edges anyway (``sparsity=0``), of which a threshold has to choose.
+
+        With ``average`` it is edges that stay out of a graph, where it is less probable that one of
+        the active atoms has them; by default where the odds are below ``sparsity``.
+
         Activations that are given by time ("hierarchy") all count, but nodes that are exactly
         silent in a sample have no edges there.
         """
         check_is_fitted(self)
         coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
-        silent = None
+        silent, probable = None, None
+        least = self._least_probability if min_probability is None else min_probability
         if self.prior == "hierarchy":
             silent = getattr(self, "silent_", None) if X is None else self._silent(self._prepare(X))
+        elif hasattr(self, "edge_probabilities_"):
+            probable = (self.edge_probabilities_, least) if least > 0 else None
         else:
-            least = self._least_probability if min_probability is None else min_probability
             kept = coefficients >= least
             kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(kept, coefficients, 0)
-        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent)
+        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
 
     # How it is done -------------------------------------------------------------------------
 
     @property
     def _least_probability(self) -> float:
         """From which probability on an atom is in a graph, unless the user says otherwise."""
-        return 0.0 if self.prior == "hierarchy" or self.sparsity == 0 else 1 / 3
+        if self.prior == "hierarchy" or self.sparsity == 0:
+            return 0.0
+        averaged = hasattr(self, "edge_probabilities_")
+        return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
 
     def _silent(self, signals: Any) -> NDArray | None:
         """Which nodes are silent in which of some prepared signals."""
@@ -351,6 +362,10 @@ class GraphDictMarginal(GraphDictionary):
         self.pattern_probabilities_ = dictionary.probabilities
         self.stay_probability_ = dictionary.stay or 0.0
         self.atoms_ = self._preparation.embed(dictionary.atoms.astype(coefficients.dtype))
+        self.__dict__.pop("edge_probabilities_", None)  # of an earlier fit
+        if fit.edge_probabilities is not None:
+            chances = fit.edge_probabilities.astype(coefficients.dtype)
+            self.edge_probabilities_ = self._preparation.embed(chances)
         self.coefficients_ = coefficients
         self.objective_ = fit.objective
         self.history_ = fit.history.as_dict()
