@@ -6,8 +6,9 @@ bound         Superposition s = 1..5, test MCC: of bound A (atoms fitted with th
               by the same estimator and penalties, activations of test signals inferred); of the
               model tuned as in the paper (grid, thresholds and choice are those of
               ``graphdict experiment superposition --full``); and with nothing taken from the truth:
-              ``max_active`` by ``choose_max_active``, atoms averaged over 200 draws, and edges those
-              that the model calls probable, all else by default. All three are told that there are five atoms, the default.
+              ``max_active`` by ``choose_max_active``, atoms averaged over 200 draws, edges those
+              that the model calls probable, all else by default. All three are told that there are
+              five atoms, the default.
 atoms         How often ``choose_n_atoms`` finds the five atoms among 3 to 8, at s = 1 and 2, with
               ``max_active`` right and one too many.
 time          Seconds of four restarts on 2,500 signals of s = 5, beside 1,000 iterations of the
