@@ -93,33 +93,53 @@ class Spectra:
     """Energy of each mode, ``diag(U' L_w U)``, (..., E) -> (..., M).
 
     These are the eigenvalues of the Laplacian when the columns of ``modes`` (N, M) are its
-    eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``; what is constant in a mode
-    does not count, and is taken off.
+    eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``; it is kept for few nodes only.
+    What is constant in a mode does not count, and is taken off.
     """
 
     def __init__(self, modes: NDArray):
         self.modes = np.asarray(modes) - np.mean(modes, axis=0)
         self.size = self.modes.shape[1]
-        self._rows = graphs.squared_differences(self.modes.T)
-        rows, cols = graphs.edge_index(len(self.modes))
-        self._pairs = (self.modes[rows] * self.modes[cols]).T
+        self.few = len(self.modes) <= FEW_NODES
 
     @cached_property
     def norm(self) -> float:
-        return float(np.linalg.norm(self._rows, 2))
+        """From the products of the rows: sums of ``(a_i - a_j)^2 (b_i - b_j)^2`` over pairs."""
+        squares, products = np.square(self.modes), self.modes.T @ self.modes
+        total = squares.sum(axis=0)
+        gram = len(self.modes) * squares.T @ squares + np.outer(total, total)
+        return float(np.sqrt(np.linalg.norm(gram + 2 * np.square(products), 2)))
 
     def apply(self, weights: NDArray) -> NDArray:
-        return weights @ self._rows.T.astype(weights.dtype, copy=False)
+        if self.few:
+            return weights @ self._rows.T.astype(weights.dtype, copy=False)
+        return self._energies(graphs.laplacian(weights))
 
     def adjoint(self, values: NDArray) -> NDArray:
-        return values @ self._rows.astype(values.dtype, copy=False)
+        if self.few:
+            return values @ self._rows.astype(values.dtype, copy=False)
+        return graphs.laplacian_adjoint(self._matrices(values))
 
     def weights(self, spectra: NDArray) -> NDArray:
         """Weights (..., E) of ``U diag(spectra) U'``: they can be negative."""
-        return -spectra @ self._pairs.astype(spectra.dtype, copy=False)
+        return graphs.laplacian_to_weights(self._matrices(spectra))
 
     def weights_adjoint(self, values: NDArray) -> NDArray:
-        return -values @ self._pairs.T.astype(values.dtype, copy=False)
+        return -self._energies(graphs.adjacency(values)) / 2
+
+    @cached_property
+    def _rows(self) -> NDArray:
+        return graphs.squared_differences(self.modes.T)
+
+    def _energies(self, matrices: NDArray) -> NDArray:
+        """``diag(U' A U)``, (..., N, N) -> (..., M)."""
+        modes = self.modes.astype(matrices.dtype, copy=False)
+        return ((matrices @ modes) * modes).sum(axis=-2)
+
+    def _matrices(self, values: NDArray) -> NDArray:
+        """``U diag(values) U'``, (..., M) -> (..., N, N)."""
+        modes = self.modes.astype(values.dtype, copy=False)
+        return (modes * values[..., None, :]) @ modes.T
 
 
 class BilinearOperator(Protocol):

@@ -252,10 +252,17 @@ def _choose_by_score(
             f"{name} is chosen with GraphDictMarginal; {type(model).__name__} fits coefficients to "
             "the samples it scores, so that more atoms never look worse"
         )
+    tried = sorted(set(candidates))
+    if not tried:
+        raise ValueError(f"candidates must hold at least one {name} to try, got none")
+    if name == "max_active" and model.prior == "hierarchy":
+        raise ValueError(
+            'max_active has no meaning with prior="hierarchy", which gives activations'
+        )
     learn, blocks = _split(np.asarray(X), model.window_size)
     found: dict[int, NDArray] = {}
     best = 0
-    for value in sorted(set(candidates)):
+    for value in tried:
         trial = clone(model).set_params(**{name: value})
         _fit_trial(trial, learn)
         if found and (trial.coefficients_.sum(axis=0) < 1).any():

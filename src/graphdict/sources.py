@@ -156,10 +156,10 @@ class _StreamedPart:
         self.form = form
         single = samples.stop - samples.start == len(counts)
         self.stands_for: Any = None  # a compiled pass asks, and nothing is read to answer
-        if gaps is None and form is smoothness:
-            self.stands_for = Smoothness if single else None
-        elif gaps is None:
+        if form is not smoothness:
             self.stands_for = ModalSmoothness
+        elif gaps is None and single:
+            self.stands_for = Smoothness
         self.dtype = source.dtype
 
     @cached_property

@@ -214,6 +214,17 @@ def test_ctrl_c_keeps_what_is_there(few, draws):
     assert (model.objective_ == without.objective_) == (draws == 1)
 
 
+def test_channels_that_are_nearly_copies(few):
+    """One weight is larger than all others by far; levels are for the others."""
+    rng = np.random.default_rng(0)
+    train, test = (
+        np.column_stack([x, x[:, 0] + 0.02 * rng.normal(size=len(x))])
+        for x in (few.train.signals, few.test.signals)
+    )
+    averaged, best = (fit(train, n, alpha_w=0.0) for n in (40, 0))
+    assert averaged.score(test) > best.score(test) - 0.1
+
+
 def test_says_where_it_does_not_work(few):
     with pytest.raises(ValueError, match=r'average=5 .* prior="hierarchy"'):
         GraphDictMarginal(3, prior="hierarchy", average=5).fit(few.train.signals)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict import GraphDictSpectral, graphs
+from graphdict.exceptions import SilentNodeWarning
 from graphdict.operators import Spectra
 from graphdict.terms.likelihoods import smoothness
 from graphdict.terms.missing import Gaps
@@ -51,6 +52,47 @@ def test_gaps_where_there_are_none(counts, keep):
     assert_allclose(
         gappy.weighted_distances(coefficients), complete.weighted_distances(coefficients)
     )
+
+
+def test_missing_values_leave_powers_that_some_graph_can_balance():
+    rng = np.random.default_rng(0)
+    signals = rng.normal(size=(400, 9)) @ rng.normal(size=(9, 9))
+    gappy = np.where(rng.random(signals.shape) < 0.3, np.nan, signals)
+    assert modal_smoothness(gappy[:, :7], np.ones(400, dtype=int), gaps=Gaps.learn(
+        gappy[:, :7], np.ones(400, dtype=int)), spectra=SPECTRA).powers.min() >= 0  # fmt: skip
+    fits = [
+        GraphDictSpectral(2, random_state=0, max_iter=200, tol=1e-3).fit(x)
+        for x in (signals, gappy)
+    ]
+    scores = [model.score(signals) for model in fits]
+    assert fits[1].atoms_.max() < 10 * fits[0].atoms_.max()
+    assert scores[1] > scores[0] - 1
+
+
+def test_many_nodes_have_the_same_map_as_few():
+    values, other = RNG.uniform(size=(2, 3, 6)), RNG.normal(size=(2, graphs.n_edges(7)))
+    many = Spectra(MODES)
+    many.few = False
+    assert_allclose(many.apply(ATOMS), SPECTRA.apply(ATOMS))
+    assert_allclose(many.adjoint(values), SPECTRA.adjoint(values))
+    assert_allclose(many.apply(other), SPECTRA.apply(other))
+    assert many.norm == pytest.approx(np.linalg.norm(SPECTRA._rows, 2))
+
+
+def test_given_modes_where_a_node_is_silent():
+    rng = np.random.default_rng(0)
+    signals = rng.normal(size=(60, 5)) @ rng.normal(size=(5, 5))
+    signals[:, 3] = 0
+    basis = np.linalg.qr(np.eye(5) - 0.2)[0][:, :4]
+    alone = np.linalg.qr(np.column_stack([[1, 1, 1, 0, 1], rng.normal(size=(5, 2))]))[0]
+    for modes in (basis, alone):
+        model = GraphDictSpectral(2, modes=modes, max_iter=20, tol=1, random_state=0)
+        with pytest.warns(SilentNodeWarning):
+            model.fit(signals)
+        assert np.isfinite(model.score(signals))
+        assert not model.modes_[3].any()
+        gram = model.modes_.T @ model.modes_
+        assert_allclose(gram, np.eye(len(gram)), atol=1e-8)
 
 
 def test_weights_of_spectra():

@@ -51,7 +51,9 @@ class Levels:
     def of(cls, atoms: NDArray) -> Levels:
         """For atoms like these."""
         ordered = np.sort(atoms[atoms > 0])
-        size = float(ordered[-max(1, round(STRONG * ordered.size)) :].mean())
+        strong = ordered[-max(1, round(STRONG * ordered.size)) :]
+        # Between channels that are nearly copies of each other a weight can be of any size.
+        size = min(float(strong.mean()), 1.5 * float(np.median(strong)))
         values = [ABSENT * size, *np.linspace(LEAST * size, MOST * size, COMMON)]
         while values[-1] < ordered[-1]:
             values.append(BEYOND * values[-1])
@@ -88,9 +90,8 @@ def average_draws(
         return fit
     levels = Levels.of(dictionary.atoms)
     mass = levels.first_guess() * np.count_nonzero(dictionary.atoms)
-    sums = {name: 0.0 * value for name, value in _parts(dictionary).items()}
-    probable, kept, interrupted = np.zeros(dictionary.atoms.shape), 0, False
-    previous = fit.objective
+    sums: dict[str, Any] = dict.fromkeys((*_parts(dictionary), "edges", "count"), 0.0)
+    index, interrupted, previous = -1, False, fit.objective
     try:
         for index in range(rounds):
             expected = expect(data, dictionary)
@@ -102,10 +103,8 @@ def average_draws(
             )
             dictionary = replace(dictionary, atoms=atoms)
             if index >= draws // 2:
-                for name, value in _parts(replace(dictionary, atoms=means)).items():
-                    sums[name] = sums[name] + value
-                probable += edges
-                kept += 1
+                new = {**_parts(replace(dictionary, atoms=means)), "edges": edges, "count": 1}
+                sums = {name: sums[name] + value for name, value in new.items()}
             if callback is not None:
                 objective = -2 * expected.log_likelihood + penalty.value(atoms)
                 change = abs(objective - previous) / max(1.0, abs(objective))
@@ -117,9 +116,12 @@ def average_draws(
     except KeyboardInterrupt:
         interrupted = True
         warn_interrupted(index + 1)
+    kept = sums.pop("count")
     if not kept:
         return replace(fit, interrupted=True)
-    dictionary = replace(dictionary, **{name: total / kept for name, total in sums.items()})
+    averages = {name: total / kept for name, total in sums.items()}
+    probable = averages.pop("edges")
+    dictionary = replace(dictionary, **averages)
     expected = expect(data, dictionary, distances=False)
     return replace(
         fit,
@@ -128,7 +130,7 @@ def average_draws(
         objective=-2 * expected.log_likelihood + penalty.value(dictionary.atoms),
         log_likelihood=expected.log_likelihood,
         interrupted=interrupted,
-        edge_probabilities=probable / kept,
+        edge_probabilities=probable,
     )
 
 

@@ -27,8 +27,8 @@ class GraphDictSpectral(GraphDictionary):
 
     All Laplacians are ``U diag(spectrum) U'`` for the eigenvectors ``U`` of the signals'
     covariance, or given ``modes``. A signal then varies over its graph by ``sum_m spectrum_m (u_m'
-    x)^2``, and ``-log det_+`` is ``-sum_m log spectrum_m``: an iteration costs O(T K N) instead of
-    O(T K N^2). The mode of constant signals is left out.
+    x)^2``, and ``-log det_+`` is ``-sum_m log spectrum_m``: a sample costs O(K N) instead of O(K
+    N^2). The mode of constant signals is left out.
 
     Atoms are learned as graphs that enter by their spectra ``u_m' L_k u_m`` alone. What is shown of
     each is the graph of its spectrum and the shared eigenvectors, without edges whose weights would
@@ -38,8 +38,8 @@ class GraphDictSpectral(GraphDictionary):
 
     _own_parameters = """
     modes : array (N, M), optional
-        Orthonormal eigenvectors in columns. By default those of the covariance of the training
-        signals, without the constant one.
+        Orthonormal eigenvectors in columns; one that is constant is left out. By default those of
+        the covariance of the training signals.
     """
     _own_attributes = """
     modes_ : array (N, M)
@@ -104,11 +104,30 @@ class GraphDictSpectral(GraphDictionary):
                 raise ValueError(f"modes must have shape ({nodes}, M), got {modes.shape}")
             if not np.isfinite(modes).all():
                 raise ValueError("modes must be finite")
-            constant = np.ptp(modes, axis=0) < 1e-8
-            modes = modes[:, ~constant]  # a constant mode has no energy on any graph
-            if not modes.shape[1]:
-                raise ValueError("modes must have a column that is not constant")
+            modes = self._usable(modes)
         self.modes_ = modes.astype(signals.dtype)
+
+    def _usable(self, modes: NDArray) -> NDArray:
+        """Given modes on the active nodes, without constants, which have no energy anywhere."""
+        active = modes[self.active_nodes_]
+        active = active - active.mean(axis=0)
+        active = active[:, np.linalg.norm(active, axis=0) > 1e-8]
+        if not active.shape[1]:
+            raise ValueError("modes must have a column that is not constant on the active nodes")
+        gram = active.T @ active
+        if not np.allclose(gram, np.eye(len(gram)), atol=1e-4):
+            if self.active_nodes_.all():
+                far = np.abs(gram - np.eye(len(gram))).max()
+                raise ValueError(
+                    "modes must be orthonormal columns, such as eigenvectors of a Laplacian; "
+                    f"without their means, their products are off by {far:.2g}"
+                )
+            left, values, right = np.linalg.svd(active, full_matrices=False)
+            rank = int(np.count_nonzero(values > 1e-8 * values[0]))
+            active = left[:, :rank] @ right[:rank, :] if rank == len(values) else left[:, :rank]
+        usable = np.zeros((len(modes), active.shape[1]))
+        usable[self.active_nodes_] = active
+        return usable
 
     def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
         return Bilinear(self._spectra()), LogBarrier()

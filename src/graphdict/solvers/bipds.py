@@ -171,7 +171,7 @@ class _Run:
 
     def __init__(self, problem: Problem, fixed: str | None, crew: Any, given: tuple):
         self.problem = problem
-        self.linear = problem.operator.linear if isinstance(problem.operator, Bilinear) else None
+        self.linear = problem.operator.linear if type(problem.operator) is Bilinear else None
         self.fixed = fixed
         self.crew = crew
         self.given = given

@@ -25,7 +25,7 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
     """Whether the problem is of this kind and size."""
     linear = getattr(problem.operator, "linear", None)
     return (
-        isinstance(problem.operator, Bilinear)
+        type(problem.operator) is Bilinear
         and isinstance(linear, Laplacians)
         and type(problem.barrier) is LogDet
         and single_at_hand(problem, atoms)

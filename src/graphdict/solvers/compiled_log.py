@@ -25,7 +25,7 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
     """Whether the problem is of this kind and size."""
     linear = _linear(problem)
     return (
-        isinstance(problem.operator, Bilinear)
+        type(problem.operator) is Bilinear
         and type(problem.barrier) is LogBarrier
         and (
             (isinstance(linear, Degrees) and single_at_hand(problem, atoms))

@@ -140,7 +140,7 @@ class _Run:
 
     def __init__(self, problem: Problem, fixed: str | None, crew: Any):
         self.problem = problem
-        self.linear = problem.operator.linear if isinstance(problem.operator, Bilinear) else None
+        self.linear = problem.operator.linear if type(problem.operator) is Bilinear else None
         self.fixed = fixed
         self.crew = crew
         self.sparsity = _strength(problem.atom_terms, L1)

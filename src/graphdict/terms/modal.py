@@ -7,19 +7,19 @@ are graphs all the same, and enter by their spectra ``lambda_km = u_m' L_k u_m``
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.operators import Spectra
 from graphdict.terms.coefficients import window_means
-from graphdict.terms.likelihoods import smoothness
 from graphdict.terms.missing import Gaps
 
 __all__ = ["ModalSmoothness", "modal_smoothness"]
 
 ALL = slice(None)
+BLOCK = 1 << 21
 
 
 class ModalSmoothness:
@@ -45,29 +45,6 @@ class ModalSmoothness:
         return self.spectra.adjoint(coefficients.T @ self.powers[rows])
 
 
-class _Projected:
-    """The same from a term that speaks of edges, where missing values leave no powers.
-
-    It is given for each atom the weights of ``U diag(lambda_k) U'``, which need not be positive.
-    """
-
-    def __init__(self, fit: Any, spectra: Spectra, dtype: Any):
-        self.fit, self.spectra, self.dtype = fit, spectra, dtype
-
-    def part(self, rows: slice) -> _Projected:
-        return _Projected(self.fit.part(rows), self.spectra, self.dtype)
-
-    def features(self, rows: slice = ALL) -> NDArray:
-        return self.fit.features(rows)
-
-    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
-        return self.fit.energies(self.spectra.weights(self.spectra.apply(atoms)), rows)
-
-    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
-        distances = self.fit.weighted_distances(coefficients, rows)
-        return self.spectra.adjoint(self.spectra.weights_adjoint(distances))
-
-
 def modal_smoothness(
     signals: NDArray,
     counts: NDArray,
@@ -75,12 +52,31 @@ def modal_smoothness(
     gaps: Gaps | None = None,
     *,
     spectra: Spectra,
-) -> Any:
-    """As :func:`graphdict.terms.likelihoods.smoothness`, for graphs that share eigenvectors."""
+) -> ModalSmoothness:
+    """As :func:`graphdict.terms.likelihoods.smoothness`, for graphs that share eigenvectors.
+
+    With ``gaps`` the powers are those of the differences that stand for all. These need not be
+    differences of any signal; a power that would be negative is zero.
+    """
     if gaps is not None:
-        return _Projected(smoothness(signals, counts, keep, gaps), spectra, signals.dtype)
+        powers = np.concatenate(
+            [
+                np.maximum(spectra.weights_adjoint(gaps.distances(signals[rows], counts[some])), 0)
+                for some, rows in _blocks(counts, len(spectra.modes) ** 2)
+            ]
+        )
+        return ModalSmoothness(powers.astype(signals.dtype, copy=False), spectra)
     components = signals @ spectra.modes.astype(signals.dtype, copy=False)
     powers = np.square(components)
     if len(counts) == len(signals):
         return ModalSmoothness(powers, spectra, components)
     return ModalSmoothness(window_means(powers, counts), spectra)
+
+
+def _blocks(counts: NDArray, numbers: int) -> Iterator[tuple[slice, slice]]:
+    """Windows and their samples, so many that about ``BLOCK`` numbers for each sample fit."""
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    size = max(1, BLOCK // (numbers * int(counts.max(initial=1))))
+    for start in range(0, len(counts), size):
+        stop = min(start + size, len(counts))
+        yield slice(start, stop), slice(int(ends[start]), int(ends[stop]))
