@@ -193,7 +193,6 @@ def memory(library: str, task: dict) -> dict:
 
 def mapped(library: str, task: dict) -> dict:
     """Peak private memory of a fit to a memory-mapped file, which the map itself is not part of."""
-
     import graphdict
 
     shape = (task["samples"], task["nodes"])
