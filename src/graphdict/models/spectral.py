@@ -109,22 +109,20 @@ class GraphDictSpectral(GraphDictionary):
 
     def _usable(self, modes: NDArray) -> NDArray:
         """Given modes on the active nodes, without constants, which have no energy anywhere."""
+        modes = modes[:, np.ptp(modes, axis=0) > 1e-8]
+        off = np.abs(modes.T @ modes - np.eye(modes.shape[1])).max(initial=0)
+        if off > 1e-4:
+            raise ValueError(
+                "modes must be orthonormal columns, such as eigenvectors of a Laplacian; their "
+                f"products are off by {off:.2g}"
+            )
         active = modes[self.active_nodes_]
         active = active - active.mean(axis=0)
-        active = active[:, np.linalg.norm(active, axis=0) > 1e-8]
+        if not np.allclose(active.T @ active, np.eye(active.shape[1]), atol=1e-4):
+            found, size = np.linalg.qr(active)  # in their order; what depends on others is left out
+            active = (found * np.sign(np.diag(size)))[:, np.abs(np.diag(size)) > 1e-6]
         if not active.shape[1]:
             raise ValueError("modes must have a column that is not constant on the active nodes")
-        gram = active.T @ active
-        if not np.allclose(gram, np.eye(len(gram)), atol=1e-4):
-            if self.active_nodes_.all():
-                far = np.abs(gram - np.eye(len(gram))).max()
-                raise ValueError(
-                    "modes must be orthonormal columns, such as eigenvectors of a Laplacian; "
-                    f"without their means, their products are off by {far:.2g}"
-                )
-            left, values, right = np.linalg.svd(active, full_matrices=False)
-            rank = int(np.count_nonzero(values > 1e-8 * values[0]))
-            active = left[:, :rank] @ right[:rank, :] if rank == len(values) else left[:, :rank]
         usable = np.zeros((len(modes), active.shape[1]))
         usable[self.active_nodes_] = active
         return usable

@@ -45,6 +45,7 @@ class ConstantOverWindows:
 
 def window_counts(samples: int, size: int) -> NDArray[np.intp]:
     """Number of samples in each window of ``size``; the last one may be shorter."""
+    size = min(size, max(samples, 1))
     if size == 1:
         return np.broadcast_to(np.intp(1), samples)  # no memory of its own
     counts = np.full(-(-samples // size), size, dtype=np.intp)
