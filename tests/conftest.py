@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,6 +25,17 @@ from graphdict.terms.coefficients import window_counts
 
 settings.register_profile("graphdict", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("graphdict")
+
+
+@pytest.fixture(autouse=True)
+def no_client_is_left_behind():
+    """A client that stays Dask's default would hold up whatever test comes next."""
+    yield
+    if "distributed" in sys.modules:
+        from distributed.client import _get_global_client
+
+        assert _get_global_client() is None
+        assert sys.modules["dask"].config.get("scheduler", None) is None
 
 
 def likelihood(kind, nodes, rng):

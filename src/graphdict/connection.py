@@ -54,11 +54,13 @@ def connect(address: str) -> Any:
     """A client of the scheduler at an address, whose workers can do our work."""
     try:
         from distributed import Client
+        from distributed.comm import resolve_address
     except ImportError:
         raise ClusterError(
             "a Dask cluster needs dask.distributed: pip install 'graphdict[dask]'"
         ) from None
     try:
+        resolve_address(address)  # a client of a wrong one would stay Dask's default, half open
         client = Client(address, timeout=CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(f"no Dask scheduler answers at {address!r}: {error}") from None

@@ -213,6 +213,8 @@ def test_fit_and_transform_on_a_cluster(run, wide, tmp_path, cluster, table):
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_clusters_that_cannot_be_used_are_told(run, wide, tmp_path, cluster, monkeypatch):
+    import dask.array as da
+
     from graphdict import connection as module
 
     found = run("fit", wide, *FIT, "--dask", "nonsense://x")
@@ -240,6 +242,7 @@ def test_clusters_that_cannot_be_used_are_told(run, wide, tmp_path, cluster, mon
         assert found.exit_code == 7
         assert "graphdict[dask]" in found.output
     assert not (tmp_path / "signals-graphdict").exists()
+    assert da.ones(3).sum().compute() == 3  # no trace of clients that never came to be
 
 
 def _not_there(path):
