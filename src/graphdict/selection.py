@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.base import clone
 
 from graphdict import graphs
 from graphdict.exceptions import InterruptedFitWarning
+from graphdict.marginal.active import PATIENCE, hold_out
 from graphdict.marginal.patterns import default_max_active
 
 __all__ = [
@@ -36,11 +36,7 @@ ALIKE = 0.95  # cosine from which two atoms are one graph
 IDLE = 0.02  # variation of coefficients below which all samples have the same graph
 TRIALS = 12
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
-FOLDS = 5  # one block of samples in so many is held out
-BLOCKS = 20
-PATIENCE = 2  # values to try after the best
 LITTLE = 0.01  # of all that is gained over the worst: not worth another atom
-MOST_ROWS = 20_000  # samples that suffice to tell how many atoms there are
 
 
 def densities(atoms: NDArray, active: NDArray | None = None) -> NDArray:
@@ -259,7 +255,7 @@ def _choose_by_score(
         raise ValueError(
             'max_active has no meaning with prior="hierarchy", which gives activations'
         )
-    learn, blocks = _split(np.asarray(X), model.window_size)
+    learn, blocks = hold_out(np.asarray(X), model.window_size)
     found: dict[int, NDArray] = {}
     best = 0
     for value in tried:
@@ -298,20 +294,3 @@ def _fit_trial(trial: Any, X: ArrayLike) -> None:
             trial.fit(X)
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
-
-
-def _split(signals: NDArray, window: int) -> tuple[NDArray, list[NDArray]]:
-    """Samples to learn from, and blocks to measure with; whole windows each."""
-    windows = len(signals) // window
-    count = min(BLOCKS, windows)
-    if count < FOLDS:
-        raise ValueError(
-            f"choosing the number of atoms needs at least {FOLDS} windows, and {len(signals)} "
-            f"samples in windows of {window} are {windows}; give the number"
-        )
-    edges = np.linspace(0, windows, count + 1).astype(int) * window
-    longest = max(window, MOST_ROWS // count // window * window)
-    blocks = [signals[a : min(b, a + longest)] for a, b in pairwise(edges)]
-    held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
-    learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
-    return np.concatenate(learn), held

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.checkpoint import Checkpoint, identity
 from graphdict.exceptions import DeadAtomWarning
+from graphdict.marginal.active import choose_patterns
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.em import Fit
 from graphdict.marginal.learn import Settings, learn
@@ -227,9 +229,16 @@ class GraphDictMarginal(GraphDictionary):
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, identity(self, samples))
             kept.restore_chance(rng)
+        first = None
+        if self.max_active is None and self.prior != "hierarchy":
+            first = self._choose_patterns(signals, patterns, kept, rng)
+            patterns = patterns if first is None else first.dictionary.patterns
         with open_data(signals, self.window_size, len(patterns), rng) as data:
             self.noise_ = NOISE * mean_square(data)
-            fit = self._search_and_finish(data, patterns, kept, rng)
+            if first is not None and first.interrupted:
+                fit = first
+            else:
+                fit = self._search_and_finish(data, patterns, kept, rng)
             coefficients = coefficients_of(data, fit.dictionary)
         if not fit.interrupted:
             kept.finish()
@@ -322,13 +331,26 @@ class GraphDictMarginal(GraphDictionary):
         largest = self.max_active or default_max_active(self.n_atoms)
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms))
 
-    def _search_and_finish(
-        self, data: Data, patterns: NDArray, kept: Checkpoint, rng: np.random.RandomState
-    ) -> Fit:
-        given = (
+    @property
+    def _settings(self) -> tuple[Any, ...]:
+        return (
             self.alpha_w, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
             self.average,
         )  # fmt: skip
+
+    def _choose_patterns(
+        self, signals: Any, patterns: NDArray, kept: Checkpoint, rng: np.random.RandomState
+    ) -> Fit | None:
+        most = int(patterns.sum(axis=1).max())
+        with with_progress(None, most, self.verbose, "active atoms") as heard:
+            settings = Settings(*self._settings, None, heard, kept)
+            # A copy: the fit is to be that of the same number given.
+            return choose_patterns(signals, self.window_size, patterns, settings, deepcopy(rng))
+
+    def _search_and_finish(
+        self, data: Data, patterns: NDArray, kept: Checkpoint, rng: np.random.RandomState
+    ) -> Fit:
+        given = self._settings
         bar = 0 if self.prior == "hierarchy" else self.verbose
         trials, steps = Settings(*given).trials, 2 * self.max_iter + 3 * self.average // 2
         with (
