@@ -65,10 +65,12 @@ class GraphDictMarginal(GraphDictionary):
     n_atoms : int, default=5
         Number K of graphs in the dictionary.
     max_active : int, optional
-        Largest number of atoms active at once. All of them by default, or as many as leave at most
-        5,000 sets. 1 makes it a mixture of graphs. It matters more than any other setting: where
-        far fewer atoms are active than may be, other decompositions explain the signals as well.
-        :func:`graphdict.selection.choose_max_active` chooses it by samples held out.
+        Largest number of atoms active at once; 1 makes it a mixture of graphs. It matters more than
+        any other setting: where far fewer atoms are active than may be, other decompositions
+        explain the signals as well. By default it is the number whose short fit to four fifths of
+        the samples (of 20,000 at most) best predicts the others, among those that leave at most
+        5,000 sets; the fit is then that of this number given. With fewer than five windows all
+        are allowed. :func:`graphdict.selection.choose_max_active` compares whole fits instead.
     alpha_w : float, default=0.04
         A gentle pull on every weight, which steadies the estimate: as if noise of that variance
         had been added to every squared difference.
@@ -121,7 +123,8 @@ class GraphDictMarginal(GraphDictionary):
     coefficients_ : array (T, K)
         Posterior probability that each atom is active in each training sample.
     patterns_ : array (C, K)
-        The sets of atoms that may be active; activations at each position in time for "hierarchy".
+        The sets of atoms that may be active, the largest last; activations at each position in time
+        for "hierarchy".
     pattern_probabilities_ : array (C,)
         Their probabilities ``pi``.
     edge_probabilities_ : array (K, E)
