@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from graphdict import graphs
 from graphdict.exceptions import InterruptedFitWarning
-from graphdict.marginal.active import PATIENCE, hold_out
+from graphdict.marginal.active import hold_out
 from graphdict.marginal.patterns import default_max_active
 
 __all__ = [
@@ -35,6 +35,7 @@ CLOSE = 0.05  # relative error of the density that is close enough
 ALIKE = 0.95  # cosine from which two atoms are one graph
 IDLE = 0.02  # variation of coefficients below which all samples have the same graph
 TRIALS = 12
+PATIENCE = 2  # values to try after the best
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 LITTLE = 0.01  # of all that is gained over the worst: not worth another atom
 

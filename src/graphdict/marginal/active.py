@@ -19,12 +19,12 @@ from graphdict.marginal.likelihood import NOISE
 from graphdict.marginal.passes import expect, mean_square
 from graphdict.marginal.samples import open_data
 
-__all__ = ["FOLDS", "PATIENCE", "choose_patterns", "hold_out"]
+__all__ = ["choose_patterns", "hold_out"]
 
 FOLDS = 5  # one block of samples in so many is held out
 BLOCKS = 20
 MOST_ROWS = 20_000  # samples that suffice to choose
-PATIENCE = 2  # values to try after the best
+PATIENCE = 3  # numbers to try after the best: those of single runs are not smooth
 COLDEST, WARM_UP, TRIAL = 0.1, 20, 10  # half the annealing of a search: runs need not be the best
 
 
@@ -37,8 +37,8 @@ def choose_patterns(
 ) -> Fit | None:
     """A short fit whose patterns are those of ``patterns`` (C, K) to allow.
 
-    They are all up to some number of active atoms, which rises from one until two more in a row do
-    not help. None where there is no choice, or too few samples for one. A fit that the user
+    They are all up to some number of active atoms, which rises from one until three more do not
+    help. None where there is no choice, or too few samples for one. A fit that the user
     interrupted is to be the last.
     """
     sizes = patterns.sum(axis=1)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -335,8 +336,8 @@ class GraphDictMarginal(GraphDictionary):
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms))
 
     @property
-    def _settings(self) -> tuple[Any, ...]:
-        return (
+    def _settings(self) -> Settings:
+        return Settings(
             self.alpha_w, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
             self.average,
         )  # fmt: skip
@@ -346,21 +347,21 @@ class GraphDictMarginal(GraphDictionary):
     ) -> Fit | None:
         most = int(patterns.sum(axis=1).max())
         with with_progress(None, most, self.verbose, "active atoms") as heard:
-            settings = Settings(*self._settings, None, heard, kept)
+            settings = replace(self._settings, heard=heard, checkpoint=kept)
             # A copy: the fit is to be that of the same number given.
             return choose_patterns(signals, self.window_size, patterns, settings, deepcopy(rng))
 
     def _search_and_finish(
         self, data: Data, patterns: NDArray, kept: Checkpoint, rng: np.random.RandomState
     ) -> Fit:
-        given = self._settings
+        settings = self._settings
         bar = 0 if self.prior == "hierarchy" else self.verbose
-        trials, steps = Settings(*given).trials, 2 * self.max_iter + 3 * self.average // 2
+        trials, steps = settings.trials, 2 * self.max_iter + 3 * self.average // 2
         with (
             with_progress(None, trials, bar, "starts") as heard,
             with_progress(self.callback, steps, self.verbose, "EM") as callback,
         ):
-            settings = Settings(*given, callback, heard, kept)
+            settings = replace(settings, callback=callback, heard=heard, checkpoint=kept)
             return learn(data, patterns, self.noise_, settings, rng)
 
     @contextmanager
