@@ -57,8 +57,9 @@ def recall(model: Any) -> Statistics:
     pattern_graphs = PatternGraphs.of(model.patterns_, shown, model.noise_)
     push = pattern_graphs.resistances(shown, probabilities)
     _, penalty = _penalties(model, probabilities, len(model.coefficients_), shown.shape[1])
-    # Of an edge that is zero only a bound is known: it is taken to be about to appear.
-    moments = np.where(shown > 0, push - penalty.slope(shown), push)
+    # Of an edge that is zero, or was on its way there, only a bound is known: it is taken to be
+    # about to appear.
+    moments = np.where(shown > penalty.width, push - penalty.slope(shown), push)
     return {
         "usage": probabilities,
         "draws": probabilities,
