@@ -5,6 +5,7 @@ import pytest
 
 from graphdict import GraphDictLog, GraphDictMarginal, graphs
 from graphdict.datasets import make_superposition
+from graphdict.results import held_atoms
 from graphdict.selection import choose_max_active, choose_n_atoms, choose_penalty, densities
 
 
@@ -30,6 +31,14 @@ def test_more_sparsity_where_fewer_neighbours_are_wanted(data, degree):
     assert densities(fitted.atoms_).mean() * 7 == pytest.approx(degree, rel=0.1)
     by_density = choose_penalty(model, data.signals, density=degree / 7)
     assert by_density.value == choice.value
+
+
+def test_averaged_atoms_have_the_edges_that_are_probable(data):
+    model = GraphDictMarginal(3, max_active=2, window_size=20, average=10, random_state=0)
+    choice = choose_penalty(model.set_params(n_init=1), data.signals, degree=4.0)
+    assert choice.reached
+    fitted = model.set_params(sparsity=choice.value).fit(data.signals)
+    assert densities(held_atoms(fitted)).mean() * 7 == pytest.approx(4.0, rel=0.1)
 
 
 def test_the_log_model_does_not_give_one_graph_as_many(data):

@@ -20,6 +20,7 @@ from sklearn.base import clone
 from graphdict import graphs
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.marginal.patterns import default_max_active
+from graphdict.results import held_atoms
 
 __all__ = [
     "PenaltyChoice",
@@ -153,7 +154,7 @@ def _trial(model: Any, X: ArrayLike, name: str, value: float) -> tuple[float, bo
     unit = trial.atoms_ / np.where(norms > 0, norms, 1)
     idle = float(np.std(trial.coefficients_, axis=0).max()) < IDLE
     same = len(unit) > 1 and (idle or float((unit @ unit.T).min()) > ALIKE)
-    return float(densities(trial.atoms_, trial.active_nodes_).mean()), same
+    return float(densities(held_atoms(trial), trial.active_nodes_).mean()), same
 
 
 def _close_in(
