@@ -13,7 +13,7 @@ from graphdict.commands.console import Console
 from graphdict.commands.outputs import results_in
 from graphdict.files import SignalTable, write_table
 from graphdict.results import held_atoms
-from graphdict.selection import EDGE, densities
+from graphdict.selection.density import EDGE, densities
 
 __all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms", "time_column",
            "write_coefficients", "write_page", "write_results"]  # fmt: skip

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphdict import __version__, graphs
 from graphdict.results import held_atoms
-from graphdict.selection import EDGE
+from graphdict.selection.density import EDGE
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.encode import packed, windows
 from graphdict.viz.report.layout import place
