@@ -1,6 +1,9 @@
 """Settings chosen from data are the ones that were asked for, or that the truth has."""
 
+from functools import partial
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphdict import GraphDictLog, GraphDictMarginal, graphs
@@ -56,6 +59,25 @@ def test_the_log_model_does_not_give_one_graph_as_many(data):
 def test_a_degree_or_a_density_that_can_be(data, wrong):
     with pytest.raises(ValueError, match=r"degree|density"):
         choose_penalty(GraphDictMarginal(3), data.signals, **wrong)
+
+
+@pytest.mark.parametrize("choose", [partial(choose_penalty, degree=2), choose_n_atoms])
+def test_signals_that_are_none_are_named(data, choose):
+    frame = pd.DataFrame(data.signals, columns=list("abcdefgh")).assign(label="x")
+    with pytest.raises(ValueError, match="column 'label' of X holds 'x'"):
+        choose(GraphDictMarginal(2), frame)
+    with pytest.raises(ValueError, match="2D array"):
+        choose(GraphDictMarginal(2), data.signals[0])
+    with pytest.raises(ValueError, match=r"X has 0 node\(s\) that vary"):
+        choose(GraphDictMarginal(2), np.ones((60, 3)))
+
+
+def test_columns_without_any_value_do_not_count(data):
+    model = GraphDictMarginal(2, n_init=1, max_iter=5, random_state=0)
+    some = data.signals[:200]
+    plain = choose_penalty(model, some, density=0.4)
+    empty = choose_penalty(model, np.column_stack([some, np.full(200, np.nan)]), density=0.4)
+    assert (empty.value, empty.density) == (plain.value, plain.density)
 
 
 def test_how_many_atoms_there_are_and_are_active(data):

@@ -34,6 +34,9 @@ class SignalEstimator(BaseEstimator):
         return tags
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+        if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
+            kind = np.float32 if X.dtype == np.float32 else np.float64
+            X = np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
         X = open_rows(X) if self._reads_in_parts else X
         if isinstance(X, Rows):
             validate_data(self, X, reset=reset, skip_check_array=True)

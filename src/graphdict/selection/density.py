@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from graphdict import graphs
 from graphdict.results import held_atoms
-from graphdict.selection.trials import fit_quietly
+from graphdict.selection.trials import as_array, fit_quietly
 
 __all__ = ["EDGE", "PenaltyChoice", "choose_penalty", "densities"]
 
@@ -91,10 +91,13 @@ def choose_penalty(
     PenaltyChoice
         Use as ``model.set_params(**{choice.name: choice.value})``.
     """
-    spans = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
-    nodes = int((spans > 0).sum())  # those that can have edges
     if (degree is None) == (density is None):
         raise ValueError(f"give degree or density, one of them; got {degree=} and {density=}")
+    samples = as_array(model, X)
+    varies = np.fmax.reduce(samples, axis=0) > np.fmin.reduce(samples, axis=0)
+    nodes = int(varies.sum())  # those that can have edges
+    if nodes < 2:
+        raise ValueError(f"X has {nodes} node(s) that vary; edges need at least 2")
     if degree is not None:
         if not 0 < degree <= nodes - 1:
             raise ValueError(f"degree must lie in (0, {nodes - 1}] for {nodes} nodes, got {degree}")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.marginal.patterns import default_max_active
-from graphdict.selection.trials import fit_quietly
+from graphdict.selection.trials import as_array, fit_quietly
 
 __all__ = ["ScoreChoice", "choose_max_active", "choose_n_atoms"]
 
@@ -94,7 +94,7 @@ def _choose_by_score(
         raise ValueError(
             'max_active has no meaning with prior="hierarchy", which gives activations'
         )
-    learn, blocks = _split(np.asarray(X), model.window_size)
+    learn, blocks = _split(as_array(model, X), model.window_size)
     found: dict[int, NDArray] = {}
     best = 0
     for value in tried:

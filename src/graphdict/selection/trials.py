@@ -1,15 +1,23 @@
-"""Fits that are only tried."""
+"""Fits that are only tried, and the signals they are tried on."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from graphdict.exceptions import InterruptedFitWarning
 
-__all__ = ["fit_quietly"]
+__all__ = ["as_array", "fit_quietly"]
+
+
+def as_array(model: Any, X: ArrayLike) -> NDArray:
+    """Signals (T, N), read as a fit of ``model`` would: its errors tell what is wrong with them."""
+    samples = clone(model)._read(X, reset=True)
+    return samples if isinstance(samples, np.ndarray) else np.asarray(X)
 
 
 def fit_quietly(trial: Any, X: ArrayLike) -> None:
