@@ -53,7 +53,9 @@ class Preparation:
         found = summary_of(signals.values)
         spread, level = found.spread, found.mean
         varies = spread > 0
-        ratio = float(spread[varies].max() / spread[varies].min()) if varies.any() else 1.0
+        some = spread[varies].astype(np.float64)
+        with np.errstate(over="ignore"):
+            ratio = float(some.max() / some.min()) if len(some) else 1.0
         units = sorted({signals.units.get(name, "") for name in signals.names} - {""})
         why = "as asked"
         if standardise == "auto":
@@ -113,8 +115,8 @@ def wanders(values: Any) -> bool:
     """Whether most columns move like prices: by small steps, far from where they began."""
     if isinstance(values, Stored):
         values = values[row_slices(values)[0]]
-    spread = np.nanstd(values, axis=0)
-    steps = np.nanstd(np.diff(values, axis=0), axis=0)
+    spread = summary_of(values).spread
+    steps = summary_of(np.diff(values, axis=0)).spread
     varies = spread > 0
     return len(values) > 50 and bool(np.mean(steps[varies] < WANDERING * spread[varies]) > 0.5)
 

@@ -145,8 +145,9 @@ def is_clock(column: Column, table: Table) -> bool:
         return True
     if not column.numeric:
         return clock_of(column) is not None
-    if column.name.lower().strip() in INDEX_NAMES:
-        return False
+    name = column.name.lower().strip()
+    if name in INDEX_NAMES:  # of a table in pandas it may be seconds
+        return name == "index" and is_steady(column.values) and bool((column.values % 1).any())
     if named_like_time(column.name):
         # A signal may have such a name, too ("travel time"): clocks run, or are out of order.
         known = column.values[~np.isnan(column.values)]
@@ -212,8 +213,11 @@ def numeric_only(
     for column in (c for c in columns if c.numeric):
         name = column.name.strip().lower()
         index = name in INDEX_NAMES or name.startswith("unnamed:")
-        if index and column.name not in explicit and _counts_rows(column.values):
-            table.notes.append(f"left out the row numbers in column {column.name!r}")
+        label = name.startswith("__index_level_") or (name == "index" and _are_labels(column))
+        counts = index and _counts_rows(column.values)
+        if (counts or label) and column.name not in explicit:
+            said = "numbers" if counts else "labels"
+            table.notes.append(f"left out the row {said} in column {column.name!r}")
             continue
         if not column.name.strip():
             column.name = "column 1"
@@ -229,8 +233,22 @@ def numeric_only(
         raise InputError(
             f"has {len(kept)} column(s) of numbers, and a graph needs at least 2"
             + (f" ({time.name!r} is taken as the time)" if time is not None else "")
+            + (f"; {len(texts)} hold text{_example(columns)}" if texts else "")
         )
     return kept
+
+
+def _example(columns: list[Column]) -> str:
+    """A cell of text from the end of a table, whose beginning may be a header."""
+    cells = [c.values[~c.missing][-1] for c in columns if not (c.numeric or c.missing.all())]
+    return f", such as {str(cells[0])[:40]!r}" if cells else ""
+
+
+def _are_labels(column: Column) -> bool:
+    """Whether these are whole numbers that occur once each, in any order."""
+    values = column.values
+    whole = bool(np.isfinite(values).all() and (values % 1 == 0).all())
+    return whole and len(values) > 10 and len(np.unique(values)) == len(values)
 
 
 def _counts_rows(values: NDArray) -> bool:

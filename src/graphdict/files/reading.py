@@ -187,6 +187,8 @@ def _kind_of_archive(path: Path) -> str:
             names = archive.namelist()
     except zipfile.BadZipFile:
         raise InputError("is a damaged archive") from None
+    if not names:
+        raise InputError("is an archive that holds nothing")
     if "manifest.json" in names:
         return "model"
     if names and all(name.endswith(".npy") for name in names):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.files.errors import InputError
-from graphdict.files.stored import summary_of
+from graphdict.files.stored import Stored, Summary, summary_of
 from graphdict.files.table import Column, SignalTable, Table, listed
 from graphdict.files.times import clock_of, describe_span, moment, seconds_between
 
@@ -85,6 +87,25 @@ def times_in_order(
     return times, unit
 
 
+def _twins(values: Any, found: Summary) -> list[tuple[int, int]]:
+    """Columns that vary and repeat an earlier one, with that."""
+    same: dict[tuple, int] = {}
+    twins = []
+    for place, key in enumerate(zip(found.missing, found.spread, found.least, found.greatest)):
+        first = same.setdefault(key, place)
+        if first < place and key[2] < key[3]:
+            twins.append((place, first))
+    if not twins:
+        return []
+    blocks = values.blocks() if isinstance(values, Stored) else [values]
+    for block in blocks:
+        twins = [
+            (place, first) for place, first in twins
+            if np.array_equal(block[:, place], block[:, first], equal_nan=True)
+        ]  # fmt: skip
+    return twins
+
+
 def remark(signals: SignalTable, rate: float | None) -> None:
     """Say what is remarkable about times and columns; find the step between samples."""
     notes, times = signals.notes, signals.times
@@ -112,6 +133,9 @@ def remark(signals: SignalTable, rate: float | None) -> None:
         same = int((np.diff(times) == np.zeros(1, dtype=np.diff(times).dtype)).sum())
         if same:
             notes.append(f"{same:,} sample(s) have the time of the one before")
+    rows, nodes = signals.values.shape
+    if rows < 2:
+        raise InputError("has only one row of values, and learning needs many")
     found = summary_of(signals.values)
     still = [name for name, flat in zip(signals.names, found.least == found.greatest) if flat]
     if still:
@@ -120,9 +144,12 @@ def remark(signals: SignalTable, rate: float | None) -> None:
         raise InputError(
             f"has {len(signals.names) - len(still)} column(s) that vary, and a graph needs 2"
         )
-    rows, nodes = signals.values.shape
-    if rows < 2:
-        raise InputError("has only one row of values, and learning needs many")
+    if twins := _twins(signals.values, found):
+        again, first = (listed([signals.names[i] for i in places]) for places in zip(*twins))
+        notes.append(
+            f"{len(twins)} column(s) repeat another, to which their edges will be far stronger "
+            f"than any other: {again}, the same as {first}; --ignore leaves columns out"
+        )
     if nodes > rows:
         notes.append(
             f"there are more columns ({nodes:,}) than rows ({rows:,}): if rows are nodes, say "
