@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphdict import load_model
@@ -41,6 +42,24 @@ def test_transform_matches_columns_by_name(run, table, fitted, truth):
     result = run("transform", fitted, "less.csv")
     assert result.exit_code == 3
     assert "lacks 1 column(s) of the model: 'n5'" in result.stderr
+
+
+def test_a_single_sample_and_a_dead_sensor_have_coefficients(run, table, fitted, truth):
+    model = load_model(fitted / "model.graphdict")
+    x = truth.test.signals[:3].copy()
+    x[:, 2] = np.nan
+    for rows in (1, 2, 3):
+        text = ",".join(f"n{i}" for i in range(8)) + ",\n"  # and a column of nothing
+        for row in x[:rows]:
+            text += ",".join("" if np.isnan(v) else repr(float(v)) for v in row) + ",\n"
+        (table.parent / "few.csv").write_text(text)
+        result = run("transform", fitted, "few.csv", "-o", "few.npy", "--force")
+        assert result.exit_code == 0, result.stderr
+        assert "--transpose" not in result.stderr
+        found = np.load(table.parent / "few.npy")
+        frame = pd.DataFrame(x[:rows] - model.table_["mean"], columns=model.node_names)
+        np.testing.assert_allclose(found, model.transform(frame), atol=1e-6)
+        assert run("report", fitted, "few.csv", "-o", "few.html", "--force").exit_code == 0
 
 
 def test_transform_refuses_what_is_no_model(run, table):

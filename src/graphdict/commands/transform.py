@@ -108,7 +108,9 @@ def encode(
     before = remembered(model)
     dask = options.get("dask")
     in_parts = reads_in_parts(type(model), options.get("memory"), dask)
-    signals = _matched(read_file(file, options, console, in_parts), model, file, console)
+    nodes = tuple(map(str, model.node_names))
+    signals = read_file(file, options, console, in_parts, nodes)
+    signals = _matched(signals, model, file, console)
     take_changes(signals, before.preparation.changes)
     if not model.__sklearn_tags__().input_tags.allow_nan and (done := fill(signals, "interpolate")):
         signals.notes.append(done)

@@ -44,6 +44,7 @@ class Wishes:
     sort: bool = False
     number_duplicates: bool = False
     codes: bool = True
+    expected: tuple[str, ...] = ()  # nodes of a model that is to code the signals
 
 
 def interpret(table: Table, wishes: Wishes) -> SignalTable:
@@ -51,7 +52,7 @@ def interpret(table: Table, wishes: Wishes) -> SignalTable:
     notes = table.notes
     name_columns(table, wishes)
     choose(table, wishes)
-    _drop_empty(table)
+    _drop_empty(table, wishes.expected)
     if not table.columns or not len(table):
         raise InputError("holds no values")
     time = find_time(table, wishes)
@@ -60,7 +61,7 @@ def interpret(table: Table, wishes: Wishes) -> SignalTable:
         table = as_wide(table, time, long)
         time = None if time is None else table.columns[0]
     columns = [column for column in table.columns if column is not time]
-    columns = numeric_only(columns, table, time, explicit=wishes.columns)
+    columns = numeric_only(columns, table, time, (*wishes.columns, *wishes.expected))
     if wishes.codes:
         drop_codes(columns, table)
     times, unit = times_in_order(time, table, columns, wishes.sort)
@@ -77,7 +78,7 @@ def interpret(table: Table, wishes: Wishes) -> SignalTable:
         {c.name: u for c in columns if (u := c.unit or unit_of(c.name))},
         None if time is None else time.name,
     )  # fmt: skip
-    remark(signals, wishes.rate)
+    remark(signals, wishes.rate, learn=not wishes.expected)
     return signals
 
 
@@ -125,12 +126,15 @@ def choose(table: Table, wishes: Wishes) -> None:
     ]  # fmt: skip
 
 
-def _drop_empty(table: Table) -> None:
-    empty = [column for column in table.columns if column.missing.all()]
+def _drop_empty(table: Table, expected: tuple[str, ...]) -> None:
+    empty = [c for c in table.columns if c.missing.all() and c.name not in expected]
     if empty:
         named = [column.name for column in empty]
         table.notes.append(f"left out {len(empty)} column(s) without any value: {listed(named)}")
         table.columns = [c for c in table.columns if not any(c is other for other in empty)]
+    for column in table.columns:
+        if column.missing.all():
+            column.values = np.full(len(table), np.nan)
     if not table.columns:
         return
     filled = ~np.logical_and.reduce([column.missing for column in table.columns])
@@ -163,7 +167,8 @@ def find_time(table: Table, wishes: Wishes) -> Column | None:
         return None
     if wishes.time is not None:
         return next(column for column in table.columns if column.name == wishes.time)
-    clocks = [column for column in table.columns if is_clock(column, table)]
+    others = (column for column in table.columns if column.name not in wishes.expected)
+    clocks = [column for column in others if is_clock(column, table)]
     if not clocks:
         return None
     joined = _join_date_and_time(clocks, table)
@@ -172,10 +177,10 @@ def find_time(table: Table, wishes: Wishes) -> Column | None:
     named = [column for column in clocks if named_like_time(column.name)]
     dated = [column for column in named if column.values.dtype.kind in "MO"]
     chosen = (dated or named or clocks)[0]
-    others = [column.name for column in clocks if column is not chosen and not column.numeric]
-    if others:
-        table.notes.append(f"left out further columns of times: {listed(others)}")
-        table.columns = [c for c in table.columns if c.name not in others]
+    more = [column.name for column in clocks if column is not chosen and not column.numeric]
+    if more:
+        table.notes.append(f"left out further columns of times: {listed(more)}")
+        table.columns = [c for c in table.columns if c.name not in more]
     return chosen
 
 

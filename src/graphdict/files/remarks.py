@@ -106,8 +106,11 @@ def _twins(values: Any, found: Summary) -> list[tuple[int, int]]:
     return twins
 
 
-def remark(signals: SignalTable, rate: float | None) -> None:
-    """Say what is remarkable about times and columns; find the step between samples."""
+def remark(signals: SignalTable, rate: float | None, learn: bool = True) -> None:
+    """Say what is remarkable about times and columns; find the step between samples.
+
+    Signals to ``learn`` from need several rows, and columns that vary.
+    """
     notes, times = signals.notes, signals.times
     if rate is not None:
         signals.step = 1 / rate
@@ -133,10 +136,19 @@ def remark(signals: SignalTable, rate: float | None) -> None:
         same = int((np.diff(times) == np.zeros(1, dtype=np.diff(times).dtype)).sum())
         if same:
             notes.append(f"{same:,} sample(s) have the time of the one before")
-    rows, nodes = signals.values.shape
+    found = summary_of(signals.values)
+    if learn:
+        _remark_columns(signals, found)
+    if missing := int(found.missing.sum()):
+        share = missing / signals.values.size
+        notes.append(f"{missing:,} of {signals.values.size:,} values are missing ({share:.2%})")
+
+
+def _remark_columns(signals: SignalTable, found: Summary) -> None:
+    """What matters where graphs are learned."""
+    notes, (rows, nodes) = signals.notes, signals.values.shape
     if rows < 2:
         raise InputError("has only one row of values, and learning needs many")
-    found = summary_of(signals.values)
     still = [name for name, flat in zip(signals.names, found.least == found.greatest) if flat]
     if still:
         notes.append(f"{len(still)} column(s) never vary and get no edges: {listed(still)}")
@@ -155,6 +167,3 @@ def remark(signals: SignalTable, rate: float | None) -> None:
             f"there are more columns ({nodes:,}) than rows ({rows:,}): if rows are nodes, say "
             "--transpose"
         )
-    if missing := int(found.missing.sum()):
-        share = missing / signals.values.size
-        notes.append(f"{missing:,} of {signals.values.size:,} values are missing ({share:.2%})")
