@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from graphdict.files import InputError, SignalTable
 from graphdict.files.stored import Stored, summary_of
+from graphdict.files.times import describe_span
 from graphdict.files.units import SECONDS
 from graphdict.signals import row_slices
 from graphdict.sources import put_together
@@ -202,7 +203,10 @@ def parse_window(text: str, step: float | None) -> int:
             f"{text!r} is a time, and the file does not tell when samples were taken: name the "
             "column with --time, or say --rate HZ"
         )
-    return max(1, round(number * SECONDS[found[2].lower()] / step))
+    samples = number * SECONDS[found[2].lower()] / step
+    if samples < 0.5:
+        raise ValueError(f"{text!r} is shorter than the {describe_span(step)} between samples")
+    return max(1, round(samples))
 
 
 def remember(model: Any, signals: SignalTable, preparation: Preparation, about: dict) -> None:
