@@ -183,7 +183,7 @@ function showAtom(k) {
     .map(({ slot, weight, chance }) => [
       nodes.shown[slots.from[slot]],
       nodes.shown[slots.to[slot]],
-      ...(chance === null ? [] : [number(chance)]),
+      ...(chance === null ? [] : [chanceText(chance)]),
       number(weight),
     ]);
   dialog.replaceChildren(
