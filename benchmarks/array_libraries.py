@@ -4,7 +4,7 @@
     python benchmarks/array_libraries.py [--output DIR]
 
 Times one thread for the pass of the log model: both big products ``Z W'`` and ``C' Z``, and the
-dual step. By NumPy (graphdict.kernels), by the compiled tiles (graphdict.tiles), and by the same
+dual step. By NumPy (graphdict.kernels), by the compiled pass (graphdict.splitting), and by the same
 matrix products on PyTorch's CPU tensors, whole and in blocks that stay in cache. Then counts
 operations and bytes, estimates the pass on GPUs from their published peaks, and from the share of a
 fit that the products take, what a fit would gain. Writes array_libraries.md.
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphdict import GraphDictLog, barriers, graphs, kernels, tiles
+from graphdict import GraphDictLog, graphs, kernels, padding, splitting, tiles
 
 HERE = Path(__file__).parent
 SIZES = ((60_000, 64, 3), (2_500, 30, 5))
@@ -30,7 +30,7 @@ REACHED = 0.5  # share of a peak that such products reach, an assumption
 LAUNCH, LAUNCHES = 1e-5, 15  # seconds for each kernel on a GPU, and kernels in a pass
 SIGMA = 0.1
 CACHE = 1 << 20
-PRODUCTS = ("products", "energies", "weighted_distances")
+PRODUCTS = ("energies", "weighted_distances")
 
 
 def seconds(function, repeats: int = 9) -> float:
@@ -53,11 +53,11 @@ def by_numpy(signals, coefficients, atoms, degrees, dual):
 
 
 def by_tiles(signals, coefficients, atoms, degrees, dual):
-    pulls, distances = tiles.products(signals, atoms, coefficients)
-    _, mixed = barriers.ascend(
-        coefficients, degrees, coefficients, degrees, dual, signals.dtype.type(SIGMA), pulls
-    )
-    return pulls, distances, mixed
+    packed = padding.pack(atoms, degrees, degrees, SIGMA)
+    ones = np.ones(len(signals), signals.dtype)
+    moved = splitting.Moved(coefficients, 0.0)
+    found = splitting.advance(signals, ones, packed, coefficients, dual, moved, False, False)
+    return found.gradient, found.distances, found.mixed
 
 
 def by_torch(torch, signals, coefficients, laplacians, degrees, dual, block=None):
@@ -108,8 +108,8 @@ def measure(samples: int, nodes: int, count: int, dtype: str) -> dict[str, float
         }
 
 
-def share_of_products(samples: int, nodes: int, count: int, solver: str) -> float:
-    """Which share of a fit's CPU time the two products take, on one thread."""
+def share_of_products(samples: int, nodes: int, count: int) -> float:
+    """Which share of the CPU time of a fit by MM the two products take, on one thread."""
     spent = 0.0
 
     def timed(function):
@@ -124,7 +124,7 @@ def share_of_products(samples: int, nodes: int, count: int, solver: str) -> floa
 
     signals = np.random.default_rng(0).normal(size=(samples, nodes)).astype(np.float32)
     originals = {name: getattr(tiles, name) for name in PRODUCTS}
-    model = GraphDictLog(count, solver=solver, max_iter=20, tol=0, random_state=0)
+    model = GraphDictLog(count, solver="mm", max_iter=20, tol=0, random_state=0)
     with threadpool_limits(1):
         model.fit(signals[:5_000])
         for name, function in originals.items():
@@ -170,7 +170,7 @@ def main() -> None:
               "| GPU | T, N, K | pass, ms | signals there, ms | pass against tiles | "
               "share of products | fit |", "| --- " * 7 + "|"]  # fmt: skip
     for size in SIZES:
-        share = max(share_of_products(*size, solver) for solver in ("mm", "bipds"))
+        share = share_of_products(*size)
         ours = found[(*size, "float32")]["compiled tiles"]
         for gpu in GPUS:
             there, transfer = on_gpu(*size, gpu)

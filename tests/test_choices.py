@@ -1,10 +1,14 @@
 """Settings chosen from data are the ones that were asked for, or that the truth has."""
 
+from functools import partial
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphdict import GraphDictLog, GraphDictMarginal, graphs
 from graphdict.datasets import make_superposition
+from graphdict.results import held_atoms
 from graphdict.selection import choose_max_active, choose_n_atoms, choose_penalty, densities
 
 
@@ -32,6 +36,14 @@ def test_more_sparsity_where_fewer_neighbours_are_wanted(data, degree):
     assert by_density.value == choice.value
 
 
+def test_averaged_atoms_have_the_edges_that_are_probable(data):
+    model = GraphDictMarginal(3, max_active=2, window_size=20, average=10, random_state=0)
+    choice = choose_penalty(model.set_params(n_init=1), data.signals, degree=4.0)
+    assert choice.reached
+    fitted = model.set_params(sparsity=choice.value).fit(data.signals)
+    assert densities(held_atoms(fitted)).mean() * 7 == pytest.approx(4.0, rel=0.1)
+
+
 def test_the_log_model_does_not_give_one_graph_as_many(data):
     model = GraphDictLog(3, window_size=20, random_state=0)
     choice = choose_penalty(model, data.signals, density=0.95)
@@ -47,6 +59,25 @@ def test_the_log_model_does_not_give_one_graph_as_many(data):
 def test_a_degree_or_a_density_that_can_be(data, wrong):
     with pytest.raises(ValueError, match=r"degree|density"):
         choose_penalty(GraphDictMarginal(3), data.signals, **wrong)
+
+
+@pytest.mark.parametrize("choose", [partial(choose_penalty, degree=2), choose_n_atoms])
+def test_signals_that_are_none_are_named(data, choose):
+    frame = pd.DataFrame(data.signals, columns=list("abcdefgh")).assign(label="x")
+    with pytest.raises(ValueError, match="column 'label' of X holds 'x'"):
+        choose(GraphDictMarginal(2), frame)
+    with pytest.raises(ValueError, match="2D array"):
+        choose(GraphDictMarginal(2), data.signals[0])
+    with pytest.raises(ValueError, match=r"X has 0 node\(s\) that vary"):
+        choose(GraphDictMarginal(2), np.ones((60, 3)))
+
+
+def test_columns_without_any_value_do_not_count(data):
+    model = GraphDictMarginal(2, n_init=1, max_iter=5, random_state=0)
+    some = data.signals[:200]
+    plain = choose_penalty(model, some, density=0.4)
+    empty = choose_penalty(model, np.column_stack([some, np.full(200, np.nan)]), density=0.4)
+    assert (empty.value, empty.density) == (plain.value, plain.density)
 
 
 def test_how_many_atoms_there_are_and_are_active(data):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from graphdict import barriers, graphs, kernels, tiles
+from graphdict import barriers, graphs, kernels, padding, splitting, tiles
 
 SHAPES = [
-    (1, 2, 1), (5, 3, 2), (tiles.TILE - 1, 4, 3), (tiles.TILE, 5, 1), (tiles.TILE + 1, 9, 4),
-    (2 * tiles.TILE + 7, 12, 5),
+    (1, 2, 1), (5, 3, 2), (padding.TILE - 1, 4, 3), (padding.TILE, 5, 1), (padding.TILE + 1, 9, 4),
+    (2 * padding.TILE + 7, 12, 5),
 ]  # fmt: skip
 
 
@@ -20,7 +20,7 @@ def _case(shape, dtype):
         "atoms": rng.uniform(size=(count, graphs.n_edges(nodes))),
         "weights": rng.dirichlet(np.ones(samples)),
         "dual": rng.normal(size=(samples, nodes)),
-        "ahead": rng.uniform(size=(samples, count)),
+        "before": rng.uniform(size=(samples, count)),
     }
     case = {name: array.astype(dtype) for name, array in case.items()}
     case["degrees"] = graphs.degrees(case["atoms"])
@@ -33,33 +33,66 @@ def _case(shape, dtype):
 def test_products(shape, dtype):
     case, tolerance = _case(shape, dtype)
     signals, atoms, coefficients = case["signals"], case["atoms"], case["coefficients"]
-    energies, distances = tiles.products(signals, atoms, coefficients)
-    expected = kernels.weighted_distances(signals, coefficients)
+    energies = tiles.energies(signals, atoms)
+    distances = tiles.weighted_distances(signals, coefficients)
     np.testing.assert_allclose(energies, kernels.energies(signals, atoms), **tolerance)
+    expected = kernels.weighted_distances(signals, coefficients)
     np.testing.assert_allclose(distances, expected, **tolerance)
     assert energies.dtype == distances.dtype == dtype
 
-    np.testing.assert_allclose(tiles.energies(signals, atoms), energies, **tolerance)
-    alone = tiles.weighted_distances(signals, coefficients)
-    np.testing.assert_allclose(alone, distances, **tolerance)
-    assert alone.dtype == dtype
+
+@pytest.mark.parametrize("modal", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_advance_takes_the_dual_step_and_finds_all_gradients(shape, dtype, modal):
+    case, tolerance = _case(shape, dtype)
+    sigma, degrees, after = 0.3, case["degrees"], case["coefficients"]
+    packed = padding.pack(case["atoms"], degrees, 2 * degrees, sigma)
+    found = splitting.advance(
+        case["signals"], case["weights"], packed, case["before"], case["dual"],
+        splitting.Moved(after, 0.25), modal, True,
+    )  # fmt: skip
+    plain = {name: array.astype(float) for name, array in case.items()}
+    degrees, after, weights = plain["degrees"], plain["coefficients"], plain["weights"]
+    step = plain["dual"] + sigma * (2 * after - plain["before"]) @ (2 * degrees)
+    raised, image = (step - np.sqrt(step**2 + 4 * sigma)) / 2, after @ degrees
+    weighted = weights[:, None] * after
+    gradient, mixed = 0.25 + raised @ degrees.T, weighted.T @ raised
+    if modal:
+        gradient += plain["signals"] @ degrees.T
+        mixed += weighted.T @ plain["signals"]
+    else:
+        energies = kernels.energies(plain["signals"], plain["atoms"])
+        gradient += energies
+        np.testing.assert_allclose(found.energies, energies, **tolerance)
+        distances = kernels.weighted_distances(plain["signals"], weighted)
+        np.testing.assert_allclose(found.distances, distances, **tolerance)
+    assert found.coefficients is case["coefficients"]
+    np.testing.assert_allclose(found.dual, raised, **tolerance)
+    np.testing.assert_allclose(found.gradient, gradient, **tolerance)
+    np.testing.assert_allclose(found.mixed, mixed, **tolerance)
+    np.testing.assert_allclose(found.gram, weighted.T @ after, **tolerance)
+    gap = (plain["dual"] - raised) / sigma + (2 * after - plain["before"]) @ (2 * degrees) - image
+    seen = -weights @ np.log(image).sum(axis=1), np.sum(gap**2), np.sum(image**2)
+    np.testing.assert_allclose(found.seen, seen, rtol=1e-9 if dtype == np.float64 else 1e-3)
+    assert {array.dtype for array in found[:-1]} == {np.dtype(dtype)}
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_ascend_takes_the_dual_step(shape, dtype):
+def test_advance_moves_coefficients_within_their_box(shape, dtype):
     case, tolerance = _case(shape, dtype)
-    sigma = dtype(0.3)
-    pulls = np.ones_like(case["coefficients"])
-    weighted = case["weights"][:, None] * case["coefficients"]
-    raised, mixed = barriers.ascend(
-        weighted, case["degrees"], case["ahead"], 2 * case["degrees"], case["dual"], sigma, pulls
-    )
-    step = case["dual"].astype(float) + 0.3 * case["ahead"] @ (2 * case["degrees"])
-    expected = (step - np.sqrt(step**2 + 1.2)) / 2
-    np.testing.assert_allclose(raised, expected, **tolerance)
-    np.testing.assert_allclose(pulls, 1 + expected @ case["degrees"].T, **tolerance)
-    np.testing.assert_allclose(mixed, weighted.T @ expected, **tolerance)
+    packed = padding.pack(case["atoms"], case["degrees"], case["degrees"], 0.3)
+    slope = np.linspace(-3, 3, case["before"].size, dtype=dtype).reshape(case["before"].shape)
+    arguments = case["signals"], case["weights"], packed, case["before"], case["dual"]
+    move = splitting.Move(slope, 0.5, 0.1, 0.2, 0.9, 0.25)
+    found = splitting.advance(*arguments, move, False, False)
+    after = np.clip(case["before"] - dtype(0.5) * slope - dtype(0.1), dtype(0.2), dtype(0.9))
+    np.testing.assert_allclose(found.coefficients, after, **tolerance)
+    moved = splitting.Moved(found.coefficients, 0.25)
+    wanted = splitting.advance(*arguments, moved, False, False)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -8,7 +8,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import to_rgb
 
-from graphdict import GraphDictLog, graphs, viz
+from graphdict import GraphDictLog, GraphDictMarginal, graphs, viz
 from graphdict.results import InstantaneousGraphs
 from graphdict.viz.drawing import COLOURS, COLUMN
 
@@ -124,6 +124,19 @@ def test_a_fitted_model_stands_for_its_arrays(model):
     assert image_of(viz.plot_coefficients(model)).shape == (3, 30)
     line = viz.plot_convergence(model).lines[0]
     np.testing.assert_array_equal(line.get_ydata(), model.history_["objective"])
+
+
+def test_averaged_atoms_are_drawn_without_improbable_edges():
+    signals = np.random.default_rng(1).standard_normal((40, NODES))
+    model = GraphDictMarginal(2, n_init=1, average=4, max_iter=20, random_state=0).fit(signals)
+    chances = np.random.default_rng(0).random(model.atoms_.shape)
+    model.edge_probabilities_, model.sparsity = chances, 3.0
+    model.atoms_ = np.ones_like(chances)
+    drawn = [len(ax.collections[0].get_segments()) for ax in viz.plot_atoms(model)]
+    assert drawn == (chances >= 0.75).sum(axis=1).tolist()
+    ax = viz.plot_instantaneous(model, [3])[0]
+    expected = model.instantaneous_graphs()[3].weights
+    assert len(ax.collections[0].get_segments()) == np.count_nonzero(expected)
 
 
 def test_an_instantaneous_graph_shows_its_mix(atoms):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphdict.exceptions import ConvergenceWarning
 from graphdict.foresight import check_memory
 from graphdict.logs import logger
-from graphdict.signals import Preparation, check_finite
+from graphdict.signals import Preparation, check_finite, largest_value
 from graphdict.sources import Rows, open_rows, prepared
 
 __all__ = ["SignalEstimator"]
@@ -34,10 +34,13 @@ class SignalEstimator(BaseEstimator):
         return tags
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+        if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
+            kind = np.float32 if X.dtype == np.float32 else np.float64
+            X = np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
         X = open_rows(X) if self._reads_in_parts else X
         if isinstance(X, Rows):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            check_finite(X, self.node_names, self._takes_gaps)  # type: ignore[arg-type]
+            self._check_values(X, reset)
             return X  # type: ignore[return-value]
         try:
             samples: NDArray = validate_data(
@@ -48,8 +51,13 @@ class SignalEstimator(BaseEstimator):
         except (TypeError, ValueError) as error:
             _name_column(X, error)
             raise
-        check_finite(samples, self.node_names, self._takes_gaps)
+        self._check_values(samples, reset)
         return samples
+
+    def _check_values(self, samples: Any, reset: bool) -> None:
+        """Refuse values that are none, and new ones whose squares the scale does not tame."""
+        largest = np.inf if reset else largest_value(samples.dtype) * float(self.scale_)
+        check_finite(samples, self.node_names, self._takes_gaps, largest)
 
     def _learn(self, X: ArrayLike, rescale: bool) -> tuple[NDArray, NDArray]:
         """Training samples as given (T, N) and as prepared, on the active nodes.

@@ -17,14 +17,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import graphs
 
-__all__ = ["Bilinear", "BilinearOperator", "Degrees", "Laplacians", "LinearMap", "Spectra"]
+__all__ = [
+    "Bilinear",
+    "BilinearOperator",
+    "Degrees",
+    "Laplacians",
+    "LinearMap",
+    "Spectra",
+    "linear_of",
+]
 
 FEW_NODES = 40  # up to here a product with a matrix of zeros and ones is the fastest sum
 
@@ -189,6 +197,11 @@ class Bilinear:
         largest = np.linalg.eigvalsh(np.array((gram, image @ image.T)))[:, -1]
         of_coefficients, of_atoms = np.sqrt(np.maximum(largest, 0)).tolist()
         return self.linear.norm * of_coefficients, of_atoms
+
+
+def linear_of(operator: Any) -> Any:
+    """The map of single graphs that an operator lifts; None where it is of another kind."""
+    return operator.linear if type(operator) is Bilinear else None
 
 
 def _spectral_norm(matrix: NDArray) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,21 @@ from numpy.typing import NDArray
 from graphdict.operators import BilinearOperator
 from graphdict.terms import base
 from graphdict.terms.coefficients import window_means
-from graphdict.terms.constraints import Sum
+from graphdict.terms.constraints import L1, Interval, Sum
 
 __all__ = ["Problem", "TermGroup", "row_barriers"]
 
 ALL = slice(None)
 IMAGE_BYTES = 1 << 25
+
+
+class Box(NamedTuple):
+    """Terms that a pass can apply entry by entry: an interval, and what pulls towards zero."""
+
+    low: float
+    high: float
+    alpha: float  # by its prox
+    slope: float  # by its gradient
 
 
 class TermGroup:
@@ -55,6 +64,22 @@ class TermGroup:
         self.smooth = tuple(t for t in terms if base.smooth(t) and not base.proximable(t))
         self.direct = (*before[:1], *elementwise[:1], *intervals) or tuple(rest[:1])
         self.split = tuple(t for t in rest if not any(t is d for d in self.direct))
+
+    @cached_property
+    def box(self) -> Box | None:
+        """What the terms are where they hold entries in a box of nonnegative numbers, and no more.
+
+        An entry then moves to ``min(max(x - alpha, low), high)`` for a step of one.
+        """
+        kinds = {type(term) for term in self.terms}
+        simple = all(issubclass(kind, (Interval, L1)) for kind in kinds)
+        if self.counts is not None or self.split or not simple or not kinds:
+            return None
+        low = max((term.low for term in self.terms if isinstance(term, Interval)), default=-np.inf)
+        high = min((term.high for term in self.terms if isinstance(term, Interval)), default=np.inf)
+        alpha = sum(term.alpha for term in self.direct if isinstance(term, L1))
+        slope = sum(term.alpha for term in self.smooth)
+        return Box(low, high, alpha, slope) if 0 <= low <= high else None
 
     @property
     def separable(self) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # pragma: no cover
     import networkx
     import pandas
 
-__all__ = ["InstantaneousGraphs"]
+__all__ = ["InstantaneousGraphs", "held_atoms"]
 
 
 class InstantaneousGraphs:
@@ -169,3 +169,15 @@ class InstantaneousGraphs:
             )
             built.append(graph)
         return built[0] if len(built) == 1 else built
+
+
+def held_atoms(model: Any) -> NDArray:
+    """Atoms (K, E) of a fitted model without edges that it holds for absent.
+
+    Only averaged atoms have those: an edge stays where a sample of that atom alone would have it.
+    """
+    atoms, chances = np.asarray(model.atoms_), getattr(model, "edge_probabilities_", None)
+    if chances is None:
+        return atoms
+    alone = np.eye(len(atoms), dtype=atoms.dtype)
+    return InstantaneousGraphs(alone, atoms, probable=(chances, model._least_probability)).weights

@@ -27,6 +27,7 @@ __all__ = [
     "check_finite",
     "each_block",
     "has_gaps",
+    "largest_value",
     "row_slices",
 ]
 
@@ -65,7 +66,7 @@ class Preparation:
         moments = each_block(signals, partial(_moments, active, largest, origin))
         number, first, second, squares, freedom, agree = zip(*moments)
         _check_levels(sum(number), origin, sum(first), sum(second))
-        limit = 1e-3 * float(np.sqrt(np.finfo(signals.dtype).max))
+        limit = largest_value(signals.dtype)
         if not rescale and largest > limit:
             raise ValueError(
                 f"X holds values up to {largest:.3g}, whose squares are too large for "
@@ -133,10 +134,15 @@ class OnAllNodes:
         return lambda atoms: function(self.preparation.embed(atoms))
 
 
-def check_finite(signals: NDArray, names: Sequence[Any], missing: bool = False) -> None:
-    """Refuse infinite values, and NaN unless values may be ``missing``; says where the first is."""
+def check_finite(
+    signals: NDArray, names: Sequence[Any], missing: bool = False, largest: float = np.inf
+) -> None:
+    """Refuse infinite values, those beyond ``largest``, and NaN unless values may be ``missing``.
+
+    Says where the first is.
+    """
     before = 0
-    for rows, wrong in each_block(signals, partial(_first_wrong, missing)):
+    for rows, wrong in each_block(signals, partial(_first_wrong, missing, largest)):
         if wrong is not None:
             row, column, value = wrong
             where = f"in row {before + row}, column {names[column]!r}"
@@ -146,11 +152,21 @@ def check_finite(signals: NDArray, names: Sequence[Any], missing: bool = False) 
                     "values must be finite for this model (GraphDictLog, GraphDictMarginal and "
                     "LogModel, for example, accept missing values)"
                 )
+            if np.isfinite(value):
+                raise ValueError(
+                    f"X holds {value:.3g} {where}, which is too large beside the signals that "
+                    "were learned from to be squared: is it of another unit?"
+                )
             raise ValueError(
                 f"X holds infinity {where}; fill in or leave out such rows: all values must be "
                 "finite" + (", or NaN where they are missing" if missing else "")
             )
         before += rows
+
+
+def largest_value(dtype: Any) -> float:
+    """The largest number whose square, and sums of it, are numbers."""
+    return 1e-3 * float(np.sqrt(np.finfo(dtype).max))
 
 
 def each_block(signals: Any, function: Callable[[NDArray], Any]) -> list[Any]:
@@ -176,9 +192,13 @@ def _any_missing(block: NDArray) -> bool:
     return bool(np.isnan(block).any())
 
 
-def _first_wrong(missing: bool, block: NDArray) -> tuple[int, tuple[int, int, float] | None]:
+def _first_wrong(
+    missing: bool, largest: float, block: NDArray
+) -> tuple[int, tuple[int, int, float] | None]:
     """Number of rows, and the row, column and value of the first that may not be there."""
     wrong = np.isinf(block) if missing else ~np.isfinite(block)
+    if np.isfinite(largest):
+        wrong |= np.abs(block) > largest
     if not wrong.any():
         return len(block), None
     row, column = np.argwhere(wrong)[0]

@@ -156,6 +156,8 @@ WRONG_OPTIONS = [
     (["--window", "0"], "whole number"),
     (["--window", "5 apples"], "expected samples"),
     (["--window", "9999"], "more than the 800"),
+    (["--window", "1ms"], "shorter than the 50 ms between samples"),
+    (["-k", "auto", "--active", "auto", "--set", "prior=hierarchy"], "-k 7, say"),
     (["--degree", "3", "--density", "0.2"], "one of --degree"),
     (["--degree", "80"], "at most 7 neighbours"),
     (["--model", "log", "-k", "auto"], "-k auto needs"),
@@ -172,6 +174,16 @@ def test_options_that_make_no_sense(run, table, options, words):
     assert result.exit_code == 2
     assert words in result.stderr
     assert not (table.parent / "signals-graphdict").exists()
+
+
+def test_a_hierarchy_has_no_choice_of_active_atoms(run, table):
+    result = run("fit", table, "-k", 3, "--set", "prior=hierarchy", "--json")
+    assert result.exit_code == 0, result.stderr
+    model = json.loads(result.stdout)["model"]
+    assert model["settings"]["prior"] == "hierarchy"
+    assert model["chosen"] == {}
+    result = run("fit", table, *QUICK, "--set", "prior=free", "--json", "-o", "free")
+    assert json.loads(result.stdout)["model"]["settings"]["prior"] == "free"
 
 
 def test_seconds_need_times(run, table):

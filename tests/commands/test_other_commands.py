@@ -1,11 +1,13 @@
 """What comes after a fit, and before it: transform, report, info, simulate, completion."""
 
+import csv
 import json
 import os
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from graphdict import load_model
@@ -42,6 +44,24 @@ def test_transform_matches_columns_by_name(run, table, fitted, truth):
     assert "lacks 1 column(s) of the model: 'n5'" in result.stderr
 
 
+def test_a_single_sample_and_a_dead_sensor_have_coefficients(run, table, fitted, truth):
+    model = load_model(fitted / "model.graphdict")
+    x = truth.test.signals[:3].copy()
+    x[:, 2] = np.nan
+    for rows in (1, 2, 3):
+        text = ",".join(f"n{i}" for i in range(8)) + ",\n"  # and a column of nothing
+        for row in x[:rows]:
+            text += ",".join("" if np.isnan(v) else repr(float(v)) for v in row) + ",\n"
+        (table.parent / "few.csv").write_text(text)
+        result = run("transform", fitted, "few.csv", "-o", "few.npy", "--force")
+        assert result.exit_code == 0, result.stderr
+        assert "--transpose" not in result.stderr
+        found = np.load(table.parent / "few.npy")
+        frame = pd.DataFrame(x[:rows] - model.table_["mean"], columns=model.node_names)
+        np.testing.assert_allclose(found, model.transform(frame), atol=1e-6)
+        assert run("report", fitted, "few.csv", "-o", "few.html", "--force").exit_code == 0
+
+
 def test_transform_refuses_what_is_no_model(run, table):
     result = run("transform", table, table)
     assert result.exit_code == 3
@@ -56,6 +76,34 @@ def test_report_again_and_of_other_signals(run, table, fitted):
     result = run("report", fitted, table, "-o", "new.html", "--title", "<script>alert(1)</script>")
     assert result.exit_code == 0, result.stderr
     assert "<script>alert(1)</script>" not in (table.parent / "new.html").read_text()
+
+
+def test_averaged_atoms_have_the_edges_that_are_probable(run, table):
+    arguments = ("-k", 2, "--active", 1, "--window", 10, "--set", "n_init=2")
+    assert run("fit", table, *arguments, "--set", "average=10", "-o", "out").exit_code == 0
+    model = load_model(table.parent / "out" / "model.graphdict")
+    held = model.edge_probabilities_ >= 0.5
+    assert not held.all()
+    with (table.parent / "out" / "atoms.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["atom"]) for row in rows] == [k + 1 for k in np.nonzero(held)[0]]
+    told = [float(row["probability"]) for row in rows]
+    np.testing.assert_allclose(told, model.edge_probabilities_[held], rtol=1e-5)
+    about = json.loads(run("info", "out", "--json").stdout)
+    assert [atom["edges"] for atom in about["atoms"]] == held.sum(axis=1).tolist()
+
+
+def test_a_report_of_other_signals_knows_where_nodes_are_silent(run, tmp_path, truth):
+    signals = truth.train.signals - truth.train.signals.mean(axis=1, keepdims=True)
+    names = [f"n{i}" for i in range(8)]
+    write_table(tmp_path / "old.csv", dict(zip(names, signals.T)), digits=17)
+    signals[5, 3] = np.delete(signals[5], 3).mean()
+    write_table(tmp_path / "new.csv", dict(zip(names, signals.T)), digits=17)
+    arguments = ("-k", 3, "--active", 1, "--set", "prior=hierarchy", "--standardise", "no")
+    assert run("fit", "old.csv", *arguments, "-o", "out").exit_code == 0
+    for file, silent in (("old.csv", False), ("new.csv", True)):
+        assert run("report", "out", file, "-o", "page.html", "--force").exit_code == 0
+        assert ("exactly silent" in (tmp_path / "page.html").read_text()) is silent
 
 
 def test_info_of_a_table_and_of_a_model(run, table, fitted):

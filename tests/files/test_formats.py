@@ -57,8 +57,14 @@ def test_arrays_that_are_no_signals(tmp_path, array, words):
 
 def test_objects_are_not_loaded(tmp_path):
     np.save(tmp_path / "x.npy", np.array([[{}, 1]], dtype=object), allow_pickle=True)
-    with pytest.raises(InputError, match="Python objects"):
+    with pytest.raises(InputError, match="Python objects, which are not loaded"):
         read_signals(tmp_path / "x.npy")
+
+
+def test_an_archive_of_nothing(tmp_path):
+    np.savez(tmp_path / "x.npz")
+    with pytest.raises(InputError, match="holds nothing"):
+        read_signals(tmp_path / "x.npz")
 
 
 def test_a_cut_off_array(tmp_path):

@@ -54,6 +54,39 @@ def as_zarr(folder, values):
     return folder / "x.zarr"
 
 
+INDICES = {
+    "some rows": (
+        lambda rng: np.sort(rng.permutation(900)[:ROWS]),
+        "row numbers in column 'index'",
+    ),
+    "shuffled": (lambda rng: rng.permutation(ROWS), "row labels in column 'index'"),
+    "dates": (lambda rng: np.datetime64("2024") + np.arange(ROWS), "time is column 'index'"),
+    "seconds": (lambda rng: np.arange(ROWS) / 8, "time is column 'index'"),
+}
+
+
+@pytest.mark.parametrize("case", INDICES)
+def test_an_index_of_pandas_is_no_node(tmp_path, values, case):
+    make, words = INDICES[case]
+    index = make(np.random.default_rng(1))
+    pd = pytest.importorskip("pandas")
+    pd.DataFrame(values, index, NAMES).to_parquet(tmp_path / "x.parquet")
+    signals = assert_same(tmp_path / "x.parquet")
+    assert signals.names == NAMES
+    assert any(words in note for note in signals.notes)
+    levels = {"__index_level_0__": np.arange(ROWS), "__index_level_1__": np.arange(ROWS) % 7}
+    write(tmp_path / "y.parquet", {"index": values[:, 0], **levels, "b": values[:, 1]})
+    assert assert_same(tmp_path / "y.parquet").names == ["index", "b"]
+
+
+def test_columns_that_repeat_another_are_told(tmp_path, values):
+    values[3:9, 0] = np.nan
+    values[:, 2], values[:, 3] = values[:, 0], values[::-1, 1]
+    signals = assert_same(as_npy(tmp_path, values))
+    words = "1 column(s) repeat another, to which their edges will be far stronger than any other: "
+    assert any(note.startswith(words + "'x2', the same as 'x0'") for note in signals.notes)
+
+
 def assert_same(path, **options):
     """Notes, names, times and values, in parts and as a whole; gives those in parts."""
     there, here = read_signals(path, in_parts=True, **options), read_signals(path, **options)

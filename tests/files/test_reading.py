@@ -9,7 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from graphdict.commands.prepare import Preparation, wanders
 from graphdict.files import InputError, read_signals
+from graphdict.files.stored import summary_of
 
 ROWS = np.random.default_rng(0).standard_normal((30, 4)).round(4)
 
@@ -194,6 +196,21 @@ def test_constant_columns_are_told(read):
     assert told(signals, "never vary", "'flat'")
 
 
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_any_size_of_numbers_has_a_mean_and_a_spread(read, size):
+    signals = read("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in ROWS * size))
+    found = summary_of(signals.values)
+    np.testing.assert_allclose(found.mean, ROWS.mean(axis=0) * size)
+    np.testing.assert_allclose(found.spread, ROWS.std(axis=0) * size)
+    assert "they vary about equally" in Preparation.learn(signals, "auto", "none")[1]
+    assert not wanders(signals.values)
+
+
+def test_steps_may_be_missing_throughout(read):
+    rows = [f"{a},{b},{'' if i % 2 else c}" for i, (a, b, c, _) in enumerate(ROWS)]
+    assert not wanders(read("a,b,c\n" + "\n".join(rows)).values)
+
+
 def test_transposed_tables(read):
     text = "\n".join(f"n{i}," + ",".join(map(str, column)) for i, column in enumerate(ROWS.T))
     signals = read(text, transpose=True)
@@ -215,12 +232,12 @@ WRONG = {
     "duplicates": ("a,b,a,d\n" + lines(), "2 columns named 'a'"),
     "all constant": ("a,b\n" + "1,2\n" * 9, "0 column.s. that vary"),
     "one column": ("a\n" + "\n".join("31425"), "1 column"),
-    "words": ("a,b\nfoo,bar\nbaz,qux\n", "0 column.s. of numbers"),
+    "words": ("a,b\nfoo,bar\nbaz,qux\n", "0 column.s. of numbers.*2 hold text, such as 'baz'"),
     "out of order": ("time,a,b,c,d\n" + lines(before=lambda i: str(i % 20)), "line 22 has 0 after"),
     "backwards": ("time,a,b,c,d\n" + lines(before=lambda i: str(50 - i)), "runs backwards"),
     "short header": ("a,b,c\n" + lines(), "header of 3 names"),
     "unclosed quote": ("a,b,c,d\n" + lines() + '\n1,"2,3,4\n1,2,3,4\n', "line 32.*quote"),
-    "one row": ("a,b,c\n1,2,3\n", "varies?|one row|that vary"),
+    "one row": ("a,b,c\n1,2,3\n", "only one row of values"),
     "mixed units": ("a,b\n" + "1 kg,2\n2 lb,3\n" * 5, "mixes units"),
     "a page": (b"<html><body>1,2</body></html>", "HTML"),
     "JSON": (b'{"a": [1, 2]}', "JSON"),

@@ -32,7 +32,12 @@ def fit(X, prior="independent", n_atoms=3, **options):
     return GraphDictMarginal(n_atoms, prior=prior, **options).fit(X)
 
 
-@parametrize_with_checks([GraphDictMarginal(n_atoms=2, n_init=1, max_iter=20)])
+@parametrize_with_checks(
+    [
+        GraphDictMarginal(n_atoms=2, n_init=1, max_iter=20),
+        GraphDictMarginal(n_atoms=2, n_init=1, max_iter=20, average=3),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

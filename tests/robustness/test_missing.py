@@ -133,6 +133,20 @@ def test_a_model_of_complete_signals_codes_signals_with_gaps():
         assert errors[1] < 0.5
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_masked_values_are_missing(dtype):
+    x = (10 * signals()).astype(dtype)
+    masked = np.ma.masked_greater(x, 12)
+    assert masked.mask.any()
+    gappy = np.where(masked.mask, np.nan, x).astype(np.float32 if dtype == np.float32 else float)
+    for model in (SOFT[0], SOFT[5], OTHERS[2]):
+        found, expected = clone(model).fit(masked), clone(model).fit(gappy)
+        np.testing.assert_array_equal(found.atoms_, expected.atoms_)
+        assert found.atoms_.dtype == expected.atoms_.dtype
+    with pytest.raises(ValueError, match="missing value"):
+        KGraphs(2).fit(masked)
+
+
 @pytest.mark.parametrize("model", [GLMM(2), KGraphs(2), GaussianMixtureGraphs(2)])
 def test_models_without_support_say_so(model):
     x = signals()

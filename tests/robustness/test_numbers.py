@@ -203,6 +203,15 @@ def test_squares_that_overflow_are_refused_without_rescaling(kind):
         model.fit((1e20 * samples()).astype(np.float32))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_signals_out_of_all_proportion_are_refused(kind):
+    x = samples()
+    model = clone(plain(kind)).fit(x)
+    for dtype, factor in ((np.float64, 1e160), (np.float32, 1e20)):
+        with pytest.raises(ValueError, match=r"in row 0, column 'x\d', which is too large beside"):
+            model.instantaneous_graphs((factor * x).astype(dtype))
+
+
 @pytest.mark.parametrize("kind", [GraphDictSpectral, GraphDictMarginal])
 def test_one_sample_is_too_few_and_says_so(kind):
     with pytest.raises(ValueError, match="1 sample"):

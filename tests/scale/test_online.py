@@ -322,7 +322,6 @@ def test_a_stream_needs_a_beginning(make):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (GraphDictMarginal(3, prior="hierarchy"), "hierarchy.*which a stream does not have"),
         (GraphDictLog(2, coefficients=np.ones((50, 2))), "needs coefficients=None"),
         (GraphDictLog(2, atoms=np.ones((2, 15)), fix="atoms"), "needs fix=None"),
         (GraphDictLog(2, atom_priors=[L1(1.0)]), "no update for the atom prior L1"),
@@ -331,3 +330,9 @@ def test_a_stream_needs_a_beginning(make):
 def test_settings_that_no_stream_has(model, message):
     with pytest.raises(ValueError, match=message):
         model.partial_fit(signals(50))
+
+
+def test_a_hierarchy_has_no_stream_and_says_why():
+    with pytest.raises(AttributeError, match="partial_fit") as found:
+        GraphDictMarginal(3, prior="hierarchy").partial_fit(signals(50))
+    assert "which a stream does not have" in str(found.value.__cause__)

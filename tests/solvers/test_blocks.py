@@ -69,7 +69,7 @@ def test_blas_has_one_thread_inside_and_its_own_number_again_after(case, monkeyp
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         with blocks.crew_for(case.problem, case.atoms) as crew:
-            assert crew.pool is not None
+            assert crew.team.helpers
             assert blas_threads() == {1}
             with blocks.crew_for(case.problem, case.atoms):  # a second fit at the same time
                 assert blas_threads() == {1}

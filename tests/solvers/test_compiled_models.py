@@ -49,7 +49,7 @@ def test_single_precision(monkeypatch, model):
 @pytest.mark.parametrize("case", ["windows", "fixed atoms", "missing values"])
 def test_others_stay_plain(monkeypatch, case):
     called = []
-    monkeypatch.setattr(compiled_exact, "ascend", lambda *args: called.append(args))
+    monkeypatch.setattr(compiled_exact, "land", lambda *args: called.append(args))
     _fit(monkeypatch, GraphDictExact, 0, **_other(case))
     assert not called
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from graphdict import GraphDictLog, GraphDictMarginal, graphs
+from graphdict.results import held_atoms
 from graphdict.viz.report import write_report
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -186,6 +187,86 @@ def test_atoms_that_are_left_out_can_be_brought_back(report, marginal, open_page
     found = weights_of(table(page, "Save this graph as CSV"), names)
     expected = marginal.instantaneous_graphs(min_probability=0)[0].weights[0]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
+
+
+def go_to_the_end(page):
+    page.locator("#timeline").press("End")
+    settle(page)
+    return table(page, "Save this graph as CSV")
+
+
+def test_only_edges_that_an_averaged_model_holds_for_present_are_shown(tmp_path, open_page):
+    rng = np.random.default_rng(3)
+    signals = rng.normal(size=(90, 6)) * np.repeat([[1, 1, 1, 3, 3, 3], [3, 1, 3, 1, 3, 1]], 45, 0)
+    model = GraphDictMarginal(3, n_init=2, max_iter=30, average=10, random_state=0).fit(signals)
+    held = held_atoms(model)
+    assert 0 < np.count_nonzero(held) < np.count_nonzero(model.atoms_)
+    write_report(model, tmp_path / "report.html")
+    page = open_page(tmp_path / "report.html")
+    page.locator("#threshold").fill("0")
+    settle(page)
+    names = [str(name) for name in model.node_names]
+
+    def shown(atoms):
+        rows = table(page, "Edges of atoms (CSV)")
+        for k, weights in enumerate(atoms):
+            drawn = page.locator(f"[data-atom='{k + 1}'] svg").get_attribute("data-edges")
+            assert int(drawn) == np.count_nonzero(weights)
+            own = [row for row in rows if row["atom"] == str(k + 1)]
+            np.testing.assert_allclose(weights_of(own, names), weights, rtol=1e-5)
+
+    shown(held)
+    rows = go_to_the_end(page)
+    found, last = weights_of(rows, names), model.instantaneous_graphs()[-1]
+    np.testing.assert_allclose(found, last.weights[0], rtol=1e-5)
+    assert int(page.locator("#mix").get_attribute("data-edges")) == np.count_nonzero(found)
+    absent = np.prod(1 - last.coefficients.T * model.edge_probabilities_, axis=0)
+    told = weights_of([{**row, "weight": row["probability"]} for row in rows], names)
+    np.testing.assert_allclose(told, np.where(found > 0, 1 - absent, 0), rtol=1e-5)
+
+    page.locator("#least").fill("0")
+    settle(page)
+    shown(model.atoms_)
+    found = weights_of(go_to_the_end(page), names)
+    every = model.instantaneous_graphs(min_probability=0)[-1]
+    np.testing.assert_allclose(found, every.weights[0], rtol=1e-5)
+
+
+def test_the_probability_of_an_edge_is_told(tmp_path, open_page):
+    signals = np.random.default_rng(0).normal(size=(30, 3))
+    model = GraphDictMarginal(1, n_init=1, average=2, random_state=0).fit(signals)
+    model.atoms_ = np.array([[2.0, 1.0, 3.0]])
+    model.edge_probabilities_ = np.array([[0.875, 0.25, 0.0]])
+    write_report(model, tmp_path / "report.html")
+    page = open_page(tmp_path / "report.html")
+    for place, dots in (("#mix", "#mix circle"), ("[data-atom='1'] svg", "[data-atom='1'] circle")):
+        page.locator(place).scroll_into_view_if_needed()
+        box, circles = page.locator(place).bounding_box(), page.locator(dots)
+        ends = [[float(circles.nth(i).get_attribute(a)) for a in ("cx", "cy")] for i in (0, 1)]
+        x, y = np.mean(ends, axis=0)
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        settle(page)
+        told = page.locator("#tip").inner_text()
+        assert "weight 2" in told
+        assert "probability 0.875" in told
+        assert page.locator(place).get_attribute("data-edges") == "1"
+
+
+def test_silent_nodes_have_no_edges_in_their_samples(tmp_path, open_page):
+    signals = np.random.default_rng(0).normal(size=(40, 5))
+    signals[-1, 2] = np.delete(signals[-1], 2).mean()  # the level that no graph can see
+    model = GraphDictMarginal(3, prior="hierarchy", sparsity=0, random_state=0).fit(signals)
+    assert np.argwhere(model.silent_).tolist() == [[39, 2]]
+    names = [str(name) for name in model.node_names]
+    truth = model.instantaneous_graphs()
+    for given in (None, model.instantaneous_graphs(signals)):
+        write_report(model, tmp_path / "report.html", coefficients=given)
+        page = open_page(tmp_path / "report.html")
+        first = weights_of(table(page, "Save this graph as CSV"), names)
+        last = weights_of(go_to_the_end(page), names)
+        np.testing.assert_allclose([first, last], truth.weights[[0, -1]], rtol=1e-5)
+        assert graphs.degrees(first)[2] > 0
+        assert graphs.degrees(last)[2] == 0
 
 
 def test_playing_moves_on_and_pausing_stops(report, open_page):

@@ -234,7 +234,7 @@ def test_the_marginal_model_says_from_which_probability_atoms_count(signals):
     for prior, least in (("independent", 1 / 3), ("hierarchy", 0)):
         model = GraphDictMarginal(3, prior=prior, n_init=1, max_iter=5, random_state=0)
         model.fit(signals)
-        assert describe(model, model.coefficients_)["leastShare"] == pytest.approx(least)
+        assert describe(model, model.coefficients_)["least"] == pytest.approx(least)
 
 
 def test_very_large_dictionaries_are_cut_to_their_strongest_edges(model, monkeypatch):

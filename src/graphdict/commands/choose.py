@@ -27,6 +27,11 @@ def choose_counts(
     def trial(**counts: int) -> Any:
         return build(signals, options | counts | {"checkpoint": None}, Console(quiet=True))
 
+    if trial(atoms=3 if atoms == "auto" else atoms, active=1).prior == "hierarchy":
+        if atoms == "auto":
+            raise click.UsageError("prior=hierarchy needs the number of its stretches: -k 7, say")
+        options["active"] = atoms  # activations are given
+        return {}
     what = "atoms" if atoms == "auto" else "atoms are active at a time"
     console.say(f"Choosing how many {what} by signals that are not learned from ...")
     values = _without_gaps(values, console)

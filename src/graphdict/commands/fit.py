@@ -214,8 +214,8 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     atoms = summarise_atoms(model)
     title = type(model).__name__
     console.result(
-        f"{title} learned {len(atoms)} atoms in {seconds:.1f} s: {model.n_iter_} iterations, "
-        f"objective {objective:.6g}"
+        f"{title} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in {seconds:.1f} s: "
+        f"{model.n_iter_} iterations, objective {objective:.6g}"
     )
     describe_atoms(console, atoms)
     idle = [str(atom["atom"]) for atom in atoms if not atom["edges"] or atom["samples"] < 1]
@@ -243,7 +243,7 @@ def _check(options: dict[str, Any]) -> None:
     given = [n for n in ("degree", "density", "penalty") if options[n] is not None]
     if len(given) > 1:
         raise click.UsageError(f"give one of --degree, --density and --penalty, not {len(given)}")
-    window_of(options["window"], 1.0)  # whether it can be read; the file tells the step
+    window_of(options["window"], 1e-12)  # whether it can be read; the file tells the step
     if options["atoms"] == "auto" and options["model"] != "marginal":
         raise click.UsageError(
             f"-k auto needs --model marginal: {options['model']} fits coefficients to whatever it "

@@ -64,7 +64,7 @@ def _model(file: Path, console: Console) -> None:
         if isinstance(value, (str, int, float, bool)) and name != "verbose"
     }  # fmt: skip
     atoms = summarise_atoms(model)
-    console.result(f"{kind} of {len(atoms)} atoms on {len(names)} nodes")
+    console.result(f"{kind} of {len(atoms)} atom{'s' * (len(atoms) != 1)} on {len(names)} nodes")
     if source := before.about.get("source"):
         console.result(f"learned from {source}, {len(model.coefficients_):,} samples")
     for note in before.about.get("notes", []):

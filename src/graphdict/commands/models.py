@@ -71,7 +71,8 @@ def build(signals: SignalTable, options: dict[str, Any], console: Console) -> An
         windows = max(1, rows // window) if options["window"] is not None else (atoms + 1) // 2
         settings = {"n_windows": min(windows, rows)}
     if name == "marginal":
-        settings |= _marginal(signals, atoms, options["active"], window, console)
+        asked = _asked(options["settings"], known).get("prior")
+        settings |= _marginal(signals, atoms, options["active"], window, asked, console)
     elif "n_init" in known:
         settings["n_init"] = 3
     if options["max_iter"] is not None:
@@ -98,22 +99,30 @@ def window_of(text: str | None, step: float | None) -> int:
 
 
 def _marginal(
-    signals: SignalTable, atoms: int, active: int | str, window: int, console: Console
+    signals: SignalTable,
+    atoms: int,
+    active: int | str,
+    window: int,
+    prior: str | None,
+    console: Console,
 ) -> dict[str, Any]:
-    """How the marginal model suits these signals."""
+    """How the marginal model suits these signals, unless a ``prior`` was asked for."""
     from graphdict.marginal.patterns import count_patterns
 
     settings: dict[str, Any] = {}
     if signals.values.size > MANY_VALUES:
         settings["n_init"] = 2
         console.note("many samples: 2 random starts instead of 8 (--set n_init=8 takes more)")
-    if window == 1 and (signals.times is not None or signals.step is not None):
+    timed = signals.times is not None or signals.step is not None
+    if prior is None and window == 1 and timed:
         settings["prior"] = "markov"  # where states do not last, it learns that they do not
-    elif window == 1:
+    elif prior is None and window == 1:
         console.note(
             "no times are known, so samples are taken to be independent; if rows are in the order "
             "of time, --rate 1 lets states last from one to the next"
         )
+    if prior == "hierarchy":
+        return settings
     windows = -(-len(signals.values) // window)
     largest = min(atoms, active if isinstance(active, int) else 2)
     while largest > 1 and windows * count_patterns(atoms, largest) > MOST_POSTERIORS:

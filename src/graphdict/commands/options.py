@@ -138,10 +138,15 @@ def place_options(function: Callable) -> Callable:
 
 
 def read_file(
-    path: Path, options: dict[str, Any], console: Console, in_parts: bool = False
+    path: Path,
+    options: dict[str, Any],
+    console: Console,
+    in_parts: bool = False,
+    expected: tuple[str, ...] = (),
 ) -> SignalTable:
     """Read a file as the options say, and tell what was found."""
-    signals = read_signals(path, in_parts=in_parts, **{name: options[name] for name in READING})
+    asked = {name: options[name] for name in READING}
+    signals = read_signals(path, in_parts=in_parts, expected=expected, **asked)
     rows, nodes = signals.values.shape
     console.say(f"{path}: {rows:,} samples of {nodes} nodes")
     for note in signals.notes:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from graphdict.files import InputError, SignalTable
 from graphdict.files.stored import Stored, summary_of
+from graphdict.files.times import describe_span
 from graphdict.files.units import SECONDS
 from graphdict.signals import row_slices
 from graphdict.sources import put_together
@@ -53,7 +54,9 @@ class Preparation:
         found = summary_of(signals.values)
         spread, level = found.spread, found.mean
         varies = spread > 0
-        ratio = float(spread[varies].max() / spread[varies].min()) if varies.any() else 1.0
+        some = spread[varies].astype(np.float64)
+        with np.errstate(over="ignore"):
+            ratio = float(some.max() / some.min()) if len(some) else 1.0
         units = sorted({signals.units.get(name, "") for name in signals.names} - {""})
         why = "as asked"
         if standardise == "auto":
@@ -113,8 +116,8 @@ def wanders(values: Any) -> bool:
     """Whether most columns move like prices: by small steps, far from where they began."""
     if isinstance(values, Stored):
         values = values[row_slices(values)[0]]
-    spread = np.nanstd(values, axis=0)
-    steps = np.nanstd(np.diff(values, axis=0), axis=0)
+    spread = summary_of(values).spread
+    steps = summary_of(np.diff(values, axis=0)).spread
     varies = spread > 0
     return len(values) > 50 and bool(np.mean(steps[varies] < WANDERING * spread[varies]) > 0.5)
 
@@ -200,7 +203,10 @@ def parse_window(text: str, step: float | None) -> int:
             f"{text!r} is a time, and the file does not tell when samples were taken: name the "
             "column with --time, or say --rate HZ"
         )
-    return max(1, round(number * SECONDS[found[2].lower()] / step))
+    samples = number * SECONDS[found[2].lower()] / step
+    if samples < 0.5:
+        raise ValueError(f"{text!r} is shorter than the {describe_span(step)} between samples")
+    return max(1, round(samples))
 
 
 def remember(model: Any, signals: SignalTable, preparation: Preparation, about: dict) -> None:

@@ -61,7 +61,7 @@ def report(model_file: Path, data: Path | None, title: str | None, output: Path 
         "source": before.about.get("source"),
     }
     if data is not None:
-        signals, coefficients = encode(model, data, options, console)
+        signals, coefficients = encode(model, data, options, console, silence=True)
         shown = {
             "coefficients": coefficients, "times": signals.times, "time_unit": signals.time_unit,
             "source": data.name,

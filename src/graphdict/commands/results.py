@@ -12,7 +12,8 @@ from graphdict import graphs
 from graphdict.commands.console import Console
 from graphdict.commands.outputs import results_in
 from graphdict.files import SignalTable, write_table
-from graphdict.selection import EDGE, densities
+from graphdict.results import held_atoms
+from graphdict.selection.density import EDGE, densities
 
 __all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms", "time_column",
            "write_coefficients", "write_page", "write_results"]  # fmt: skip
@@ -36,19 +37,23 @@ def write_coefficients(
 
 
 def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray]:
-    """The edges of all atoms, as columns: atom, source, target, weight.
+    """The edges of all atoms, as columns: atom, source, target, weight; of averages, probability.
 
     ``harmless`` names are not taken for formulas by spreadsheets.
     """
-    rows, cols = graphs.edge_index(graphs.n_nodes(model.atoms_.shape[1]))
-    atom, edge = np.nonzero(model.atoms_)
+    atoms = held_atoms(model)
+    rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
+    atom, edge = np.nonzero(atoms)
     names = np.array([_harmless(n) if harmless else n for n in model.node_names], dtype=object)
-    return {
+    columns = {
         "atom": atom + 1,
         "source": names[rows[edge]],
         "target": names[cols[edge]],
-        "weight": model.atoms_[atom, edge].astype(np.float64),
+        "weight": atoms[atom, edge].astype(np.float64),
     }
+    if hasattr(model, "edge_probabilities_"):
+        columns["probability"] = model.edge_probabilities_[atom, edge].astype(np.float64)
+    return columns
 
 
 def _harmless(name: Any) -> str:
@@ -60,12 +65,13 @@ def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dic
     """Of each atom: its share of all activity, its edges, degree and strongest edges."""
     used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
     mean = used.mean(axis=0, dtype=np.float64)
-    share = densities(model.atoms_, model.active_nodes_)
+    atoms = held_atoms(model)
+    share = densities(atoms, model.active_nodes_)
     nodes = int(np.sum(model.active_nodes_))
-    rows, cols = graphs.edge_index(graphs.n_nodes(model.atoms_.shape[1]))
+    rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
     names = model.node_names
     found = []
-    for k, weights in enumerate(model.atoms_):
+    for k, weights in enumerate(atoms):
         order = np.argsort(weights)[::-1][:3]
         strongest = [
             {"source": names[rows[e]], "target": names[cols[e]], "weight": float(weights[e])}

@@ -93,16 +93,24 @@ def open_model(path: Path) -> Any:
 
 
 def encode(
-    model: Any, file: Path, options: dict[str, Any], console: Console, out: Path | None = None
+    model: Any,
+    file: Path,
+    options: dict[str, Any],
+    console: Console,
+    out: Path | None = None,
+    silence: bool = False,
 ) -> tuple[SignalTable, Any]:
     """Signals of a file, prepared as those of the fit, and their coefficients.
 
-    To ``out``, a file in NumPy's format, they are written as they come where the model can.
+    To ``out``, a file in NumPy's format, they are written as they come where the model can. With
+    ``silence``, graphs instead of coefficients where nodes may be silent.
     """
     before = remembered(model)
     dask = options.get("dask")
     in_parts = reads_in_parts(type(model), options.get("memory"), dask)
-    signals = _matched(read_file(file, options, console, in_parts), model, file, console)
+    nodes = tuple(map(str, model.node_names))
+    signals = read_file(file, options, console, in_parts, nodes)
+    signals = _matched(signals, model, file, console)
     take_changes(signals, before.preparation.changes)
     if not model.__sklearn_tags__().input_tags.allow_nan and (done := fill(signals, "interpolate")):
         signals.notes.append(done)
@@ -117,6 +125,8 @@ def encode(
     with placed(values, dask, console) as X, console.warnings_as_lines():
         if out is not None and in_parts:
             return signals, model.transform(X, out=out)
+        if silence and getattr(model, "prior", None) == "hierarchy":
+            return signals, model.instantaneous_graphs(X)
         if hasattr(model, "transform"):
             coefficients = np.asarray(model.transform(X))
         else:

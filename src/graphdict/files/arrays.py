@@ -139,6 +139,6 @@ def _numbers(array: NDArray, what: str) -> NDArray:
 
 def _why(error: Exception) -> str:
     text = str(error)
-    if "allow_pickle" in text or "pickled" in text:
+    if "allow_pickle" in text or "pickled" in text or "Python objects" in text:
         return "it holds Python objects, which are not loaded; save numbers only"
     return text

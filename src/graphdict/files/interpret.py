@@ -44,6 +44,7 @@ class Wishes:
     sort: bool = False
     number_duplicates: bool = False
     codes: bool = True
+    expected: tuple[str, ...] = ()  # nodes of a model that is to code the signals
 
 
 def interpret(table: Table, wishes: Wishes) -> SignalTable:
@@ -51,7 +52,7 @@ def interpret(table: Table, wishes: Wishes) -> SignalTable:
     notes = table.notes
     name_columns(table, wishes)
     choose(table, wishes)
-    _drop_empty(table)
+    _drop_empty(table, wishes.expected)
     if not table.columns or not len(table):
         raise InputError("holds no values")
     time = find_time(table, wishes)
@@ -60,7 +61,7 @@ def interpret(table: Table, wishes: Wishes) -> SignalTable:
         table = as_wide(table, time, long)
         time = None if time is None else table.columns[0]
     columns = [column for column in table.columns if column is not time]
-    columns = numeric_only(columns, table, time, explicit=wishes.columns)
+    columns = numeric_only(columns, table, time, (*wishes.columns, *wishes.expected))
     if wishes.codes:
         drop_codes(columns, table)
     times, unit = times_in_order(time, table, columns, wishes.sort)
@@ -77,7 +78,7 @@ def interpret(table: Table, wishes: Wishes) -> SignalTable:
         {c.name: u for c in columns if (u := c.unit or unit_of(c.name))},
         None if time is None else time.name,
     )  # fmt: skip
-    remark(signals, wishes.rate)
+    remark(signals, wishes.rate, learn=not wishes.expected)
     return signals
 
 
@@ -125,12 +126,15 @@ def choose(table: Table, wishes: Wishes) -> None:
     ]  # fmt: skip
 
 
-def _drop_empty(table: Table) -> None:
-    empty = [column for column in table.columns if column.missing.all()]
+def _drop_empty(table: Table, expected: tuple[str, ...]) -> None:
+    empty = [c for c in table.columns if c.missing.all() and c.name not in expected]
     if empty:
         named = [column.name for column in empty]
         table.notes.append(f"left out {len(empty)} column(s) without any value: {listed(named)}")
         table.columns = [c for c in table.columns if not any(c is other for other in empty)]
+    for column in table.columns:
+        if column.missing.all():
+            column.values = np.full(len(table), np.nan)
     if not table.columns:
         return
     filled = ~np.logical_and.reduce([column.missing for column in table.columns])
@@ -145,8 +149,9 @@ def is_clock(column: Column, table: Table) -> bool:
         return True
     if not column.numeric:
         return clock_of(column) is not None
-    if column.name.lower().strip() in INDEX_NAMES:
-        return False
+    name = column.name.lower().strip()
+    if name in INDEX_NAMES:  # of a table in pandas it may be seconds
+        return name == "index" and is_steady(column.values) and bool((column.values % 1).any())
     if named_like_time(column.name):
         # A signal may have such a name, too ("travel time"): clocks run, or are out of order.
         known = column.values[~np.isnan(column.values)]
@@ -162,7 +167,8 @@ def find_time(table: Table, wishes: Wishes) -> Column | None:
         return None
     if wishes.time is not None:
         return next(column for column in table.columns if column.name == wishes.time)
-    clocks = [column for column in table.columns if is_clock(column, table)]
+    others = (column for column in table.columns if column.name not in wishes.expected)
+    clocks = [column for column in others if is_clock(column, table)]
     if not clocks:
         return None
     joined = _join_date_and_time(clocks, table)
@@ -171,10 +177,10 @@ def find_time(table: Table, wishes: Wishes) -> Column | None:
     named = [column for column in clocks if named_like_time(column.name)]
     dated = [column for column in named if column.values.dtype.kind in "MO"]
     chosen = (dated or named or clocks)[0]
-    others = [column.name for column in clocks if column is not chosen and not column.numeric]
-    if others:
-        table.notes.append(f"left out further columns of times: {listed(others)}")
-        table.columns = [c for c in table.columns if c.name not in others]
+    more = [column.name for column in clocks if column is not chosen and not column.numeric]
+    if more:
+        table.notes.append(f"left out further columns of times: {listed(more)}")
+        table.columns = [c for c in table.columns if c.name not in more]
     return chosen
 
 
@@ -212,8 +218,11 @@ def numeric_only(
     for column in (c for c in columns if c.numeric):
         name = column.name.strip().lower()
         index = name in INDEX_NAMES or name.startswith("unnamed:")
-        if index and column.name not in explicit and _counts_rows(column.values):
-            table.notes.append(f"left out the row numbers in column {column.name!r}")
+        label = name.startswith("__index_level_") or (name == "index" and _are_labels(column))
+        counts = index and _counts_rows(column.values)
+        if (counts or label) and column.name not in explicit:
+            said = "numbers" if counts else "labels"
+            table.notes.append(f"left out the row {said} in column {column.name!r}")
             continue
         if not column.name.strip():
             column.name = "column 1"
@@ -229,8 +238,22 @@ def numeric_only(
         raise InputError(
             f"has {len(kept)} column(s) of numbers, and a graph needs at least 2"
             + (f" ({time.name!r} is taken as the time)" if time is not None else "")
+            + (f"; {len(texts)} hold text{_example(columns)}" if texts else "")
         )
     return kept
+
+
+def _example(columns: list[Column]) -> str:
+    """A cell of text from the end of a table, whose beginning may be a header."""
+    cells = [c.values[~c.missing][-1] for c in columns if not (c.numeric or c.missing.all())]
+    return f", such as {str(cells[0])[:40]!r}" if cells else ""
+
+
+def _are_labels(column: Column) -> bool:
+    """Whether these are whole numbers that occur once each, in any order."""
+    values = column.values
+    whole = bool(np.isfinite(values).all() and (values % 1 == 0).all())
+    return whole and len(values) > 10 and len(np.unique(values)) == len(values)
 
 
 def _counts_rows(values: NDArray) -> bool:

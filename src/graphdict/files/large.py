@@ -48,7 +48,7 @@ def interpret_stored(source: Any, wishes: Wishes) -> SignalTable:
     taken = {time.name} if time is not None else set()
     taken |= {column.name for column in clocks if not column.numeric}
     columns = [column for column in table.columns if column.name not in taken]
-    columns = numeric_only(columns, table, time, explicit=wishes.columns)
+    columns = numeric_only(columns, table, time, (*wishes.columns, *wishes.expected))
     index = Column("row", np.arange(source.length))
     times, unit = times_in_order(time, found, [index], wishes.sort)
     if (np.diff(index.values) < 0).any():
@@ -58,7 +58,7 @@ def interpret_stored(source: Any, wishes: Wishes) -> SignalTable:
     chosen = [places[id(column)] for column in columns]
     rows = None if len(index.values) == source.length else index.values
     values = Stored(source, chosen, source.dtype(chosen), rows)
-    values = _without_blanks(values, columns, table.notes)
+    values = _without_blanks(values, columns, table.notes, wishes.expected)
     if wishes.codes:
         values = _without_codes(values, columns, table.notes)
     full = values.rows_where("all") if values.summary.missing.max() else np.zeros(1, dtype=bool)
@@ -75,21 +75,24 @@ def interpret_stored(source: Any, wishes: Wishes) -> SignalTable:
     table.notes.append("it is larger than --memory: read part by part, in its own precision")
     if values.summary.infinite:
         table.notes.append(f"{values.summary.infinite:,} infinite value(s), read as missing")
-    remark(signals, wishes.rate)
+    remark(signals, wishes.rate, learn=not wishes.expected)
     return signals
 
 
 def _may_be_time(column: Column, table: Table, wishes: Wishes) -> bool:
     if wishes.no_time or wishes.time is not None:
         return column.name == wishes.time
-    return is_clock(column, table)
+    return column.name not in wishes.expected and is_clock(column, table)
 
 
-def _without_blanks(values: Stored, columns: list[Column], notes: list[str]) -> Stored:
-    """Without the columns that hold nothing in any row."""
+def _without_blanks(
+    values: Stored, columns: list[Column], notes: list[str], expected: tuple[str, ...]
+) -> Stored:
+    """Without the columns that hold nothing in any row, unless they are ``expected``."""
     blank = values.summary.missing == len(values)
     if blank.all():
         raise InputError("holds no values")
+    blank &= np.array([column.name not in expected for column in columns])
     if not blank.any():
         return values
     empty = [column.name for column, gone in zip(columns, blank) if gone]

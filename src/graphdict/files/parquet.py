@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphdict.files.errors import InputError, MissingExtraError
 from graphdict.files.table import Column, Table, listed
 
-__all__ = ["open_parquet", "read_parquet", "values_of", "write_parquet"]
+__all__ = ["open_parquet", "read_parquet", "told_name", "values_of", "write_parquet"]
 
 GROUP = 1 << 16  # rows written at a time
 
@@ -49,7 +49,7 @@ def read_parquet(path: Path) -> Table:
         if values is None:
             odd.append(name)
             continue
-        columns.append(Column("" if name == "__index_level_0__" else name, values))
+        columns.append(Column(told_name(name, table.column_names), values))
     notes = []
     if odd:
         notes.append(f"left out column(s) of lists, structures or bytes: {listed(odd)}")
@@ -62,6 +62,12 @@ def read_parquet(path: Path) -> Table:
     if not table.num_rows:
         raise InputError("has no rows")
     return Table(columns, notes)
+
+
+def told_name(name: str, names: list[str]) -> str:
+    """The name of a column; pandas has its own way to write an index without a name."""
+    alone = "index" not in names and "__index_level_1__" not in names
+    return "index" if name == "__index_level_0__" and alone else name
 
 
 def values_of(column: Any) -> NDArray | None:

@@ -61,6 +61,7 @@ def read_signals(
     number_duplicates: bool = False,
     array: str | None = None,
     in_parts: bool = False,
+    expected: tuple[str, ...] = (),
 ) -> SignalTable:
     """Read a table of signals: CSV, TSV, Parquet, Feather, NPY, NPZ, Zarr, EDF, BDF or FIF.
 
@@ -98,6 +99,9 @@ def read_signals(
     in_parts : bool
         Leave Parquet, NPY and Zarr in their file where they are larger than scikit-learn's
         ``working_memory``: ``values`` then reads slices of rows when they are asked for.
+    expected : tuple of names
+        The nodes of a model that is to code the signals: these columns are kept even where they are
+        empty, one row is enough, and no column has to vary.
 
     Returns
     -------
@@ -113,7 +117,7 @@ def read_signals(
     path = Path(path)
     wishes = Wishes(
         time, no_time, node, value, layout, tuple(columns), tuple(ignore), rate, sort,
-        number_duplicates, not keep_codes,
+        number_duplicates, not keep_codes, tuple(expected),
     )  # fmt: skip
     text: dict[str, Any] = {
         "delimiter": _delimiter(delimiter), "decimal": decimal, "header": header,
@@ -187,6 +191,8 @@ def _kind_of_archive(path: Path) -> str:
             names = archive.namelist()
     except zipfile.BadZipFile:
         raise InputError("is a damaged archive") from None
+    if not names:
+        raise InputError("is an archive that holds nothing")
     if "manifest.json" in names:
         return "model"
     if names and all(name.endswith(".npy") for name in names):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.files.errors import InputError
-from graphdict.files.stored import summary_of
+from graphdict.files.stored import Stored, Summary, summary_of
 from graphdict.files.table import Column, SignalTable, Table, listed
 from graphdict.files.times import clock_of, describe_span, moment, seconds_between
 
@@ -85,8 +87,30 @@ def times_in_order(
     return times, unit
 
 
-def remark(signals: SignalTable, rate: float | None) -> None:
-    """Say what is remarkable about times and columns; find the step between samples."""
+def _twins(values: Any, found: Summary) -> list[tuple[int, int]]:
+    """Columns that vary and repeat an earlier one, with that."""
+    same: dict[tuple, int] = {}
+    twins = []
+    for place, key in enumerate(zip(found.missing, found.spread, found.least, found.greatest)):
+        first = same.setdefault(key, place)
+        if first < place and key[2] < key[3]:
+            twins.append((place, first))
+    if not twins:
+        return []
+    blocks = values.blocks() if isinstance(values, Stored) else [values]
+    for block in blocks:
+        twins = [
+            (place, first) for place, first in twins
+            if np.array_equal(block[:, place], block[:, first], equal_nan=True)
+        ]  # fmt: skip
+    return twins
+
+
+def remark(signals: SignalTable, rate: float | None, learn: bool = True) -> None:
+    """Say what is remarkable about times and columns; find the step between samples.
+
+    Signals to ``learn`` from need several rows, and columns that vary.
+    """
     notes, times = signals.notes, signals.times
     if rate is not None:
         signals.step = 1 / rate
@@ -113,6 +137,18 @@ def remark(signals: SignalTable, rate: float | None) -> None:
         if same:
             notes.append(f"{same:,} sample(s) have the time of the one before")
     found = summary_of(signals.values)
+    if learn:
+        _remark_columns(signals, found)
+    if missing := int(found.missing.sum()):
+        share = missing / signals.values.size
+        notes.append(f"{missing:,} of {signals.values.size:,} values are missing ({share:.2%})")
+
+
+def _remark_columns(signals: SignalTable, found: Summary) -> None:
+    """What matters where graphs are learned."""
+    notes, (rows, nodes) = signals.notes, signals.values.shape
+    if rows < 2:
+        raise InputError("has only one row of values, and learning needs many")
     still = [name for name, flat in zip(signals.names, found.least == found.greatest) if flat]
     if still:
         notes.append(f"{len(still)} column(s) never vary and get no edges: {listed(still)}")
@@ -120,14 +156,14 @@ def remark(signals: SignalTable, rate: float | None) -> None:
         raise InputError(
             f"has {len(signals.names) - len(still)} column(s) that vary, and a graph needs 2"
         )
-    rows, nodes = signals.values.shape
-    if rows < 2:
-        raise InputError("has only one row of values, and learning needs many")
+    if twins := _twins(signals.values, found):
+        again, first = (listed([signals.names[i] for i in places]) for places in zip(*twins))
+        notes.append(
+            f"{len(twins)} column(s) repeat another, to which their edges will be far stronger "
+            f"than any other: {again}, the same as {first}; --ignore leaves columns out"
+        )
     if nodes > rows:
         notes.append(
             f"there are more columns ({nodes:,}) than rows ({rows:,}): if rows are nodes, say "
             "--transpose"
         )
-    if missing := int(found.missing.sum()):
-        share = missing / signals.values.size
-        notes.append(f"{missing:,} of {signals.values.size:,} values are missing ({share:.2%})")

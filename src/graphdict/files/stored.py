@@ -137,7 +137,13 @@ def summary_of(values: Any) -> Summary:
     """Of an array in memory, or in its file."""
     if isinstance(values, Stored):
         return values.summary
-    return Summary(
-        np.isnan(values).sum(axis=0), np.nanmean(values, axis=0), np.nanstd(values, axis=0),
-        np.nanmin(values, axis=0), np.nanmax(values, axis=0),
-    )  # fmt: skip
+    least, greatest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    blank = np.isnan(least)
+    # Powers of two change no digit, and no square is too large or too small then.
+    size = np.where(blank, 0.0, np.maximum(np.abs(least), np.abs(greatest)))
+    unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1] - 1, 0))
+    scaled = values / unit
+    scaled[:, blank] = 0
+    mean, spread = np.nanmean(scaled, axis=0) * unit, np.nanstd(scaled, axis=0) * unit
+    mean[blank] = spread[blank] = np.nan
+    return Summary(np.isnan(values).sum(axis=0), mean, spread, least, greatest)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphdict.models.base import GraphDictionary
 from graphdict.models.docs import document
+from graphdict.models.soft import SoftDictionary
 from graphdict.operators import Bilinear, Laplacians
 from graphdict.terms import LogDet
 
@@ -13,7 +13,7 @@ __all__ = ["GraphDictExact"]
 
 
 @document
-class GraphDictExact(GraphDictionary):
+class GraphDictExact(SoftDictionary):
     """Graph dictionary with the exact Gaussian likelihood of every sample.
 
     The objective of :class:`GraphDictLog` with ``-log det_+ L_t`` in place of the log-degrees: the

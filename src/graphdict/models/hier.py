@@ -21,8 +21,6 @@ from graphdict.logdegree.windows import (
     without_rounding,
 )
 from graphdict.models.base import GraphDictionary
-from graphdict.operators import Bilinear, Degrees, Laplacians
-from graphdict.terms import LogBarrier, LogDet
 from graphdict.terms.likelihoods import window_distances
 from graphdict.threads import single_threaded_blas
 
@@ -101,7 +99,6 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         "tol": [Interval(Real, 0, None, closed="left")],
         "rescale": ["boolean"],
     }
-    fix = "coefficients"
     window_size = 1
 
     def __init__(
@@ -206,11 +203,6 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     def score_samples(self, X: ArrayLike) -> NDArray:
         """Not offered: a sample alone has no window. See :meth:`score`."""
         raise NotImplementedError
-
-    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
-        if self.likelihood == "log-det":
-            return Bilinear(Laplacians(nodes)), LogDet()
-        return Bilinear(Degrees(nodes)), LogBarrier()
 
     def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
         from graphdict.logdegree.tree import window_tree

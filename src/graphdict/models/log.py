@@ -8,8 +8,8 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from graphdict.models.base import GraphDictionary
 from graphdict.models.docs import STREAM_ATTRIBUTES, STREAM_PARAMETERS, document
+from graphdict.models.soft import SoftDictionary
 from graphdict.online.log import LOG_RULES
 from graphdict.online.stream import restart, take_batch
 from graphdict.operators import Bilinear, Degrees
@@ -19,7 +19,7 @@ __all__ = ["GraphDictLog"]
 
 
 @document
-class GraphDictLog(GraphDictionary):
+class GraphDictLog(SoftDictionary):
     """Graph dictionary with a log barrier on the degrees of every instantaneous graph.
 
     Minimises, over atoms ``W >= 0`` and coefficients ``Delta`` in [0, 1],
@@ -35,7 +35,7 @@ class GraphDictLog(GraphDictionary):
     _own_parameters = STREAM_PARAMETERS
     _own_attributes = STREAM_ATTRIBUTES
     _parameter_constraints: dict = {
-        **GraphDictionary._parameter_constraints,
+        **SoftDictionary._parameter_constraints,
         "forgetting": [Interval(Real, 0, 1, closed="right")],
     }
 
@@ -78,7 +78,7 @@ class GraphDictLog(GraphDictionary):
         restart(self)
         return super().fit(X, y)
 
-    fit.__doc__ = GraphDictionary.fit.__doc__
+    fit.__doc__ = SoftDictionary.fit.__doc__
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.

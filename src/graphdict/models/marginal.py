@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.checkpoint import Checkpoint, identity
@@ -42,6 +43,12 @@ from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
+
+
+def _streams(model: GraphDictMarginal) -> bool:
+    """Whether there is ``partial_fit``; the error of its absence has the reason for its cause."""
+    MARGINAL_RULES.check(model)
+    return True
 
 
 class GraphDictMarginal(GraphDictionary):
@@ -252,13 +259,15 @@ class GraphDictMarginal(GraphDictionary):
             self.silent_ = silent
         return self
 
+    @available_if(_streams)
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
 
         The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are
         not kept, but for the first 200 for each atom, which are fitted together. Afterwards
         ``coefficients_`` are those of the batch, under the atoms before it. With ``prior="markov"``
-        or ``window_size`` a batch is a time series of its own. See the page on streams.
+        or ``window_size`` a batch is a time series of its own. Not there with ``average`` nor
+        "hierarchy". See the page on streams.
         """
         take_batch(self, X, MARGINAL_RULES)
         return self

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphdict import graphs
-from graphdict.models.base import GraphDictionary
 from graphdict.models.docs import document
+from graphdict.models.soft import SoftDictionary
 from graphdict.operators import Bilinear, Spectra
 from graphdict.signals import each_block
 from graphdict.terms import LogBarrier
@@ -22,7 +22,7 @@ __all__ = ["GraphDictSpectral"]
 
 
 @document
-class GraphDictSpectral(GraphDictionary):
+class GraphDictSpectral(SoftDictionary):
     """Graph dictionary whose graphs act as filters in one shared Fourier basis.
 
     All Laplacians are ``U diag(spectrum) U'`` for the eigenvectors ``U`` of the signals'
@@ -46,7 +46,7 @@ class GraphDictSpectral(GraphDictionary):
         The shared eigenvectors; rows of silent nodes are zero.
     """
     _parameter_constraints: dict = {
-        **GraphDictionary._parameter_constraints,
+        **SoftDictionary._parameter_constraints,
         "modes": ["array-like", None],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,34 @@ from graphdict.seeding import distances_to, draw, odds
 from graphdict.solvers.blocks import States
 from graphdict.solvers.passes import shares
 from graphdict.terms import L1
+from graphdict.terms.coefficients import window_means
 
-__all__ = ["STARTS", "check_given", "check_held", "start_atoms", "start_coefficients"]
+__all__ = ["STARTS", "begin", "check_given", "start_atoms", "start_coefficients"]
 
 AT_ONCE = 1 << 16  # rows that are drawn together
 LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still change
+
+
+def begin(
+    problem: Problem,
+    crew: Any,
+    atoms: NDArray | None,
+    given: NDArray | None,
+    fix: str | None,
+    draw: Callable[[], States],
+) -> tuple[Any, NDArray]:
+    """Starting coefficients and atoms: as given, by sample and on the active nodes, or drawn."""
+    coefficients: Any
+    if given is not None:
+        coefficients = window_means(given, problem.counts)
+    elif atoms is not None:
+        coefficients = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
+    else:
+        coefficients = draw()
+    if atoms is None:
+        atoms = start_atoms(problem, coefficients, crew)
+    check_held(problem, fix, coefficients, atoms)
+    return coefficients, atoms
 
 
 def start_coefficients(

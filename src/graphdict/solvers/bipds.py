@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.operators import Bilinear
+from graphdict.operators import linear_of
+from graphdict.padding import pack
 from graphdict.problem import Problem
 from graphdict.solvers import points
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
@@ -171,7 +172,7 @@ class _Run:
 
     def __init__(self, problem: Problem, fixed: str | None, crew: Any, given: tuple):
         self.problem = problem
-        self.linear = problem.operator.linear if type(problem.operator) is Bilinear else None
+        self.linear = linear_of(problem.operator)
         self.fixed = fixed
         self.crew = crew
         self.given = given
@@ -217,10 +218,10 @@ class _Run:
             atoms = problem.atoms.prox(atoms - tau_atoms * point.gradient_atoms, tau_atoms)
         ahead = 2 * atoms - point.atoms
         split_atoms = points.ascend(problem.atoms, point.split_atoms, ahead, tau_atoms)
-        image, images = self._image(atoms), None
-        if image is not None:
-            images = image, 2 * image - point.image
-        message = Step(atoms, ahead, tau, sigma, check, self.fixed, images)
+        image, packed = self._image(atoms), None
+        if image is not None and image.ndim == 2:
+            packed = pack(atoms, image, 2 * image - point.image, sigma)
+        message = Step(atoms, ahead, tau, sigma, check, self.fixed, packed)
         value, lipschitz = None, 0.0
         if self.coupled:
             group = problem.coefficients

@@ -15,7 +15,6 @@ order, so results do not depend on who ran it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.operators import Spectra, linear_of
 from graphdict.problem import Problem
+from graphdict.team import Team
 from graphdict.threads import blas_threads, single_threaded_blas
 
 __all__ = [
@@ -150,14 +151,11 @@ class Threads:
     Where a method takes ``columns`` of states, the function it runs gets one of each.
     """
 
-    def __init__(
-        self, problem: Problem, cut: list[slice], bytes_per_row: int, pool: Any, helpers: int = 0
-    ):
+    def __init__(self, problem: Problem, cut: list[slice], bytes_per_row: int, team: Team):
         self.problem = problem
-        self.helpers = helpers  # threads of the pool, beside the one that calls
         self.cut = cut
         self.bytes_per_row = bytes_per_row
-        self.pool: Executor | None = pool
+        self.team = team
         self.kept: list[Part] | None = None
         if not problem.read_when_used:
             self.kept = [Part.of(problem, rows, bytes_per_row) for rows in cut]
@@ -172,34 +170,8 @@ class Threads:
         def visit(index: int) -> Any:
             return work(self._part(index), [column[index] for column in columns], *message)
 
-        found = self._share(visit, len(self.cut))
+        found = self.team.map(visit, len(self.cut))
         return States(states for states, _ in found), add_in_groups([sums for _, sums in found])
-
-    def _share(self, visit: Callable[[int], Any], count: int) -> list[Any]:
-        """``visit`` of 0, ..., ``count - 1``: each thread takes the next one, and so does this one.
-
-        A pool that is asked for all of them would leave this thread waiting; where there are two
-        parts of a millisecond each, that is seen.
-        """
-        found: list[Any] = [None] * count
-        left = iter(range(count))
-
-        def work() -> None:
-            try:
-                for index in left:
-                    found[index] = visit(index)
-            finally:  # after an error nobody begins another one
-                for _ in left:
-                    pass
-
-        helpers = [self.pool.submit(work) for _ in range(self.helpers)] if self.pool else []
-        try:
-            work()
-        finally:
-            wait(helpers)
-        for helper in helpers:
-            helper.result()
-        return found
 
     def chain(
         self,
@@ -224,15 +196,14 @@ class Threads:
         self, work: Callable[..., Any], *message: Any, columns: Sequence[States] = ()
     ) -> Iterator[tuple[NDArray, tuple]]:
         """``work`` on one part after the other: its states as one array, and its sums."""
-
-        def visit(index: int) -> Any:
-            return work(self._part(index), [column[index] for column in columns], *message)
-
-        at_once = 2 * (1 if self.pool is None else blas_threads())
-        run = map if self.pool is None else self.pool.map
+        at_once = 1 + len(self.team.helpers)
         for start in range(0, len(self.cut), at_once):
-            parts = range(len(self.cut))[start : start + at_once]
-            for states, sums in run(visit, parts):
+
+            def visit(number: int, start: int = start) -> Any:
+                index = start + number
+                return work(self._part(index), [column[index] for column in columns], *message)
+
+            for states, sums in self.team.map(visit, min(at_once, len(self.cut) - start)):
                 yield np.concatenate(states), sums
 
     def place(self, array: NDArray | States | None) -> States:
@@ -262,7 +233,9 @@ def crew_for(problem: Problem, atoms: NDArray, crew: Any = None) -> Iterator[Any
         yield crew
         return
     mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
-    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
+    # A pass over edges is slow enough to share among threads early; one over modes is not.
+    modal = isinstance(linear_of(problem.operator), Spectra)
+    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * (3 if modal else len(atoms))
     with crew_of(problem, bytes_per_row) as crew:
         yield crew
 
@@ -279,8 +252,5 @@ def crew_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
             yield crew
         return
     count = min(blas_threads(), len(cut))
-    if count < 2:
-        yield Threads(problem, cut, bytes_per_row, None)
-        return
-    with single_threaded_blas, ThreadPoolExecutor(count) as pool:
-        yield Threads(problem, cut, bytes_per_row, pool, count - 1)
+    with single_threaded_blas, Team(count - 1) as team:
+        yield Threads(problem, cut, bytes_per_row, team)

@@ -11,48 +11,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.operators import Bilinear, Laplacians
+from graphdict.operators import Laplacians, linear_of
 from graphdict.problem import Problem
-from graphdict.solvers.passes import single_at_hand
+from graphdict.solvers.passes import shares, single_at_hand
 from graphdict.terms import LogDet
 
-__all__ = ["ascend", "serves"]
+__all__ = ["land", "serves"]
 
 SMALL = 1 << 17  # numbers in the Laplacians of all mixtures
 
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
     """Whether the problem is of this kind and size."""
-    linear = getattr(problem.operator, "linear", None)
+    linear = linear_of(problem.operator)
     return (
-        type(problem.operator) is Bilinear
-        and isinstance(linear, Laplacians)
+        isinstance(linear, Laplacians)
         and type(problem.barrier) is LogDet
         and single_at_hand(problem, atoms)
         and problem.total * linear.nodes**2 >= SMALL
     )
 
 
-def ascend(
-    problem: Problem,
-    rows: slice,
-    step: Any,
-    weighted: NDArray,
-    ahead: NDArray,
-    dual: NDArray,
-    extra: Any,
-) -> tuple[NDArray, NDArray, NDArray, NDArray, float]:
-    """The dual step of BiPDS at ``ahead``; energies, gradients in coefficients and atoms.
+def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> Any:
+    """The dual step of BiPDS and all gradients where the coefficients have ``moved``.
 
-    ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient. The
-    gradient in the atoms is complete.
+    As :func:`graphdict.solvers.compiled_log.land`; the gradient in the atoms is complete,
+    and nothing is found for a check.
     """
     from graphdict import exact
 
-    atoms, lifted = step.atoms, np.empty_like(dual)
-    exact.lift(ahead, step.ahead, dual, atoms.dtype.type(step.sigma), lifted)
-    raised = problem.barrier.prox_conjugate(lifted, step.sigma)
+    (coefficients, _, extra), atoms = moved, step.atoms
+    ahead = 2 * coefficients - before.coefficients
+    weighted = shares(problem, rows, coefficients) * coefficients
+    lifted = np.empty_like(before.dual)
+    exact.lift(ahead, step.ahead, before.dual, atoms.dtype.type(step.sigma), lifted)
+    dual = problem.barrier.prox_conjugate(lifted, step.sigma)
     energies, pulls = np.empty_like(weighted), np.empty_like(weighted)
     distances = np.zeros_like(atoms)
-    exact.gradients(problem.fit.signals[rows], atoms, weighted, raised, energies, pulls, distances)
-    return raised, energies, energies + pulls + extra, distances, 0.0
+    exact.gradients(problem.fit.signals[rows], atoms, weighted, dual, energies, pulls, distances)
+    sums = distances, weighted.T @ coefficients, 0.0
+    return coefficients, dual, energies + pulls + extra, energies, sums, None

@@ -11,22 +11,21 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from graphdict.operators import Bilinear, Degrees, Spectra
+from graphdict.operators import Degrees, Spectra, linear_of
 from graphdict.problem import Problem
 from graphdict.solvers.passes import powers_at_hand, single_at_hand
 from graphdict.terms import LogBarrier
 
-__all__ = ["ascend", "push", "recode", "serves"]
+__all__ = ["land", "push", "recode", "serves"]
 
 SMALL = 1 << 17  # numbers in the images of all mixtures, times atoms
 
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
     """Whether the problem is of this kind and size."""
-    linear = _linear(problem)
+    linear = linear_of(problem.operator)
     return (
-        type(problem.operator) is Bilinear
-        and type(problem.barrier) is LogBarrier
+        type(problem.barrier) is LogBarrier
         and (
             (isinstance(linear, Degrees) and single_at_hand(problem, atoms))
             or (isinstance(linear, Spectra) and powers_at_hand(problem, atoms))
@@ -39,8 +38,7 @@ def push(problem: Problem, rows: slice, coefficients: NDArray, images: NDArray) 
     """``(p Delta)' (1 / A(Delta, W))`` of some rows, where ``images`` are ``M(W)``."""
     from graphdict import barriers
 
-    shares = problem.weights[rows].astype(images.dtype, copy=False)
-    return barriers.push_on_atoms(coefficients, shares, images)
+    return barriers.push_on_atoms(coefficients, problem.weights[rows], images)
 
 
 def recode(
@@ -67,43 +65,35 @@ def recode(
     return recoded, (*numbers, fit.weighted_distances(weighted, rows))
 
 
-def ascend(
-    problem: Problem,
-    rows: slice,
-    step: Any,
-    weighted: NDArray,
-    ahead: NDArray,
-    dual: NDArray,
-    extra: Any,
-) -> tuple[NDArray, NDArray, NDArray, Any, NDArray]:
-    """The dual step of BiPDS at ``ahead``; energies, gradients in coefficients and atoms.
+def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> Any:
+    """The dual step of BiPDS and all gradients where the coefficients have ``moved``.
 
-    ``weighted`` are the coefficients times shares, ``extra`` what else is in their gradient. Of the
-    gradient in the atoms, the last array is what ``M*`` is still to be taken of.
+    That is (coefficients, duals of other terms, what these add to the gradient); None where they
+    are yet to be moved, which is done on the way. Finds coefficients, dual, gradient, energies, and
+    as sums over samples the gradient in the atoms, the Gram matrix, and what ``M*`` is still to be
+    taken of. Where the point is checked, it finds last the barrier, and the squares of the dual's
+    gap and of what the operator returns.
     """
-    from graphdict import barriers, tiles
+    from graphdict import splitting
 
-    atoms, (images, images_ahead) = step.atoms, step.images
-    powers: Any = None
-    distances: Any = 0.0
-    if _of_edges(problem):
-        energies, distances = tiles.products(problem.fit.signals[rows], atoms, weighted)
+    edges = _of_edges(problem)
+    samples = problem.fit.signals if edges else problem.fit.powers
+    weights = problem.weights[rows].astype(step.atoms.dtype, copy=False)
+    if moved is not None:
+        goal: Any = splitting.Moved(moved[0], moved[2])
     else:
-        powers = problem.fit.powers[rows]
-        energies = powers @ images.T
-    gradient = energies + extra
-    raised, mixed = barriers.ascend(
-        weighted, images, ahead, images_ahead, dual, atoms.dtype.type(step.sigma), gradient
-    )
-    if powers is not None:  # they come before M* as the dual does
-        mixed = mixed + weighted.T @ powers
-    return raised, energies, gradient, distances, mixed
+        low, high, alpha, slope = problem.coefficients.box  # type: ignore[misc]
+        goal = splitting.Move(before.gradient, step.tau, step.tau * alpha, low, high, slope)
+    found = splitting.advance(
+        samples[rows], weights, step.packed, before.coefficients, before.dual, goal, not edges,
+        step.check,
+    )  # fmt: skip
+    energies: Any = found.energies
+    if not edges:
+        energies = problem.fit.energies(step.atoms, rows) if step.check else None
+    sums = found.distances if edges else 0.0, found.gram, found.mixed
+    return found.coefficients, found.dual, found.gradient, energies, sums, found.seen
 
 
 def _of_edges(problem: Problem) -> bool:
-    return isinstance(_linear(problem), Degrees)
-
-
-def _linear(problem: Problem) -> Any:
-    """What the operator does to one graph, where it says so."""
-    return getattr(problem.operator, "linear", None)
+    return isinstance(linear_of(problem.operator), Degrees)

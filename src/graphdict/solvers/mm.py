@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.operators import Bilinear
+from graphdict.operators import linear_of
 from graphdict.problem import Problem
 from graphdict.solvers import compiled_log
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
@@ -140,7 +140,7 @@ class _Run:
 
     def __init__(self, problem: Problem, fixed: str | None, crew: Any):
         self.problem = problem
-        self.linear = problem.operator.linear if type(problem.operator) is Bilinear else None
+        self.linear = linear_of(problem.operator)
         self.fixed = fixed
         self.crew = crew
         self.sparsity = _strength(problem.atom_terms, L1)

@@ -53,7 +53,7 @@ class Step(NamedTuple):
     sigma: float
     check: bool
     fixed: str | None
-    images: Any = None  # ``M`` of both, where the operator is the lift of an ``M``
+    packed: Any = None  # what compiled passes take of both, where there are any
 
 
 class Sums(NamedTuple):
@@ -81,14 +81,16 @@ def begin(
     if extra is None:
         extra = problem.coefficients.gradient(coefficients, rows)
     sample = Sample(coefficients, dual, None, splits, energies)
-    return _evaluate(problem, rows, sample, extra, 0.0, None, step)
+    return _evaluate(problem, rows, sample, extra, None, step)
 
 
 def advance(problem: Problem, rows: slice, sample: Sample, step: Step) -> Any:
     """One iteration of Algorithm 1, for samples that no prior ties to others."""
-    moved = sample.coefficients, sample.splits, 0.0
-    if step.fixed != "coefficients":
-        group = problem.coefficients
+    group = problem.coefficients
+    moved: Any = None
+    if step.fixed == "coefficients":
+        moved = sample.coefficients, sample.splits, 0.0
+    elif group.box is None or _compiled(problem, step) is not compiled_log:
         moved = move(group, sample.coefficients, sample.gradient, sample.splits, step.tau, rows)
     return _land(problem, rows, sample, moved, step)
 
@@ -157,25 +159,27 @@ def calm(problem: Problem, rows: slice, sample: Sample) -> Any:
 
 def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
     """The dual step at the extrapolated point, then everything at the new one."""
-    coefficients, splits, extra = moved
-    ahead = 2 * coefficients - before.coefficients
     compiled = _compiled(problem, step)
-    if compiled is not None:
-        weighted = shares(problem, rows, coefficients) * coefficients
-        dual, energies, gradient, gradient_atoms, mixed = compiled.ascend(
-            problem, rows, step, weighted, ahead, before.dual, extra
-        )
-        after = Sample(coefficients, dual, gradient, splits, None)
-        sums = Sums(gradient_atoms, weighted.T @ coefficients, mixed=mixed)
-        if not step.check:
-            return after, sums
-        extrapolated = problem.operator.forward(ahead, step.ahead)
-        return after, _inspect(problem, rows, before, after, energies, extrapolated, sums, step)
-    extrapolated = problem.operator.forward(ahead, step.ahead)
-    raised = before.dual + step.sigma * extrapolated
-    dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
-    after = Sample(coefficients, dual, None, splits, before.energies)
-    return _evaluate(problem, rows, after, extra, extrapolated, before, step)
+    if compiled is None:
+        coefficients, splits, extra = moved
+        raised = before.dual + step.sigma * _ahead(problem, before, coefficients, step)
+        dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
+        after = Sample(coefficients, dual, None, splits, before.energies)
+        return _evaluate(problem, rows, after, extra, before, step)
+    coefficients, dual, gradient, energies, (gradient_atoms, gram, mixed), seen = compiled.land(
+        problem, rows, before, moved, step
+    )
+    after = Sample(coefficients, dual, gradient, () if moved is None else moved[1], None)
+    sums = Sums(gradient_atoms, gram, mixed=mixed)
+    if not step.check:
+        return after, sums
+    seen = seen or _seen(problem, rows, before, after, step)
+    return after, _inspect(problem, rows, before, after, energies, sums, step, seen)
+
+
+def _ahead(problem: Problem, before: Sample, coefficients: NDArray, step: Step) -> NDArray:
+    """What the operator returns at the extrapolated point."""
+    return problem.operator.forward(2 * coefficients - before.coefficients, step.ahead)
 
 
 def _compiled(problem: Problem, step: Step) -> Any:
@@ -192,7 +196,6 @@ def _evaluate(
     rows: slice,
     sample: Sample,
     extra: Any,
-    extrapolated: Any,
     before: Sample | None,
     step: Step,
 ) -> Any:
@@ -214,7 +217,24 @@ def _evaluate(
     sums = Sums(gradient_atoms, weighted.T @ coefficients)
     if not step.check:
         return sample, sums
-    return sample, _inspect(problem, rows, before, sample, energies, extrapolated, sums, step)
+    seen = _seen(problem, rows, before, sample, step)
+    return sample, _inspect(problem, rows, before, sample, energies, sums, step, seen)
+
+
+def _seen(
+    problem: Problem, rows: slice, before: Sample | None, after: Sample, step: Step
+) -> tuple[float, float, float]:
+    """The barrier at a point, and the squares of the dual's gap and of what the operator returns.
+
+    The gap is the distance of ``A(Delta, W)`` from a subgradient of ``h*`` at the dual.
+    """
+    gap = image = problem.operator.forward(after.coefficients, step.atoms)
+    if before is not None:
+        gap = (before.dual - after.dual) / step.sigma
+        gap += _ahead(problem, before, after.coefficients, step)
+        gap -= image
+    value = float(problem.weights[rows] @ problem.barrier.values(image))
+    return value, _square(gap), _square(image)
 
 
 def _inspect(
@@ -223,17 +243,15 @@ def _inspect(
     before: Sample | None,
     after: Sample,
     energies: NDArray,
-    extrapolated: Any,
     sums: Sums,
     step: Step,
+    seen: tuple[float, float, float],
 ) -> Sums:
-    """Objective and residuals at a point; the dual step into it was taken at ``extrapolated``."""
+    """Objective and residuals at a point."""
     coefficients, gradient = after.coefficients, after.gradient
-    image = problem.operator.forward(coefficients, step.atoms)
-    value = problem.samples_value(rows, coefficients, energies, image)
-    gap = extrapolated - image
-    if before is not None:
-        gap = gap + (before.dual - after.dual) / step.sigma
+    value, dual_gap, image = seen
+    fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
+    value += float(problem.weights[rows] @ fit)
     if problem.coefficients.separable:
         value += problem.coefficients.value(coefficients, rows) / problem.total
     coefficient_gap, split_gap = 0.0, 0.0
@@ -243,13 +261,12 @@ def _inspect(
         coefficient_gap = _weighted_square(problem, rows, slack)
         for old, new in zip(before.splits, after.splits, strict=True):
             split_gap += _square((old - new) / split_step(step.tau, len(after.splits)) + ahead)
-    wrong = sum(
-        int(x.size - np.count_nonzero(np.isfinite(x)))
-        for x in (after.dual, gradient)
-        if x is not None
-    )
+    wrong = 0
+    if not np.isfinite(dual_gap + coefficient_gap):  # which may be an overflow of the square alone
+        arrays = [array for array in (after.dual, gradient) if array is not None]
+        wrong = sum(int(np.count_nonzero(~np.isfinite(array))) for array in arrays)
     return sums._replace(
-        value=value, dual_gap=_square(gap), image=_square(image),
+        value=value, dual_gap=dual_gap, image=image,
         energy=_weighted_square(problem, rows, energies), coefficient_gap=coefficient_gap,
         split_gap=split_gap, size=_square(coefficients), wrong=wrong,
     )  # fmt: skip

@@ -145,8 +145,13 @@ class LogBarrier:
 
     def values(self, rows: NDArray) -> NDArray:
         """The barrier of each sample (T,); ``inf`` where an entry is not positive."""
-        if rows.size and rows.min() > 0:
-            logs = np.log(rows)
+        low, high = (rows.min(), rows.max()) if rows.size else (0.0, 0.0)
+        if low > 0 and high < np.inf:
+            # One logarithm of as many entries as can be multiplied without leaving the range.
+            digits = np.finfo(rows.dtype).maxexp * np.log10(2) - 1
+            together = int(digits / max(-np.log10(low), np.log10(high), 1e-3))
+            starts = np.arange(0, rows.shape[1], max(together, 1))
+            logs = np.log(np.multiply.reduceat(rows, starts, axis=1))
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.where(rows > 0, np.log(rows), -np.inf)

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from graphdict.results import held_atoms
 from graphdict.viz.drawing import COLOURS, COLUMN, colour_of, draw_graph, grid_axes
 
 __all__ = [
@@ -78,6 +79,7 @@ def plot_atoms(
     Parameters
     ----------
     atoms : array (K, E), or a fitted model
+        Of averaged atoms, those edges are drawn that the model holds for present.
     axes : K Axes, optional
     title : str, default="Atom"
         Followed by the number of the atom, from 1.
@@ -88,7 +90,7 @@ def plot_atoms(
     -------
     list of Axes
     """
-    atoms = np.atleast_2d(getattr(atoms, "atoms_", atoms))
+    atoms = held_atoms(atoms) if hasattr(atoms, "atoms_") else np.atleast_2d(atoms)
     axes = grid_axes(len(atoms), axes, across=_across(options))
     top = float(np.max(atoms)) or 1.0
     for k, (ax, weights) in enumerate(zip(axes, atoms)):

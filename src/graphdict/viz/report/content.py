@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import __version__, graphs
-from graphdict.selection import EDGE
+from graphdict.results import held_atoms
+from graphdict.selection.density import EDGE
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.encode import packed, windows
 from graphdict.viz.report.layout import place
@@ -24,6 +25,7 @@ def describe(
     model: Any,
     coefficients: NDArray,
     *,
+    silent: NDArray | None = None,
     times: NDArray | None = None,
     time_unit: str = "samples",
     positions: Any = None,
@@ -32,16 +34,15 @@ def describe(
     remarks: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything the page shows, as JSON would hold it."""
-    atoms = np.asarray(model.atoms_, dtype=np.float64)
+    held = np.asarray(held_atoms(model), dtype=np.float64)
     names = [str(name) for name in model.node_names]
-    placed, layout, about_nodes = place(atoms, names, positions)
-    least = _least_share(model)
-    timeline, about_time = _timeline(coefficients, times, time_unit)
-    described, about_atoms = _atoms(atoms, coefficients)
+    placed, layout, about_nodes = place(held, names, positions)
+    timeline, about_time = _timeline(coefficients, silent, times, time_unit)
+    described, about_atoms = _atoms(model, held, coefficients)
     active = np.asarray(getattr(model, "active_nodes_", np.ones(len(names))), dtype=bool)
-    silent = np.flatnonzero(~active)
-    if len(silent):
-        which = ", ".join(names[i] for i in silent[:10]) + (", ..." if len(silent) > 10 else "")
+    still = np.flatnonzero(~active)
+    if len(still):
+        which = ", ".join(names[i] for i in still[:10]) + (", ..." if len(still) > 10 else "")
         about_nodes.append(f"Nodes that never vary, and so have no edges: {which}")
     return {
         "title": title or (f"Graph dictionary of {source}" if source else "Graph dictionary"),
@@ -58,7 +59,8 @@ def describe(
         },
         "atoms": described,
         "time": timeline,
-        "leastShare": least,
+        "averaged": hasattr(model, "edge_probabilities_"),
+        "least": _least_probability(model),
         "settings": [[name, _shown(value)] for name, value in _settings(model)],
         "results": _results(model),
         "history": _history(getattr(model, "history_", {})),
@@ -66,30 +68,47 @@ def describe(
     }
 
 
-def _atoms(atoms: NDArray, coefficients: NDArray) -> tuple[list[dict[str, Any]], list[str]]:
-    """Each atom: its edges, degrees, communities, and how much it is used."""
+def _atoms(
+    model: Any, held: NDArray, coefficients: NDArray
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Each atom: its edges, degrees, communities, and how much it is used.
+
+    Averaged atoms carry all edges with their probabilities, since some are only in the graph of a
+    sample that has several atoms; all else is told of the edges ``held`` (K, E) for present.
+    """
+    atoms = np.asarray(model.atoms_, dtype=np.float64)
+    chances = getattr(model, "edge_probabilities_", None)
     most = max(MOST_EDGES // len(atoms), 1)
     mean = coefficients.mean(axis=0, dtype=np.float64)
     often = (coefficients >= 0.5).mean(axis=0)
     described, cut = [], 0
-    for weights, degree, average, share in zip(atoms, graphs.degrees(atoms), mean, often):
+    for k, (weights, present, degree) in enumerate(zip(atoms, held, graphs.degrees(held))):
         edges = np.flatnonzero(weights)
         if len(edges) > most:
             cut += 1
-            edges = np.sort(edges[np.argsort(-weights[edges], kind="stable")[:most]])
-        clear = np.where(weights > EDGE * weights.max(), weights, 0)
+            strongest = np.lexsort((-weights[edges], present[edges] == 0))
+            edges = np.sort(edges[strongest[:most]])
+        clear = np.where(present > EDGE * present.max(), present, 0)
         described.append(
             {
                 "edges": packed(edges, "u4"),
                 "weights": packed(weights[edges], "f4"),
+                "chances": None if chances is None else packed(chances[k, edges], "f4"),
                 "joined": int(np.count_nonzero(clear)),
                 "degree": packed(degree, "f4"),
                 "community": communities(clear).tolist(),
-                "mean": float(average),
-                "often": float(share),
+                "mean": float(mean[k]),
+                "often": float(often[k]),
             }
         )
     remarks = []
+    if chances is not None:
+        least = _least_probability(model)
+        shown = f"edges less probable than {least:.3g} are left out" if least else "all are shown"
+        remarks.append(
+            f"Atoms are averages over their posterior: {shown}. Point at an edge for its "
+            "probability."
+        )
     if cut:
         remarks.append(
             f"{cut} of {len(atoms)} atoms have more edges than this page carries; it holds the "
@@ -99,9 +118,9 @@ def _atoms(atoms: NDArray, coefficients: NDArray) -> tuple[list[dict[str, Any]],
 
 
 def _timeline(
-    coefficients: NDArray, times: NDArray | None, unit: str
+    coefficients: NDArray, silent: NDArray | None, times: NDArray | None, unit: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Coefficients by sample, or by window of samples where there are too many."""
+    """Coefficients and silent nodes by sample, or by window where samples are too many."""
     samples = len(coefficients)
     remarks = []
     if times is not None and (times[1:] < times[:-1]).any():
@@ -121,6 +140,10 @@ def _timeline(
             f"{'' if even else 'up to '}{shown.size:,} consecutive samples. Lines and graphs are "
             "means of a window; the pale bands run from its smallest to its largest value."
         )
+    if silent is not None:
+        silent = np.logical_and.reduceat(silent, shown.start, axis=0)
+        where = "samples in" if shown.size == 1 else "windows throughout"
+        remarks.append(f"Nodes have no edges in {where} which they are exactly silent.")
     timeline = {
         "kind": kind,
         "unit": unit,
@@ -135,6 +158,7 @@ def _timeline(
         "mean": packed(shown.mean, "f4"),
         "low": None if shown.low is None else packed(shown.low, "f4"),
         "high": None if shown.high is None else packed(shown.high, "f4"),
+        "silent": None if silent is None else packed(np.packbits(silent, bitorder="little"), "u1"),
     }
     return timeline, remarks
 
@@ -148,8 +172,8 @@ def _spacing(steps: NDArray) -> tuple[float, float]:
     return float(usual), float(5 * long)
 
 
-def _least_share(model: Any) -> float:
-    """The probability below which the model's own graphs leave an atom out; 0 where none is."""
+def _least_probability(model: Any) -> float:
+    """Below which the model's own graphs leave out an atom, or an edge of averaged atoms."""
     return float(getattr(model, "_least_probability", 0.0))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.atomic import write_atomically
+from graphdict.results import InstantaneousGraphs
 from graphdict.viz.report.content import describe
 from graphdict.viz.report.page import assemble
 
@@ -21,7 +22,7 @@ def write_report(
     model: Any,
     path: str | os.PathLike,
     *,
-    coefficients: ArrayLike | None = None,
+    coefficients: ArrayLike | InstantaneousGraphs | None = None,
     times: ArrayLike | None = None,
     time_unit: str = "samples",
     positions: Any = None,
@@ -42,9 +43,10 @@ def write_report(
         ``GraphDictMarginal``.
     path : path
         Where to write. An existing file is replaced.
-    coefficients : array (T, K), optional
+    coefficients : array (T, K) or InstantaneousGraphs, optional
         Coefficients to show, such as ``model.transform(X_new)``; those of the training samples by
-        default.
+        default. ``model.instantaneous_graphs(X_new)`` also tells in which samples nodes are silent,
+        with ``prior="hierarchy"``.
     times : array (T,), optional
         When the samples were taken: numbers in ``time_unit`` or datetimes. Samples are counted
         where it is omitted.
@@ -61,10 +63,13 @@ def write_report(
         What a reader should know of the data, such as how they were prepared.
     """
     check_is_fitted(model, "atoms_")
+    silent = getattr(model, "silent_", None) if coefficients is None else None
+    if isinstance(coefficients, InstantaneousGraphs):
+        silent, coefficients = coefficients.silent, coefficients.coefficients
     rows = _coefficients(model, coefficients)
     content = describe(
-        model, rows, times=_times(times, len(rows)), time_unit=time_unit, positions=positions,
-        source=source, title=title, remarks=remarks,
+        model, rows, silent=silent, times=_times(times, len(rows)), time_unit=time_unit,
+        positions=positions, source=source, title=title, remarks=remarks,
     )  # fmt: skip
     write_atomically(path, assemble(content))
 

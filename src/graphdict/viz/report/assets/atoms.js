@@ -1,26 +1,39 @@
 // A card for each atom: its drawing, how much it is used, strongest nodes, communities.
 
+// The edges that an atom has: { slot, weight, chance }, chance being null unless atoms are averages.
+const edgesOf = (atom) =>
+  Array.from(atom.slots, (slot, e) => ({
+    slot,
+    weight: atom.weights[e],
+    chance: atom.chances && atom.chances[e],
+  })).filter((_, e) => has(atom, e, state.least));
+
 function atomDrawing(svg, k) {
   const atom = atoms[k];
-  const list = Array.from(atom.slots, (slot, e) => ({ slot, weight: atom.weights[e] }));
   const parts = [[atom.colour, 1]];
+  let [list, least, degree] = [edgesOf(atom), state.least, atom.degree];
   const compute = () => {
+    if (page.averaged && least !== state.least) {
+      [list, least] = [edgesOf(atom), state.least];
+      degree = degreesOf(list);
+    }
     const { drawn, passed } = edgesAbove(list, state.level * strongest.atom);
     const count = edgeCount(drawn.length, passed, list.length);
     svg.dispatchEvent(new CustomEvent('counted', { detail: count }));
     return {
       edges: drawn,
       top: strongest.atom,
-      degree: atom.degree,
+      degree,
       colours: () => parts,
       label: `${atom.name}: ${plural(nodes.count, 'node')}, ${plural(drawn.length, 'edge')} drawn`,
     };
   };
   const tell = (found) => {
-    if (found.node === undefined) return `${edgeName(found.edge.slot)}\nweight ${number(found.edge.weight)}`;
+    if (found.node === undefined)
+      return `${edgeName(found.edge.slot)}\n${weightText(found.edge.weight, found.edge.chance)}`;
     const group = atom.community[found.node];
     const words = group < 0 ? 'no edges' : `community ${group + 1}`;
-    return `${nodes.shown[found.node]}\ndegree ${number(atom.degree[found.node])}, ${words}`;
+    return `${nodes.shown[found.node]}\ndegree ${number(degree[found.node])}, ${words}`;
   };
   return liveGraph(svg, compute, tell);
 }
@@ -164,15 +177,15 @@ function showAtom(k) {
         ),
       ),
     );
-  const order = d3
-    .range(atom.slots.length)
-    .sort((a, b) => atom.weights[b] - atom.weights[a])
-    .slice(0, 15);
-  const edges = order.map((e) => [
-    nodes.shown[slots.from[atom.slots[e]]],
-    nodes.shown[slots.to[atom.slots[e]]],
-    number(atom.weights[e]),
-  ]);
+  const edges = edgesOf(atom)
+    .sort((a, b) => b.weight - a.weight)
+    .slice(0, 15)
+    .map(({ slot, weight, chance }) => [
+      nodes.shown[slots.from[slot]],
+      nodes.shown[slots.to[slot]],
+      ...(chance === null ? [] : [chanceText(chance)]),
+      number(weight),
+    ]);
   dialog.replaceChildren(
     make(
       'div',
@@ -190,7 +203,7 @@ function showAtom(k) {
     make(
       'div',
       { class: 'columns' },
-      table(['Strongest edges', '', 'weight'], edges),
+      table(['Strongest edges', '', ...(page.averaged ? ['probability'] : []), 'weight'], edges),
       table(
         ['Strongest nodes', 'degree'],
         hubs(atom, 15).map((i) => [nodes.shown[i], number(atom.degree[i])]),

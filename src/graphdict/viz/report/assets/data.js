@@ -65,6 +65,7 @@ const atoms = page.atoms.map((atom, k) => ({
   colour: `var(--a${k % 8})`,
   edges: decode(atom.edges, Uint32Array),
   weights: decode(atom.weights, Float32Array),
+  chances: decode(atom.chances, Float32Array),
   degree: decode(atom.degree, Float32Array),
 }));
 
@@ -104,6 +105,7 @@ const time = {
   mean: decode(page.time.mean, Float32Array),
   low: decode(page.time.low, Float32Array),
   high: decode(page.time.high, Float32Array),
+  silent: decode(page.time.silent, Uint8Array),
 };
 
 const coefficientsAt = (point) => time.mean.subarray(point * atoms.length, (point + 1) * atoms.length);
@@ -114,27 +116,61 @@ function counted(coefficients, least) {
   return Array.from(coefficients, (c, k) => (c >= least || k === top ? c : 0));
 }
 
+// Averaged atoms all count, but edges that are less probable than `least` are not there.
+const improbable = (absent, least) => absent > 1 - least;
+const has = (atom, e, least) => atom.chances === null || !improbable(1 - atom.chances[e], least);
+
+const isSilent = (point, node) => {
+  const bit = point * nodes.count + node;
+  return time.silent !== null && ((time.silent[bit >> 3] >> (bit & 7)) & 1) === 1;
+};
+
+// The graph of a point in time; `absent` are the probabilities that edges of averages are not there.
 function mixAt(point, least) {
-  const coefficients = counted(coefficientsAt(point), least);
+  const raw = coefficientsAt(point);
+  const coefficients = page.averaged ? Array.from(raw) : counted(raw, least);
   const weights = new Float64Array(slots.count);
+  const absent = page.averaged ? new Float64Array(slots.count).fill(1) : null;
   atoms.forEach((atom, k) => {
     const c = coefficients[k];
     if (c > 0) for (let e = 0; e < atom.slots.length; e++) weights[atom.slots[e]] += c * atom.weights[e];
+    if (absent) for (let e = 0; e < atom.slots.length; e++) absent[atom.slots[e]] *= 1 - c * atom.chances[e];
   });
-  return { coefficients, weights };
+  if (absent || time.silent)
+    for (let slot = 0; slot < slots.count; slot++)
+      if (
+        (absent && improbable(absent[slot], least)) ||
+        isSilent(point, slots.from[slot]) ||
+        isSilent(point, slots.to[slot])
+      )
+        weights[slot] = 0;
+  return { coefficients, weights, absent };
+}
+
+// Degrees of the nodes from edges { slot, weight }.
+function degreesOf(edges) {
+  const degree = new Float64Array(nodes.count);
+  for (const { slot, weight } of edges) {
+    degree[slots.from[slot]] += weight;
+    degree[slots.to[slot]] += weight;
+  }
+  return degree;
 }
 
 // Weights drawn at full strength: the strongest edge of any atom, and of a few hundred mixes.
-const strongest = { atom: d3.max(atoms, (atom) => d3.max(atom.weights)) || 1, mix: 0 };
+const strongest = {
+  atom: d3.max(atoms, (atom) => d3.max(atom.weights, (w, e) => (has(atom, e, page.least) ? w : 0))) || 1,
+  mix: 0,
+};
 for (let s = 0; s < Math.min(300, time.points); s++) {
   const point = Math.floor((s * time.points) / Math.min(300, time.points));
-  strongest.mix = Math.max(strongest.mix, d3.max(mixAt(point, page.leastShare).weights) || 0);
+  strongest.mix = Math.max(strongest.mix, d3.max(mixAt(point, page.least).weights) || 0);
 }
 strongest.mix = strongest.mix || strongest.atom;
 
 const state = {
   point: 0,
   level: 0, // edges from this fraction of the strongest are drawn
-  least: page.leastShare,
+  least: page.least,
   focus: null, // { nodes: Set, inside: whether only edges between them count }
 };

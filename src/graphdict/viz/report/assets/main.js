@@ -197,7 +197,7 @@ threshold.addEventListener('input', onThreshold);
 (() => {
   // at first, as many edges as can be told apart, and none that hardly are
   const all = [];
-  for (const atom of atoms) for (const weight of atom.weights) all.push(weight / strongest.atom);
+  for (const atom of atoms) for (const { weight } of edgesOf(atom)) all.push(weight / strongest.atom);
   all.sort((a, b) => b - a);
   const most = 3 * nodes.count * atoms.length;
   const least = Math.max(all.length > most ? all[most] : 0, all[all.length - 1] < 0.01 ? 0.01 : 0);
@@ -240,10 +240,12 @@ byId('search').addEventListener('input', (event) => {
 byId('names').append(...nodes.shown.slice(0, 2000).map((name) => make('option', { value: name })));
 
 const least = byId('least');
+if (page.averaged) byId('least-text').textContent = 'Leave out edges less probable than';
 least.value = Number(state.least.toFixed(3));
 least.addEventListener('input', () => {
   state.least = least.value === '' ? 0 : Math.max(0, Math.min(1, Number(least.value) || 0));
   showPoint();
+  if (page.averaged) drawCards();
 });
 byId('tools').addEventListener('submit', (event) => event.preventDefault());
 

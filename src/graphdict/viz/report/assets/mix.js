@@ -17,13 +17,13 @@ const mixView = (() => {
     const least = state.level * strongest.mix;
     const list = [];
     let all = 0;
+    let degree = new Float64Array(nodes.count);
     mix.weights.forEach((weight, slot) => {
       if (weight > 0) all += 1;
       if (weight > 0 && weight >= least) list.push({ slot, weight });
     });
     const { drawn, passed } = edgesAbove(list, least);
     for (const edge of drawn) parts[edge.slot] = [];
-    const degree = new Float64Array(nodes.count);
     atoms.forEach((atom, k) => {
       const c = mix.coefficients[k];
       if (c === 0) return;
@@ -33,6 +33,8 @@ const mixView = (() => {
       });
       for (let i = 0; i < nodes.count; i++) degree[i] += c * atom.degree[i];
     });
+    if (page.averaged || time.silent)
+      degree = degreesOf(Array.from(mix.weights, (weight, slot) => ({ slot, weight })));
     listHeaviest(drawn);
     byId('mix-hint').textContent =
       edgeCount(drawn.length, passed, all) +
@@ -76,11 +78,15 @@ const mixView = (() => {
       return `${nodes.shown[found.node]}\ndegree ${number(current.degree[found.node])}`;
     const { slot, weight } = found.edge;
     const lines = parts[slot].map(([, share, k]) => `${atoms[k].name}: ${percent(share)}`);
-    return [edgeName(slot), `weight ${number(weight)}`, ...lines].join('\n');
+    return [edgeName(slot), weightText(weight, mix.absent && 1 - mix.absent[slot]), ...lines].join('\n');
   }
 
   return { ...liveGraph(byId('mix'), compute, tell), current: () => mix };
 })();
+
+const chanceText = (chance) => (chance > 0.999 ? '> 0.999' : number(chance)); // nothing is certain
+const weightText = (weight, chance) =>
+  `weight ${number(weight)}${chance === null ? '' : `\nprobability ${chanceText(chance)}`}`;
 
 function edgeCount(drawn, passed, all) {
   if (all === 0) return 'No edges.';
@@ -116,12 +122,14 @@ const mixture = (() => {
     shares.append(piece);
     return piece;
   });
-  const totals = atoms.map((atom) => d3.sum(atom.weights));
 
   function draw() {
     const raw = coefficientsAt(state.point);
-    const kept = counted(raw, state.least);
-    const amounts = kept.map((c, k) => c * totals[k]);
+    const { coefficients: kept, weights } = mixView.current();
+    const amounts = kept.map((c, k) => {
+      const { slots: own, weights: given } = atoms[k];
+      return c === 0 ? 0 : c * d3.sum(own, (slot, e) => (weights[slot] > 0 ? given[e] : 0));
+    });
     const all = d3.sum(amounts);
     const words = [];
     rows.forEach(({ row, fill, value, share }, k) => {
@@ -137,7 +145,10 @@ const mixture = (() => {
     const out = raw.filter((c, k) => c >= 0.005 && kept[k] === 0).length;
     byId('mixture-hint').textContent =
       'Bar: coefficient, 0 to 1. Percent: share of all edge weight.' +
-      (out ? ` Left out, being below ${number(state.least, 2)}: ${plural(out, 'atom')}.` : '');
+      (out ? ` Left out, being below ${number(state.least, 2)}: ${plural(out, 'atom')}.` : '') +
+      (page.averaged && state.least > 0
+        ? ` Left out: edges less probable than ${number(state.least, 2)}.`
+        : '');
   }
   return { draw };
 })();

@@ -16,9 +16,15 @@ const ends = (slot) => [nodes.names[slots.from[slot]], nodes.names[slots.to[slot
 function saveAtoms() {
   const rows = [];
   atoms.forEach((atom, k) =>
-    atom.slots.forEach((slot, e) => rows.push([k + 1, ...ends(slot), atom.weights[e]])),
+    edgesOf(atom).forEach(({ slot, weight, chance }) =>
+      rows.push([k + 1, ...ends(slot), weight, ...(chance === null ? [] : [chance])]),
+    ),
   );
-  saveTable('atoms', ['atom', 'source', 'target', 'weight'], rows);
+  saveTable(
+    'atoms',
+    ['atom', 'source', 'target', 'weight', ...(page.averaged ? ['probability'] : [])],
+    rows,
+  );
 }
 
 function saveNodes() {
@@ -52,14 +58,14 @@ function saveCoefficients() {
 }
 
 function saveGraph() {
-  const { weights } = mixAt(state.point, state.least);
+  const { weights, absent } = mixAt(state.point, state.least);
   const rows = [];
   weights.forEach((weight, slot) => {
-    if (weight > 0) rows.push([...ends(slot), weight]);
+    if (weight > 0) rows.push([...ends(slot), weight, ...(absent ? [1 - absent[slot]] : [])]);
   });
   saveTable(
     `graph-${sampleText(state.point).replace(/[^0-9a-z]+/g, '-')}`,
-    ['source', 'target', 'weight'],
+    ['source', 'target', 'weight', ...(page.averaged ? ['probability'] : [])],
     rows,
   );
 }

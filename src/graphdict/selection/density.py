@@ -1,14 +1,8 @@
-"""Settings chosen from data: atoms of a wanted degree, how many there are, how many are active.
-
-The penalty that gives sparse graphs has no scale that people know. How many neighbours a node has,
-or which share of all pairs is joined, they do know: the penalty is searched for that gives it. How
-many atoms there are, and may be active at once, is decided by signals that were not learned from.
-"""
+"""The penalty of atoms that have a wanted degree or density, by bisection."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,27 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict import graphs
-from graphdict.exceptions import InterruptedFitWarning
-from graphdict.marginal.active import hold_out
-from graphdict.marginal.patterns import default_max_active
+from graphdict.results import held_atoms
+from graphdict.selection.trials import as_array, fit_quietly
 
-__all__ = [
-    "PenaltyChoice",
-    "ScoreChoice",
-    "choose_max_active",
-    "choose_n_atoms",
-    "choose_penalty",
-    "densities",
-]
+__all__ = ["EDGE", "PenaltyChoice", "choose_penalty", "densities"]
 
 EDGE = 0.01  # of the largest weight of an atom: less is hardly an edge
 CLOSE = 0.05  # relative error of the density that is close enough
 ALIKE = 0.95  # cosine from which two atoms are one graph
 IDLE = 0.02  # variation of coefficients below which all samples have the same graph
 TRIALS = 12
-PATIENCE = 2  # values to try after the best
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
-LITTLE = 0.01  # of all that is gained over the worst: not worth another atom
 
 
 def densities(atoms: NDArray, active: NDArray | None = None) -> NDArray:
@@ -107,10 +91,13 @@ def choose_penalty(
     PenaltyChoice
         Use as ``model.set_params(**{choice.name: choice.value})``.
     """
-    spans = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
-    nodes = int((spans > 0).sum())  # those that can have edges
     if (degree is None) == (density is None):
         raise ValueError(f"give degree or density, one of them; got {degree=} and {density=}")
+    samples = as_array(model, X)
+    varies = np.fmax.reduce(samples, axis=0) > np.fmin.reduce(samples, axis=0)
+    nodes = int(varies.sum())  # those that can have edges
+    if nodes < 2:
+        raise ValueError(f"X has {nodes} node(s) that vary; edges need at least 2")
     if degree is not None:
         if not 0 < degree <= nodes - 1:
             raise ValueError(f"degree must lie in (0, {nodes - 1}] for {nodes} nodes, got {degree}")
@@ -145,12 +132,12 @@ def choose_penalty(
 def _trial(model: Any, X: ArrayLike, name: str, value: float) -> tuple[float, bool]:
     """Mean density of the atoms with a penalty, and whether they have become one graph."""
     trial = clone(model).set_params(**{name: value})
-    _fit_trial(trial, X)
+    fit_quietly(trial, X)
     norms = np.linalg.norm(trial.atoms_, axis=1, keepdims=True)
     unit = trial.atoms_ / np.where(norms > 0, norms, 1)
     idle = float(np.std(trial.coefficients_, axis=0).max()) < IDLE
     same = len(unit) > 1 and (idle or float((unit @ unit.T).min()) > ALIKE)
-    return float(densities(trial.atoms_, trial.active_nodes_).mean()), same
+    return float(densities(held_atoms(trial), trial.active_nodes_).mean()), same
 
 
 def _close_in(
@@ -183,115 +170,3 @@ def _close_in(
             here, value = middle, found
         else:
             there, other = middle, found
-
-
-@dataclass(frozen=True)
-class ScoreChoice:
-    """The value of a setting that held-out signals ask for."""
-
-    name: str
-    value: int
-    scores: dict[int, float]
-    """Mean held-out log-likelihood of a sample, by value; higher is better."""
-    errors: dict[int, float]
-    """Standard error of the difference to the best, over blocks of samples."""
-
-
-def choose_n_atoms(
-    model: Any,
-    X: ArrayLike,
-    candidates: Iterable[int] = range(1, 11),
-    *,
-    report: Callable[[str], None] | None = None,
-) -> ScoreChoice:
-    """The number of atoms by the likelihood of signals that were not learned from.
-
-    Every fifth of twenty blocks of consecutive samples is held out, and ``candidates`` are tried in
-    rising order until two in a row do not help, or some atom is used by no sample. The smallest is
-    taken whose held-out likelihood is within one standard error of the best, or lacks at most a
-    hundredth of what is gained in all. Only models that fit nothing to the samples
-    they score can tell: :class:`~graphdict.GraphDictMarginal` does, the soft models do not. Of
-    more than 20,000 samples, blocks spread over all of them are used.
-    """
-    return _choose_by_score(model, X, "n_atoms", candidates, 1.0, report)
-
-
-def choose_max_active(
-    model: Any,
-    X: ArrayLike,
-    candidates: Iterable[int] | None = None,
-    *,
-    report: Callable[[str], None] | None = None,
-) -> ScoreChoice:
-    """How many atoms may be active at once, chosen like :func:`choose_n_atoms`.
-
-    One makes the atoms states that exclude each other. Allowing many more than there are lets other
-    decompositions explain the same signals, so that this choice decides which atoms are found. One
-    too many costs little, since how many are active is learned, and one too few mixes atoms up:
-    hence the best counts here, whatever its standard error, unless all that it gains over a smaller
-    one is a hundredth. By default all numbers are tried that leave at most 5,000 sets.
-    """
-    tried = range(1, default_max_active(model.n_atoms) + 1) if candidates is None else candidates
-    return _choose_by_score(model, X, "max_active", tried, 0.0, report)
-
-
-def _choose_by_score(
-    model: Any,
-    X: ArrayLike,
-    name: str,
-    candidates: Iterable[int],
-    doubt: float,
-    report: Callable[[str], None] | None,
-) -> ScoreChoice:
-    """The smallest value about as good as the best: within ``doubt`` standard errors of it."""
-    if "max_active" not in model.get_params():
-        raise ValueError(
-            f"{name} is chosen with GraphDictMarginal; {type(model).__name__} fits coefficients to "
-            "the samples it scores, so that more atoms never look worse"
-        )
-    tried = sorted(set(candidates))
-    if not tried:
-        raise ValueError(f"candidates must hold at least one {name} to try, got none")
-    if name == "max_active" and model.prior == "hierarchy":
-        raise ValueError(
-            'max_active has no meaning with prior="hierarchy", which gives activations'
-        )
-    learn, blocks = hold_out(np.asarray(X), model.window_size)
-    found: dict[int, NDArray] = {}
-    best = 0
-    for value in tried:
-        trial = clone(model).set_params(**{name: value})
-        _fit_trial(trial, learn)
-        if found and (trial.coefficients_.sum(axis=0) < 1).any():
-            break  # an atom that no sample uses: these are more than enough
-        found[value] = np.array([trial.score(block) for block in blocks])
-        if report is not None:
-            counts = f"{trial.n_atoms} atoms, {trial.max_active or 'all'} active"
-            report(f"{counts}: held-out log-likelihood {found[value].mean():.4f}")
-        best = max(found, key=lambda v: found[v].mean())
-        if sum(v > best for v in found) >= PATIENCE:
-            break
-    errors = {
-        v: float(np.std(found[best] - s, ddof=1) / np.sqrt(len(blocks))) if len(blocks) > 1 else 0.0
-        for v, s in found.items()
-    }
-    top, lowest = found[best].mean(), min(s.mean() for s in found.values())
-    near = [
-        v for v, s in found.items()
-        if top - s.mean() <= max(doubt * errors[v], LITTLE * (top - lowest))
-    ]  # fmt: skip
-    return ScoreChoice(name, min(near), {v: float(s.mean()) for v, s in found.items()}, errors)
-
-
-def _fit_trial(trial: Any, X: ArrayLike) -> None:
-    """Fit without a word; Ctrl-C ends the search, where a fit alone would end with what it has."""
-    known = trial.get_params()
-    trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
-    trial.set_params(verbose=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("error", InterruptedFitWarning)
-        try:
-            trial.fit(X)
-        except InterruptedFitWarning:
-            raise KeyboardInterrupt from None

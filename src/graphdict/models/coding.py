@@ -1,0 +1,72 @@
+"""Coding: the optimal coefficients of every sample for given atoms, written as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.problem import Problem
+from graphdict.solvers import Solution, bipds
+from graphdict.solvers.blocks import add_in_groups
+from graphdict.solvers.coding import code_part, codes_samples_alone
+from graphdict.sources import put_together
+
+__all__ = ["Code", "by_sample", "code", "last_residual"]
+
+
+class Code(NamedTuple):
+    """Coefficients of samples, and how they were found."""
+
+    coefficients: NDArray  # (T, K)
+    value: float  # the objective there, but for the priors on atoms
+    residual: float  # the largest of the optimality conditions, relatively
+    interrupted: bool
+
+
+def code(
+    problem: Problem,
+    atoms: NDArray,
+    crew: Any,
+    *,
+    max_iter: int,
+    tol: float,
+    out: Any = None,
+    stage: Any = None,
+) -> Code:
+    """Code the samples of ``problem``, at once where they stand alone.
+
+    ``out`` is where to write coefficients (see :func:`put_together`), and ``stage`` keeps what is
+    done of a fit.
+    """
+    shape = (problem.counts, len(atoms), atoms.dtype, out)
+    if codes_samples_alone(problem):
+        sums: list[tuple] = []
+
+        def pieces() -> Iterator[NDArray]:
+            for coefficients, part in crew.stream(code_part, atoms):
+                sums.append(part)
+                yield coefficients
+
+        return Code(put_together(pieces(), *shape), add_in_groups(sums)[0], 0.0, False)
+    start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
+    solution = bipds(
+        problem, start, atoms, fixed="atoms", max_iter=max_iter, tol=tol, crew=crew, stage=stage
+    )
+    if solution.interrupted and stage is not None:
+        stage.flush()
+    value = solution.objective - problem.atoms.value(atoms)
+    coefficients = put_together([solution.coefficients], *shape)
+    return Code(coefficients, value, last_residual(solution), solution.interrupted)
+
+
+def by_sample(rows: NDArray, counts: NDArray) -> NDArray:
+    """Rows of windows repeated for each of their samples."""
+    return rows if len(rows) == int(counts.sum()) else np.repeat(rows, counts, axis=0)
+
+
+def last_residual(solution: Solution) -> float:
+    """What the optimality conditions lacked in the end, relatively."""
+    return solution.history.residual[-1] if solution.history.residual else np.inf

@@ -1,0 +1,308 @@
+"""Dictionaries whose coefficients are optimised: what is minimised, and how a fit goes."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import abstractmethod
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from graphdict import graphs
+from graphdict.checkpoint import Checkpoint, Stage, identity
+from graphdict.exceptions import DeadAtomWarning
+from graphdict.models.base import GraphDictionary
+from graphdict.models.coding import by_sample, code, last_residual
+from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
+from graphdict.operators import Bilinear
+from graphdict.problem import Problem, row_barriers
+from graphdict.progress import with_progress
+from graphdict.signals import OnAllNodes, row_slices
+from graphdict.solvers import Solution, bipds, mm
+from graphdict.solvers.blocks import crew_for
+from graphdict.solvers.mm import mm_lacks
+from graphdict.solvers.passes import total_objective
+from graphdict.sources import signal_fit
+from graphdict.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
+
+__all__ = ["SoftDictionary"]
+
+
+class SoftDictionary(GraphDictionary):
+    """Base of the soft dictionaries. A model is a choice of operator and barrier."""
+
+    _parameter_constraints: dict = {
+        "n_atoms": [Interval(Integral, 1, None, closed="left")],
+        "alpha_w": [Interval(Real, 0, None, closed="left")],
+        "alpha_c": [Interval(Real, 0, None, closed="left")],
+        "alpha_orth": [Interval(Real, 0, None, closed="left")],
+        "alpha_diff": [Interval(Real, 0, None, closed="left")],
+        "window_size": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"auto", "bipds", "mm"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(STARTS))],
+        "atoms": ["array-like", None],
+        "coefficients": ["array-like", None],
+        "fix": [StrOptions({"atoms", "coefficients"}), None],
+        "atom_priors": [list, tuple, None],
+        "coefficient_priors": [list, tuple, None],
+        "rescale": ["boolean"],
+        "random_state": ["random_state"],
+        "callback": [callable, None],
+        "checkpoint": [str, os.PathLike, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_atoms: int = 5,
+        *,
+        alpha_w: float = 0.1,
+        alpha_c: float = 0.0,
+        alpha_orth: float = 0.0,
+        alpha_diff: float = 0.0,
+        window_size: int = 1,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        n_init: int = 1,
+        init: str = "k-means++",
+        atoms: ArrayLike | None = None,
+        coefficients: ArrayLike | None = None,
+        fix: str | None = None,
+        atom_priors: Any = None,
+        coefficient_priors: Any = None,
+        rescale: bool = True,
+        random_state: Any = None,
+        callback: Any = None,
+        checkpoint: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_atoms = n_atoms
+        self.alpha_w = alpha_w
+        self.alpha_c = alpha_c
+        self.alpha_orth = alpha_orth
+        self.alpha_diff = alpha_diff
+        self.window_size = window_size
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.init = init
+        self.atoms = atoms
+        self.coefficients = coefficients
+        self.fix = fix
+        self.atom_priors = atom_priors
+        self.coefficient_priors = coefficient_priors
+        self.rescale = rescale
+        self.random_state = random_state
+        self.callback = callback
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    # What a model chooses -------------------------------------------------------------------
+
+    @abstractmethod
+    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
+        """The operator and the barrier on graphs of ``nodes`` active nodes."""
+
+    def _learn_likelihood(self, signals: NDArray) -> None:
+        """Learn from prepared training signals what :meth:`_likelihood` needs, if anything."""
+
+    def _graphs_of(self, atoms: NDArray) -> NDArray:
+        """The graphs that learned atoms stand for."""
+        return atoms
+
+    # What a user calls ----------------------------------------------------------------------
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn the atoms and the coefficients of the signals ``X`` (T, N).
+
+        Parameters
+        ----------
+        X : array, DataFrame, memory map, Zarr or Dask array of shape (T, N)
+            One row for each sample, one column for each node. What is larger than scikit-learn's
+            ``working_memory`` is read part by part; see the page on scaling. NaN stands for a
+            missing value.
+        y : None
+            Ignored; there for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        samples, signals = self._learn(X, self.rescale and self.fix != "atoms")
+        self._learn_gaps(signals)
+        self._learn_likelihood(signals)
+        problem = self._problem(signals)
+        given = self._given(len(signals), signals.dtype)
+        starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
+        rng = check_random_state(self.random_state)
+        kept = Checkpoint(None, {})
+        if self.checkpoint is not None:
+            kept = Checkpoint(self.checkpoint, identity(self, samples))
+            kept.restore_chance(rng)
+        with crew_for(problem, self._shape_of_atoms(signals)) as crew:
+            kind = (self.init, crew, problem.rows, self.n_atoms, rng, signals.dtype)
+            draw = partial(start_coefficients, *kind)
+            best: Solution | None = None
+            for _ in range(starts):
+                start = begin(problem, crew, *given, self.fix, draw)
+                solution = self._solve(problem, *start, crew, kept.stage())
+                if best is None or solution.objective < best.objective:
+                    best = solution
+                if solution.interrupted:
+                    break
+            assert best is not None
+            atoms, objective = self._graphs_of(best.atoms), best.objective
+            interrupted = solution.interrupted
+            if self.fix == "coefficients" or (interrupted and best is solution):
+                coefficients = by_sample(best.coefficients, problem.counts)
+                if atoms is not best.atoms:
+                    value = total_objective(crew, crew.place(best.coefficients), atoms)
+                    objective = value + problem.atoms.value(atoms)
+            else:
+                stage = kept.stage()
+                coefficients, value, coded = self._code(problem, atoms, crew, stage=stage)
+                objective = value + problem.atoms.value(atoms)
+                interrupted = interrupted or not coded
+        if not interrupted:
+            kept.finish()
+        self._describe(best, atoms, objective, coefficients)
+        return self
+
+    def score_samples(self, X: ArrayLike) -> NDArray:
+        """Log-likelihood of each sample; their mean is :meth:`score`."""
+        signals, atoms, coefficients = self._encode(X)
+        counts = self._counts(len(signals))
+        rows = coefficients
+        if self.window_size > 1:
+            rows = coefficients[np.cumsum(counts) - counts]
+        operator, barrier = self._likelihood(signals.shape[1])
+        barriers = by_sample(row_barriers(operator, barrier, rows, atoms), counts)
+        constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
+        scores = -(barriers + constant) / 2
+        gaps = self._gaps(signals)
+        for some in row_slices(signals):
+            energies = self._energies(signals[some], atoms, gaps)
+            fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
+            scores[some] -= fit / 2
+        return scores
+
+    # How it is done -------------------------------------------------------------------------
+
+    def _problem(self, signals: NDArray) -> Problem:
+        """The terms of the objective on prepared signals."""
+        counts = self._counts(len(signals))
+        operator, barrier = self._likelihood(signals.shape[1])
+        atom_terms = [
+            NonNegative(), *_penalties((L1, self.alpha_w), (Orthogonality, self.alpha_orth)),
+            *self._atom_priors(),
+        ]  # fmt: skip
+        coefficient_terms = [
+            UnitBox(), *_penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
+            *(self.coefficient_priors or ()),
+        ]  # fmt: skip
+        fit = signal_fit(signals, counts, self._gaps(signals), self._smoothness())
+        return Problem(fit, operator, barrier, atom_terms, coefficient_terms, counts)
+
+    def _atom_priors(self) -> list[Any]:
+        """The priors of the user, who counts the edges of all nodes."""
+        priors = list(self.atom_priors or ())
+        if self.active_nodes_.all():
+            return priors
+        return [OnAllNodes(term, self._preparation) for term in priors]
+
+    def _given(self, samples: int, dtype: Any) -> tuple[NDArray | None, NDArray | None]:
+        """The arrays of the constructor, checked; atoms on the active nodes."""
+        for name in ("atoms", "coefficients"):
+            if self.fix == name and getattr(self, name) is None:
+                raise ValueError(f"fix={name!r} needs the array to hold: pass {name}=")
+        edges = graphs.n_edges(self.n_features_in_)
+        atoms = check_given("atoms", self.atoms, (self.n_atoms, edges), np.inf, dtype)
+        coefficients = check_given(
+            "coefficients", self.coefficients, (samples, self.n_atoms), 1, dtype
+        )
+        return None if atoms is None else self._preparation.restrict(atoms), coefficients
+
+    def _solve(
+        self, problem: Problem, coefficients: Any, atoms: NDArray, crew: Any, stage: Stage
+    ) -> Solution:
+        if stage.result is not None:
+            return Solution.restored(stage.result)
+        if self.fix == "atoms":  # one coding step is the whole fit
+            return bipds(problem, coefficients, atoms, fixed="atoms", max_iter=1, crew=crew)
+        use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
+        solve = mm if use_mm else bipds
+        with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
+            solution = solve(
+                problem, coefficients, atoms, fixed=self.fix, max_iter=self.max_iter,
+                tol=self.tol, callback=call, crew=crew, stage=stage,
+            )  # fmt: skip
+        if solution.interrupted:
+            stage.flush()
+        else:
+            stage.finish(solution.summary())
+        if not (solution.converged or solution.interrupted or solution.stopped):
+            self._warn_unconverged(self.max_iter, _reached(last_residual(solution)), stacklevel=4)
+        return solution
+
+    def _code(
+        self, problem: Problem, atoms: NDArray, crew: Any, out: Any = None, stage: Any = None
+    ) -> tuple[NDArray, float, bool]:
+        """Optimal coefficients of every sample for given atoms; see :func:`code`."""
+        steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
+        found = code(problem, atoms, crew, max_iter=steps, tol=tight, out=out, stage=stage)
+        if found.residual > self.tol and not found.interrupted:
+            self._warn_unconverged(steps, _reached(found.residual), stacklevel=4)
+        return found.coefficients, found.value, not found.interrupted
+
+    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
+        """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
+        signals = self._prepare(X)
+        atoms = self._active_atoms.astype(signals.dtype)
+        problem = self._problem(signals)
+        with crew_for(problem, atoms) as crew:
+            return signals, atoms, self._code(problem, atoms, crew, out)[0]
+
+    def _shape_of_atoms(self, signals: NDArray) -> NDArray:
+        """Atoms that say no more than how many there are, and of what kind."""
+        return np.ones((self.n_atoms, graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
+
+    def _describe(
+        self, solution: Solution, atoms: NDArray, objective: float, coefficients: NDArray
+    ) -> None:
+        """Set the fitted attributes, and say what a user should know."""
+        self.atoms_ = self._preparation.embed(atoms)
+        self.coefficients_ = coefficients
+        self.objective_ = objective
+        self.history_ = solution.history.as_dict()
+        self.n_iter_ = solution.n_iter
+        self._n_features_out = len(self.atoms_)
+        used = np.logical_and(self.atoms_.any(axis=1), self.coefficients_.any(axis=0))
+        dead = np.flatnonzero(~used).tolist()
+        if dead:
+            warnings.warn(
+                f"{len(dead)} of {len(self.atoms_)} atoms have no edges or are used by no sample: "
+                f"{dead}. Fewer atoms or smaller penalties would do.",
+                DeadAtomWarning,
+                stacklevel=3,
+            )
+
+
+def _reached(residual: float) -> str:
+    return f"largest relative residual {residual:.2g}"
+
+
+def _penalties(*pairs: tuple[Any, float]) -> list[Any]:
+    """The terms whose strength is not zero."""
+    return [term(strength) for term, strength in pairs if strength > 0]

@@ -1,0 +1,34 @@
+"""Fits that are only tried, and the signals they are tried on."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from graphdict.exceptions import InterruptedFitWarning
+
+__all__ = ["as_array", "fit_quietly"]
+
+
+def as_array(model: Any, X: ArrayLike) -> NDArray:
+    """Signals (T, N), read as a fit of ``model`` would: its errors tell what is wrong with them."""
+    samples = clone(model)._read(X, reset=True)
+    return samples if isinstance(samples, np.ndarray) else np.asarray(X)
+
+
+def fit_quietly(trial: Any, X: ArrayLike) -> None:
+    """Fit without a word; Ctrl-C ends the search, where a fit alone would end with what it has."""
+    known = trial.get_params()
+    trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
+    trial.set_params(verbose=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", InterruptedFitWarning)
+        try:
+            trial.fit(X)
+        except InterruptedFitWarning:
+            raise KeyboardInterrupt from None
