@@ -258,7 +258,7 @@ def test_same_seed_same_model(easy):
 def test_one_active_atom_is_found_where_many_are_allowed():
     """Starts that allow few atoms at once find what those that allow all of them miss."""
     data = make_superposition(4, 16, 0.15, 1, n_train=1500, n_test=10, random_state=0)
-    model = fit(data.train.signals, n_atoms=4)
+    model = fit(data.train.signals, n_atoms=4, max_active=4)
     assert len(model.patterns_) == 15
     assert model.coefficients_.sum(axis=1).mean() < 1.2
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from graphdict.marginal.support import cut, prune
 from graphdict.marginal.timeline import n_levels
 from graphdict.solvers.base import Callback, History, Progress
 
-__all__ = ["Settings", "drifting_start", "learn", "random_start"]
+__all__ = ["Settings", "Trials", "drifting_start", "learn", "pull_for", "random_start"]
 
 COLDEST, WARM_UP, TRIAL = 0.1, 40, 10
 CUTS = 4  # what is cut sharpens the posterior, which shows what else to cut
@@ -85,6 +85,12 @@ def random_start(
     return Dictionary(pattern_graphs, atoms, probabilities, STAY if prior == "markov" else None)
 
 
+def pull_for(patterns: NDArray, alpha_w: float) -> FadingPenalty:
+    """The pull on atoms that are used as often as patterns (C, K) alone let one expect."""
+    share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
+    return pull_on_weights(alpha_w, share)
+
+
 def drifting_start(data: Data, patterns: NDArray, noise: float) -> Dictionary:
     """Every level of the hierarchy an equal part of the same dense graph."""
     count = patterns.shape[1]
@@ -101,10 +107,9 @@ def learn(
     """The dictionary of least penalised negative marginal likelihood that the search finds."""
     drifts = settings.prior == "hierarchy"
     if drifts:
-        share = 1 / n_levels(patterns.shape[1])
+        shrink = pull_on_weights(settings.alpha_w, 1 / n_levels(patterns.shape[1]))
     else:
-        share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
-    shrink = pull_on_weights(settings.alpha_w, share)
+        shrink = pull_for(patterns, settings.alpha_w)
     shown: dict[str, Any] = {"callback": settings.callback}
     if drifts:
         dictionary = drifting_start(data, patterns, noise)
@@ -185,7 +190,7 @@ class Trials:
     settings: Settings
     done: int = 0
 
-    def of(self, starts: Iterator[Dictionary], **options: Any) -> list[Fit]:
+    def of(self, starts: Iterable[Dictionary], **options: Any) -> list[Fit]:
         """Run them one by one, but none after one that the user interrupted."""
         found = []
         for start in starts:

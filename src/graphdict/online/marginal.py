@@ -21,11 +21,10 @@ from scipy.sparse.csgraph import connected_components
 from graphdict import graphs
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.em import maximise
-from graphdict.marginal.learn import Settings
+from graphdict.marginal.learn import Settings, pull_for
 from graphdict.marginal.likelihood import NOISE, PatternGraphs
 from graphdict.marginal.passes import Expectation, expect
-from graphdict.marginal.patterns import uniform_probabilities
-from graphdict.marginal.penalty import FadingPenalty, pull_on_weights, with_toll
+from graphdict.marginal.penalty import FadingPenalty, with_toll
 from graphdict.marginal.samples import open_data
 from graphdict.marginal.support import prune
 from graphdict.online.stream import Batch, Rules, Statistics
@@ -58,8 +57,9 @@ def recall(model: Any) -> Statistics:
     pattern_graphs = PatternGraphs.of(model.patterns_, shown, model.noise_)
     push = pattern_graphs.resistances(shown, probabilities)
     _, penalty = _penalties(model, probabilities, len(model.coefficients_), shown.shape[1])
-    # Of an edge that is zero only a bound is known: it is taken to be about to appear.
-    moments = np.where(shown > 0, push - penalty.slope(shown), push)
+    # Of an edge that is zero, or was on its way there, only a bound is known: it is taken to be
+    # about to appear.
+    moments = np.where(shown > penalty.width, push - penalty.slope(shown), push)
     return {
         "usage": probabilities,
         "draws": probabilities,
@@ -141,8 +141,7 @@ def _penalties(
 ) -> tuple[FadingPenalty, FadingPenalty]:
     """What dense and sparse atoms pay that were learned from so many samples, as in a fit."""
     patterns, variance = model.patterns_, model.noise_ / NOISE
-    share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
-    shrink = pull_on_weights(model.alpha_w, share)
+    shrink = pull_for(patterns, model.alpha_w)
     per_atom = float((usage @ patterns).mean()) * samples
     apart = patterns.sum(axis=1).max() <= 1
     return shrink, with_toll(

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from graphdict.marginal.active import hold_out
 from graphdict.marginal.patterns import default_max_active
 from graphdict.selection.trials import as_array, fit_quietly
 
 __all__ = ["ScoreChoice", "choose_max_active", "choose_n_atoms"]
 
-FOLDS = 5  # one block of samples in so many is held out
-BLOCKS = 20
 PATIENCE = 2  # values to try after the best
 LITTLE = 0.01  # of all that is gained over the worst: not worth another atom
-MOST_ROWS = 20_000  # samples that suffice to tell how many atoms there are
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ def _choose_by_score(
         raise ValueError(
             'max_active has no meaning with prior="hierarchy", which gives activations'
         )
-    learn, blocks = _split(as_array(model, X), model.window_size)
+    learn, blocks = hold_out(as_array(model, X), model.window_size)
     found: dict[int, NDArray] = {}
     best = 0
     for value in tried:
@@ -104,7 +101,8 @@ def _choose_by_score(
             break  # an atom that no sample uses: these are more than enough
         found[value] = np.array([trial.score(block) for block in blocks])
         if report is not None:
-            counts = f"{trial.n_atoms} atoms, {trial.max_active or 'all'} active"
+            most = trial.max_active or int(trial.patterns_.sum(axis=1).max())
+            counts = f"{trial.n_atoms} atoms, {most} active"
             report(f"{counts}: held-out log-likelihood {found[value].mean():.4f}")
         best = max(found, key=lambda v: found[v].mean())
         if sum(v > best for v in found) >= PATIENCE:
@@ -119,20 +117,3 @@ def _choose_by_score(
         if top - s.mean() <= max(doubt * errors[v], LITTLE * (top - lowest))
     ]  # fmt: skip
     return ScoreChoice(name, min(near), {v: float(s.mean()) for v, s in found.items()}, errors)
-
-
-def _split(signals: NDArray, window: int) -> tuple[NDArray, list[NDArray]]:
-    """Samples to learn from, and blocks to measure with; whole windows each."""
-    windows = len(signals) // window
-    count = min(BLOCKS, windows)
-    if count < FOLDS:
-        raise ValueError(
-            f"choosing the number of atoms needs at least {FOLDS} windows, and {len(signals)} "
-            f"samples in windows of {window} are {windows}; give the number"
-        )
-    edges = np.linspace(0, windows, count + 1).astype(int) * window
-    longest = max(window, MOST_ROWS // count // window * window)
-    blocks = [signals[a : min(b, a + longest)] for a, b in pairwise(edges)]
-    held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
-    learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
-    return np.concatenate(learn), held
