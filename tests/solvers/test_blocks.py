@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from graphdict import GraphDictLog
+from graphdict import GraphDictLog, threads
 from graphdict.solvers import blocks
 
 
@@ -66,6 +66,7 @@ def blas_threads():
 
 def test_blas_has_one_thread_inside_and_its_own_number_again_after(case, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 600)
+    monkeypatch.setattr(threads, "_cores", lambda: 2)
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         with blocks.crew_for(case.problem, case.atoms) as crew:
@@ -83,6 +84,7 @@ def fail(problem, rows):
 
 def test_an_error_in_a_block_reaches_the_caller_and_lifts_the_limit(case, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 600)
+    monkeypatch.setattr(threads, "_cores", lambda: 2)
     with threadpool_limits(2, user_api="blas"):
         with pytest.raises(FloatingPointError), blocks.crew_for(case.problem, case.atoms) as crew:
             crew.run(fail, [])
