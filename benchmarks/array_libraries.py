@@ -56,7 +56,7 @@ def by_tiles(signals, coefficients, atoms, degrees, dual):
     packed = padding.pack(atoms, degrees, degrees, SIGMA)
     ones = np.ones(len(signals), signals.dtype)
     moved = splitting.Moved(coefficients, 0.0)
-    found = splitting.advance(signals, ones, packed, coefficients, dual, moved, False, False)
+    found = splitting.advance(signals, ones, packed, coefficients, dual, moved, False)
     return found.gradient, found.distances, found.mixed
 
 

@@ -50,32 +50,30 @@ def test_advance_takes_the_dual_step_and_finds_all_gradients(shape, dtype, modal
     packed = padding.pack(case["atoms"], degrees, 2 * degrees, sigma)
     found = splitting.advance(
         case["signals"], case["weights"], packed, case["before"], case["dual"],
-        splitting.Moved(after, 0.25), modal, True,
+        splitting.Moved(after, 0.25), modal,
     )  # fmt: skip
     plain = {name: array.astype(float) for name, array in case.items()}
     degrees, after, weights = plain["degrees"], plain["coefficients"], plain["weights"]
     step = plain["dual"] + sigma * (2 * after - plain["before"]) @ (2 * degrees)
-    raised, image = (step - np.sqrt(step**2 + 4 * sigma)) / 2, after @ degrees
+    raised = (step - np.sqrt(step**2 + 4 * sigma)) / 2
     weighted = weights[:, None] * after
-    gradient, mixed = 0.25 + raised @ degrees.T, weighted.T @ raised
+    mixed = weighted.T @ raised
     if modal:
-        gradient += plain["signals"] @ degrees.T
+        energies, distances = plain["signals"] @ degrees.T, 0.0
         mixed += weighted.T @ plain["signals"]
     else:
         energies = kernels.energies(plain["signals"], plain["atoms"])
-        gradient += energies
-        np.testing.assert_allclose(found.energies, energies, **tolerance)
         distances = kernels.weighted_distances(plain["signals"], weighted)
-        np.testing.assert_allclose(found.distances, distances, **tolerance)
+    gradient = 0.25 + energies + raised @ degrees.T
+    np.testing.assert_allclose(found.energies, energies, **tolerance)
+    np.testing.assert_allclose(found.distances, distances, **tolerance)
     assert found.coefficients is case["coefficients"]
     np.testing.assert_allclose(found.dual, raised, **tolerance)
     np.testing.assert_allclose(found.gradient, gradient, **tolerance)
     np.testing.assert_allclose(found.mixed, mixed, **tolerance)
     np.testing.assert_allclose(found.gram, weighted.T @ after, **tolerance)
-    gap = (plain["dual"] - raised) / sigma + (2 * after - plain["before"]) @ (2 * degrees) - image
-    seen = -weights @ np.log(image).sum(axis=1), np.sum(gap**2), np.sum(image**2)
-    np.testing.assert_allclose(found.seen, seen, rtol=1e-9 if dtype == np.float64 else 1e-3)
-    assert {array.dtype for array in found[:-1]} == {np.dtype(dtype)}
+    arrays = [array for array in found if isinstance(array, np.ndarray)]
+    assert {array.dtype for array in arrays} == {np.dtype(dtype)}
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -86,13 +84,13 @@ def test_advance_moves_coefficients_within_their_box(shape, dtype):
     slope = np.linspace(-3, 3, case["before"].size, dtype=dtype).reshape(case["before"].shape)
     arguments = case["signals"], case["weights"], packed, case["before"], case["dual"]
     move = splitting.Move(slope, 0.5, 0.1, 0.2, 0.9, 0.25)
-    found = splitting.advance(*arguments, move, False, False)
+    found = splitting.advance(*arguments, move, False)
     after = np.clip(case["before"] - dtype(0.5) * slope - dtype(0.1), dtype(0.2), dtype(0.9))
     np.testing.assert_allclose(found.coefficients, after, **tolerance)
     moved = splitting.Moved(found.coefficients, 0.25)
-    wanted = splitting.advance(*arguments, moved, False, False)
+    wanted = splitting.advance(*arguments, moved, False)
     for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, other, **tolerance)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

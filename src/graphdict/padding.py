@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TILE", "Packed", "pack", "pairs_of", "rows_of_tile", "transposed", "wider"]
+__all__ = ["PITCH", "TILE", "Packed", "pack", "pairs_of", "rows_of_tile", "transposed", "wider"]
 
 TILE = 384
 PITCH = TILE + 8  # rows that lie a power of two apart would share the same few lines of the cache

@@ -35,8 +35,7 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
 def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> Any:
     """The dual step of BiPDS and all gradients where the coefficients have ``moved``.
 
-    As :func:`graphdict.solvers.compiled_log.land`; the gradient in the atoms is complete,
-    and nothing is found for a check.
+    As :func:`graphdict.solvers.compiled_log.land`; the gradient in the atoms is complete.
     """
     from graphdict import exact
 
@@ -50,4 +49,4 @@ def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> A
     distances = np.zeros_like(atoms)
     exact.gradients(problem.fit.signals[rows], atoms, weighted, dual, energies, pulls, distances)
     sums = distances, weighted.T @ coefficients, 0.0
-    return coefficients, dual, energies + pulls + extra, energies, sums, None
+    return coefficients, dual, energies + pulls + extra, energies, sums

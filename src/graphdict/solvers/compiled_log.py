@@ -71,8 +71,7 @@ def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> A
     That is (coefficients, duals of other terms, what these add to the gradient); None where they
     are yet to be moved, which is done on the way. Finds coefficients, dual, gradient, energies, and
     as sums over samples the gradient in the atoms, the Gram matrix, and what ``M*`` is still to be
-    taken of. Where the point is checked, it finds last the barrier, and the squares of the dual's
-    gap and of what the operator returns.
+    taken of.
     """
     from graphdict import splitting
 
@@ -85,14 +84,10 @@ def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> A
         low, high, alpha, slope = problem.coefficients.box  # type: ignore[misc]
         goal = splitting.Move(before.gradient, step.tau, step.tau * alpha, low, high, slope)
     found = splitting.advance(
-        samples[rows], weights, step.packed, before.coefficients, before.dual, goal, not edges,
-        step.check,
+        samples[rows], weights, step.packed, before.coefficients, before.dual, goal, not edges
     )  # fmt: skip
-    energies: Any = found.energies
-    if not edges:
-        energies = problem.fit.energies(step.atoms, rows) if step.check else None
-    sums = found.distances if edges else 0.0, found.gram, found.mixed
-    return found.coefficients, found.dual, found.gradient, energies, sums, found.seen
+    sums = found.distances, found.gram, found.mixed
+    return found.coefficients, found.dual, found.gradient, found.energies, sums
 
 
 def _of_edges(problem: Problem) -> bool:

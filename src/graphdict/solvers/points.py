@@ -166,15 +166,14 @@ def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step)
         dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
         after = Sample(coefficients, dual, None, splits, before.energies)
         return _evaluate(problem, rows, after, extra, before, step)
-    coefficients, dual, gradient, energies, (gradient_atoms, gram, mixed), seen = compiled.land(
+    coefficients, dual, gradient, energies, (gradient_atoms, gram, mixed) = compiled.land(
         problem, rows, before, moved, step
     )
     after = Sample(coefficients, dual, gradient, () if moved is None else moved[1], None)
     sums = Sums(gradient_atoms, gram, mixed=mixed)
     if not step.check:
         return after, sums
-    seen = seen or _seen(problem, rows, before, after, step)
-    return after, _inspect(problem, rows, before, after, energies, sums, step, seen)
+    return after, _inspect(problem, rows, before, after, energies, sums, step)
 
 
 def _ahead(problem: Problem, before: Sample, coefficients: NDArray, step: Step) -> NDArray:
@@ -217,24 +216,20 @@ def _evaluate(
     sums = Sums(gradient_atoms, weighted.T @ coefficients)
     if not step.check:
         return sample, sums
-    seen = _seen(problem, rows, before, sample, step)
-    return sample, _inspect(problem, rows, before, sample, energies, sums, step, seen)
+    return sample, _inspect(problem, rows, before, sample, energies, sums, step)
 
 
-def _seen(
-    problem: Problem, rows: slice, before: Sample | None, after: Sample, step: Step
-) -> tuple[float, float, float]:
-    """The barrier at a point, and the squares of the dual's gap and of what the operator returns.
-
-    The gap is the distance of ``A(Delta, W)`` from a subgradient of ``h*`` at the dual.
-    """
-    gap = image = problem.operator.forward(after.coefficients, step.atoms)
-    if before is not None:
-        gap = (before.dual - after.dual) / step.sigma
-        gap += _ahead(problem, before, after.coefficients, step)
-        gap -= image
-    value = float(problem.weights[rows] @ problem.barrier.values(image))
-    return value, _square(gap), _square(image)
+def _gap(
+    problem: Problem, before: Sample | None, after: Sample, image: NDArray, step: Step
+) -> NDArray:
+    """How far ``A(Delta, W)`` is from a subgradient of ``h*`` at the dual, which it is to be."""
+    if before is None:
+        return -image
+    if hasattr(problem.barrier, "conjugate_gradient"):
+        return problem.barrier.conjugate_gradient(after.dual) - image
+    found = (before.dual - after.dual) / step.sigma
+    found += _ahead(problem, before, after.coefficients, step)
+    return found - image
 
 
 def _inspect(
@@ -245,13 +240,12 @@ def _inspect(
     energies: NDArray,
     sums: Sums,
     step: Step,
-    seen: tuple[float, float, float],
 ) -> Sums:
     """Objective and residuals at a point."""
     coefficients, gradient = after.coefficients, after.gradient
-    value, dual_gap, image = seen
-    fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
-    value += float(problem.weights[rows] @ fit)
+    image = problem.operator.forward(coefficients, step.atoms)
+    value = problem.samples_value(rows, coefficients, energies, image)
+    dual_gap = _square(_gap(problem, before, after, image, step))
     if problem.coefficients.separable:
         value += problem.coefficients.value(coefficients, rows) / problem.total
     coefficient_gap, split_gap = 0.0, 0.0
@@ -266,7 +260,7 @@ def _inspect(
         arrays = [array for array in (after.dual, gradient) if array is not None]
         wrong = sum(int(np.count_nonzero(~np.isfinite(array))) for array in arrays)
     return sums._replace(
-        value=value, dual_gap=dual_gap, image=image,
+        value=value, dual_gap=dual_gap, image=_square(image),
         energy=_weighted_square(problem, rows, energies), coefficient_gap=coefficient_gap,
         split_gap=split_gap, size=_square(coefficients), wrong=wrong,
     )  # fmt: skip
