@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from graphdict.operators import Bilinear, Degrees
-from graphdict.problem import Problem
+from graphdict.problem import Problem, TermGroup
 from graphdict.terms import L1, NonNegative, TotalVariation, UnitBox, smoothness
+from graphdict.terms.constraints import Interval
 from kinds import KINDS
 
 
@@ -132,3 +133,24 @@ def _barrier():
     from graphdict.terms import LogBarrier
 
     return LogBarrier()
+
+
+class _OnlyFirst(L1):
+    """Like the norm, but of the first atom alone."""
+
+    def value(self, x):
+        return super().value(x[:, :1])
+
+    def prox(self, x, step):
+        return np.hstack([super().prox(x[:, :1], step), x[:, 1:]])
+
+
+def test_a_box_is_what_plain_terms_make_and_nothing_else():
+    ones = np.ones(4, int)
+    box = TermGroup([UnitBox(), L1(0.3)], ones).box
+    assert box == (0.0, 1.0, 0.3, 0.0)
+    assert TermGroup([UnitBox(), L1(0.3), L1(0.1)], ones).box.slope == pytest.approx(0.4)
+    assert TermGroup([NonNegative(), Interval(0.1, 0.5)], ones).box[:2] == (0.1, 0.5)
+    for terms in ([], [L1(0.1)], [Interval(-1, 1)], [UnitBox(), _OnlyFirst(0.3)]):
+        assert TermGroup(terms, ones).box is None
+    assert TermGroup([UnitBox()], 2 * ones).box is None

@@ -58,7 +58,7 @@ def _run(
     (count, nodes), dtype, turned = degrees.shape, degrees.dtype, transposed(degrees)
     scratch = rows_of_tile(dtype, turned.shape[1], count, count, 4)  # c, e, slopes, d below
     scratch[0][count:], scratch[2][:] = 0, 0
-    terms, weights = np.zeros(TILE), weights.astype(dtype, copy=False)
+    terms = np.zeros(TILE)
     arrays = (coefficients, weights, turned, nodes, *others, *scratch, terms)
     return _pass(*arrays)
 

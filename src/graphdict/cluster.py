@@ -177,7 +177,7 @@ class Cluster:
 
     def _note(self, work: Any, message: tuple) -> Any:
         """What is to be done and known in all parts, to go with every task or once to a worker."""
-        size = sum(getattr(x, "nbytes", 0) for x in (*message, *_inside(message)))
+        size = sum(getattr(x, "nbytes", 0) for x in _inside(message))
         return self._hold([(work, message)])[0] if size > NOTE_BYTES else (work, message)
 
     def _added(self, sums: list[Any], together: int) -> list[Any]:
@@ -193,9 +193,11 @@ class Cluster:
             return States(self._map(_itself, values))
 
 
-def _inside(message: tuple) -> list[Any]:
-    """What the tuples of a message hold."""
-    return [item for part in message if isinstance(part, tuple) for item in part]
+def _inside(message: Any) -> list[Any]:
+    """What a message and the tuples in it hold."""
+    if not isinstance(message, tuple):
+        return [message]
+    return [item for part in message for item in _inside(part)]
 
 
 def _samples(rows: slice, ends: NDArray | None) -> slice:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from graphdict.operators import BilinearOperator
 from graphdict.terms import base
 from graphdict.terms.coefficients import window_means
-from graphdict.terms.constraints import L1, Interval, Sum
+from graphdict.terms.constraints import L1, Interval, NonNegative, Sum, UnitBox
 
 __all__ = ["Problem", "TermGroup", "row_barriers"]
 
@@ -71,9 +71,9 @@ class TermGroup:
 
         An entry then moves to ``min(max(x - alpha, low), high)`` for a step of one.
         """
-        kinds = {type(term) for term in self.terms}
-        simple = all(issubclass(kind, (Interval, L1)) for kind in kinds)
-        if self.counts is not None or self.split or not simple or not kinds:
+        kinds = {type(term) for term in self.terms}  # a subclass may do something else
+        simple = bool(kinds) and kinds <= {Interval, NonNegative, UnitBox, L1}
+        if self.counts is not None or self.split or not simple:
             return None
         low = max((term.low for term in self.terms if isinstance(term, Interval)), default=-np.inf)
         high = min((term.high for term in self.terms if isinstance(term, Interval)), default=np.inf)

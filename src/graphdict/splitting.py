@@ -97,7 +97,7 @@ def advance(
 def _move(before: NDArray, weights: NDArray, goal: Moved | Move) -> tuple[NDArray, ...]:
     """``C``, ``2 C - before``, ``p C``, what else is in the gradient, and ``(p C)' C``."""
     if isinstance(goal, Moved):
-        after = goal.coefficients
+        after = np.ascontiguousarray(goal.coefficients)
         weighted = weights[:, None] * after
         gradient = np.array(np.broadcast_to(goal.extra, before.shape), before.dtype)
         return after, 2 * after - before, weighted, gradient, weighted.T @ after

@@ -19,7 +19,6 @@ class Team:
 
     def __init__(self, helpers: int):
         self.tasks: SimpleQueue = SimpleQueue()
-        self.ends: SimpleQueue = SimpleQueue()
         self.helpers = [Thread(target=self._serve, daemon=True) for _ in range(helpers)]
 
     def __enter__(self) -> Team:
@@ -46,23 +45,24 @@ class Team:
                 for _ in left:
                     pass
 
+        ends: SimpleQueue = SimpleQueue()  # of this call alone: an interrupt may leave some in it
         for _ in self.helpers:
-            self.tasks.put(work)
+            self.tasks.put((work, ends))
         try:
             work()
         finally:
-            errors = [self.ends.get() for _ in self.helpers]
+            errors = [ends.get() for _ in self.helpers]
         for error in errors:
             if error is not None:
                 raise error
         return found
 
     def _serve(self) -> None:
-        for work in iter(self.tasks.get, None):
+        for work, ends in iter(self.tasks.get, None):
             try:
                 work()
             except BaseException as error:  # is raised where the work was asked for
-                self.ends.put(error)
+                ends.put(error)
             else:
-                self.ends.put(None)
-            del work  # and what it holds: the next one may be long in coming
+                ends.put(None)
+            del work, ends  # and what they hold: the next ones may be long in coming

@@ -79,6 +79,14 @@ def test_an_index_of_pandas_is_no_node(tmp_path, values, case):
     assert assert_same(tmp_path / "y.parquet").names == ["index", "b"]
 
 
+def test_a_column_of_numbers_called_index_is_a_node_whatever_its_values(tmp_path, values):
+    values = values.copy()
+    values[:, 0] = np.random.default_rng(0).permutation(ROWS)
+    columns = dict(zip(["index", "gold", "oil"], values.T, strict=False))
+    write(tmp_path / "x.parquet", columns)
+    assert assert_same(tmp_path / "x.parquet").names == list(columns)
+
+
 def test_columns_that_repeat_another_are_told(tmp_path, values):
     values[3:9, 0] = np.nan
     values[:, 2], values[:, 3] = values[:, 0], values[::-1, 1]

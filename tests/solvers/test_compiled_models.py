@@ -1,4 +1,4 @@
-"""Compiled passes of the spectral and the exact model find what the plain ones find."""
+"""Compiled passes find what the plain ones find."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,14 @@ from numpy.testing import assert_allclose
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, exact, graphs, kernels
 from graphdict.operators import Bilinear, Laplacians
-from graphdict.solvers import compiled_exact, compiled_log
+from graphdict.solvers import bipds, compiled_exact, compiled_log, mm
 from graphdict.terms import likelihoods
 
 RNG = np.random.default_rng(3)
 SIGNALS = RNG.normal(size=(300, 9)) @ RNG.normal(size=(9, 9))
-MODELS = {GraphDictSpectral: compiled_log, GraphDictExact: compiled_exact}
+MODELS = {
+    GraphDictLog: compiled_log, GraphDictSpectral: compiled_log, GraphDictExact: compiled_exact,
+}  # fmt: skip
 
 
 def _fit(monkeypatch, model, least, signals=SIGNALS, **settings):
@@ -24,8 +26,8 @@ def _fit(monkeypatch, model, least, signals=SIGNALS, **settings):
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"alpha_c": 0.3}, {"alpha_orth": 0.5, "alpha_w": 0.0}],
-    ids=["plain", "alpha_c", "alpha_orth"],
+    [{}, {"alpha_c": 0.3}, {"alpha_orth": 0.5, "alpha_w": 0.0}, {"alpha_diff": 0.1}],
+    ids=["plain", "alpha_c", "alpha_orth", "alpha_diff"],
 )
 def test_same_dictionary(monkeypatch, model, settings):
     plain = _fit(monkeypatch, model, np.inf, **settings)
@@ -36,6 +38,18 @@ def test_same_dictionary(monkeypatch, model, settings):
     for name, values in plain.history_.items():
         if name != "seconds":
             assert_allclose(compiled.history_[name], values, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", [bipds, mm])
+def test_a_start_of_integers_or_by_columns_is_one_of_numbers(make_problem, monkeypatch, solver):
+    monkeypatch.setattr(compiled_log, "SMALL", 0)
+    case = make_problem(samples=40)
+    start = np.eye(3)[np.arange(40) % 3]
+    wanted = solver(case.problem, start, case.atoms, max_iter=10, tol=0)
+    for given in (start.astype(int), np.asfortranarray(start)):
+        found = solver(case.problem, given, case.atoms, max_iter=10, tol=0)
+        assert_allclose(found.coefficients, wanted.coefficients, rtol=1e-12)
+        assert_allclose(found.atoms, wanted.atoms, rtol=1e-12)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -218,9 +218,8 @@ def numeric_only(
     for column in (c for c in columns if c.numeric):
         name = column.name.strip().lower()
         index = name in INDEX_NAMES or name.startswith("unnamed:")
-        label = name.startswith("__index_level_") or (name == "index" and _are_labels(column))
         counts = index and _counts_rows(column.values)
-        if (counts or label) and column.name not in explicit:
+        if (counts or column.labels) and column.name not in explicit:
             said = "numbers" if counts else "labels"
             table.notes.append(f"left out the row {said} in column {column.name!r}")
             continue
@@ -247,13 +246,6 @@ def _example(columns: list[Column]) -> str:
     """A cell of text from the end of a table, whose beginning may be a header."""
     cells = [c.values[~c.missing][-1] for c in columns if not (c.numeric or c.missing.all())]
     return f", such as {str(cells[0])[:40]!r}" if cells else ""
-
-
-def _are_labels(column: Column) -> bool:
-    """Whether these are whole numbers that occur once each, in any order."""
-    values = column.values
-    whole = bool(np.isfinite(values).all() and (values % 1 == 0).all())
-    return whole and len(values) > 10 and len(np.unique(values)) == len(values)
 
 
 def _counts_rows(values: NDArray) -> bool:

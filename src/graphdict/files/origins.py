@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.files.arrays import open_npy, open_zarr
 from graphdict.files.errors import InputError
-from graphdict.files.parquet import open_parquet, told_name, values_of
+from graphdict.files.parquet import UNNAMED, open_parquet, told_name, values_of
 from graphdict.files.table import Column, Table, listed
 from graphdict.sources import let_go
 
@@ -172,7 +172,8 @@ class ParquetFile:
                 values = np.full(len(batch), None, dtype=object)
             elif values.dtype.kind == "f":
                 values = np.where(np.isinf(values), np.nan, values)
-            columns.append(Column(told_name(name, self.names), values))
+            labels = name.startswith(UNNAMED)
+            columns.append(Column(told_name(name, self.names), values, labels=labels))
         said = [f"left out column(s) of lists, structures or bytes: {listed(odd)}"] if odd else []
         return Table(columns, said)
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from graphdict.files.errors import InputError, MissingExtraError
 from graphdict.files.table import Column, Table, listed
 
-__all__ = ["open_parquet", "read_parquet", "told_name", "values_of", "write_parquet"]
+__all__ = ["UNNAMED", "open_parquet", "read_parquet", "told_name", "values_of", "write_parquet"]
 
 GROUP = 1 << 16  # rows written at a time
+UNNAMED = "__index_level_"  # how pandas begins the name of an index that has none
 
 
 def open_parquet(path: Path) -> Any:
@@ -49,7 +50,8 @@ def read_parquet(path: Path) -> Table:
         if values is None:
             odd.append(name)
             continue
-        columns.append(Column(told_name(name, table.column_names), values))
+        told = told_name(name, table.column_names)
+        columns.append(Column(told, values, labels=name.startswith(UNNAMED)))
     notes = []
     if odd:
         notes.append(f"left out column(s) of lists, structures or bytes: {listed(odd)}")
@@ -66,8 +68,8 @@ def read_parquet(path: Path) -> Table:
 
 def told_name(name: str, names: list[str]) -> str:
     """The name of a column; pandas has its own way to write an index without a name."""
-    alone = "index" not in names and "__index_level_1__" not in names
-    return "index" if name == "__index_level_0__" and alone else name
+    alone = "index" not in names and f"{UNNAMED}1__" not in names
+    return "index" if name == f"{UNNAMED}0__" and alone else name
 
 
 def values_of(column: Any) -> NDArray | None:

@@ -21,6 +21,7 @@ class Column:
     values: NDArray
     unit: str | None = None
     clock: Any = False  # its times, unit and remarks, or None: read once, by graphdict.files.times
+    labels: bool = False  # whether it names the rows, as the index of a data frame does
 
     @property
     def numeric(self) -> bool:

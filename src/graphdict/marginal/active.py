@@ -61,7 +61,8 @@ def choose_patterns(
             if fit.interrupted:
                 return fit
             fits.append(fit)
-            scores.append(expect(others, fit.dictionary, distances=False).log_likelihood)
+            score = expect(others, fit.dictionary, distances=False).log_likelihood
+            scores.append(score if np.isfinite(score) else -np.inf)
             if len(scores) - int(np.argmax(scores)) > PATIENCE:
                 break
     return fits[int(np.argmax(scores))]

@@ -59,7 +59,8 @@ def recall(model: Any) -> Statistics:
     _, penalty = _penalties(model, probabilities, len(model.coefficients_), shown.shape[1])
     # Of an edge that is zero, or was on its way there, only a bound is known: it is taken to be
     # about to appear.
-    moments = np.where(shown > penalty.width, push - penalty.slope(shown), push)
+    fading = penalty.width if penalty.toll > 0 else 0.0
+    moments = np.where(shown > fading, push - penalty.slope(shown), push)
     return {
         "usage": probabilities,
         "draws": probabilities,

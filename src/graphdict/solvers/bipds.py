@@ -32,7 +32,7 @@ from graphdict.padding import pack
 from graphdict.problem import Problem
 from graphdict.solvers import points
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.solvers.blocks import States, crew_for
+from graphdict.solvers.blocks import States, alike, crew_for
 from graphdict.solvers.passes import weighted_distances
 from graphdict.solvers.points import Step, Sums
 from graphdict.solvers.steps import Steps, split_step
@@ -184,12 +184,12 @@ class _Run:
     def start(self, coefficients: NDArray | States, atoms: NDArray, dual: Any) -> _Point:
         """Gradients and objective where a user wants to begin."""
         problem, crew = self.problem, self.crew
-        states = crew.place(coefficients)
+        states = crew.place(alike(coefficients, atoms))
         if dual is None:
             sigma = _first_sigma(problem, crew.collect(crew.run(_some, [states])[0]), atoms)
             duals, _ = crew.run(_first_dual, [states], atoms, sigma)
         else:
-            duals = crew.place(dual)
+            duals = crew.place(alike(dual, atoms))
             sigma = _ratio(*crew.run(_sizes, [states, duals], atoms)[1])
         if self.fixed == "coefficients":
             _, (self.distances,) = crew.run(_distances, [states])
@@ -219,7 +219,7 @@ class _Run:
         ahead = 2 * atoms - point.atoms
         split_atoms = points.ascend(problem.atoms, point.split_atoms, ahead, tau_atoms)
         image, packed = self._image(atoms), None
-        if image is not None and image.ndim == 2:
+        if image is not None and image.ndim == 2 and self.fixed is None:
             packed = pack(atoms, image, 2 * image - point.image, sigma)
         message = Step(atoms, ahead, tau, sigma, check, self.fixed, packed)
         value, lipschitz = None, 0.0
@@ -231,6 +231,7 @@ class _Run:
             moved, raised, extra = points.move(group, old, gradient, splits, tau)
             lipschitz = group.lipschitz(moved)
             value = group.value(moved) if check else None
+            moved = alike(moved, atoms)
             given = [crew.place(x) for x in (moved, _like(moved, extra), *raised)]
             states, sums = crew.run(points.follow, [point.states, *given], message)
         else:

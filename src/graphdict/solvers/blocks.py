@@ -15,7 +15,7 @@ order, so results do not depend on who ran it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -34,6 +34,7 @@ __all__ = [
     "Threads",
     "add",
     "add_in_groups",
+    "alike",
     "blocks_of",
     "carry",
     "crew_for",
@@ -49,6 +50,7 @@ BLOCK_BYTES = 1 << 21  # about the second-level cache of a core
 PARTS = 64  # enough for the threads of a machine; more only where a part would be larger than
 PART_BYTES = 1 << 30
 TOGETHER = 16  # sums that are added at a time
+MANY_ROWS = 1000  # from here on even a single part has products too thin for the threads of BLAS
 
 
 class States(list):
@@ -138,6 +140,13 @@ def add_in_groups(sums: Sequence[Any]) -> Any:
     while len(sums) > 1:
         sums = [add(sums[i : i + TOGETHER]) for i in range(0, len(sums), TOGETHER)]
     return sums[0]
+
+
+def alike(array: Any, like: NDArray) -> Any:
+    """An array as passes take it: in the precision of ``like``, row after row; states as is."""
+    if isinstance(array, States):
+        return array
+    return np.ascontiguousarray(array, dtype=like.dtype)
 
 
 def itself(state: Any) -> Any:
@@ -244,7 +253,8 @@ def crew_for(problem: Problem, atoms: NDArray, crew: Any = None) -> Iterator[Any
 def crew_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
     """The cluster that the samples live on, or the threads of this machine.
 
-    There are as many threads as BLAS would use, which is told to use one meanwhile.
+    There are as many threads as BLAS would use, which is told to use one meanwhile, unless there is
+    one part of few samples.
     """
     cut = row_parts(problem.rows, bytes_per_row)
     if hasattr(problem.fit, "crew"):
@@ -252,5 +262,6 @@ def crew_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
             yield crew
         return
     count = min(blas_threads(), len(cut))
-    with single_threaded_blas, Team(count - 1) as team:
+    many = count > 1 or problem.rows >= MANY_ROWS
+    with single_threaded_blas if many else nullcontext(), Team(count - 1) as team:
         yield Threads(problem, cut, bytes_per_row, team)

@@ -33,7 +33,7 @@ from graphdict.operators import linear_of
 from graphdict.problem import Problem
 from graphdict.solvers import compiled_log
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.solvers.blocks import States, crew_for
+from graphdict.solvers.blocks import States, alike, crew_for
 from graphdict.solvers.passes import shares, total_objective, weighted_distances
 from graphdict.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.terms.base import name_of
@@ -152,7 +152,7 @@ class _Run:
             positive = atoms[atoms > 0]
             least = FLOOR * float(positive.mean()) if positive.size else 1.0
             atoms = np.maximum(atoms, least)
-        states = self.crew.place(coefficients)
+        states = self.crew.place(alike(coefficients, atoms))
         if self.fixed != "coefficients":
             states, _ = self.crew.run(_raise, [states])
         return self._at(0, atoms, states, None)

@@ -145,6 +145,7 @@ class LogBarrier:
 
     def values(self, rows: NDArray) -> NDArray:
         """The barrier of each sample (T,); ``inf`` where an entry is not positive."""
+        rows = np.asarray(rows, dtype=np.result_type(rows, np.float32))
         low, high = (rows.min(), rows.max()) if rows.size else (0.0, 0.0)
         if low > 0 and high < np.inf:
             # One logarithm of as many entries as can be multiplied without leaving the range.

@@ -45,8 +45,8 @@ def write_report(
         Where to write. An existing file is replaced.
     coefficients : array (T, K) or InstantaneousGraphs, optional
         Coefficients to show, such as ``model.transform(X_new)``; those of the training samples by
-        default. ``model.instantaneous_graphs(X_new)`` also tells in which samples nodes are silent,
-        with ``prior="hierarchy"``.
+        default. With ``prior="hierarchy"``, ``model.instantaneous_graphs(X_new)`` also tells in
+        which samples nodes are silent; of other models it has only the coefficients that count.
     times : array (T,), optional
         When the samples were taken: numbers in ``time_unit`` or datetimes. Samples are counted
         where it is omitted.

@@ -1,0 +1,50 @@
+"""Threads that work together: all is done once, errors come back, an interrupt leaves no trace."""
+
+import threading
+from queue import SimpleQueue
+
+import pytest
+
+from graphdict.team import Team
+
+
+@pytest.mark.parametrize("helpers", [0, 1, 3])
+def test_everything_is_visited_once_and_in_its_place(helpers):
+    with Team(helpers) as team:
+        assert team.map(lambda i: i * i, 50) == [i * i for i in range(50)]
+        assert team.map(str, 0) == []
+
+
+def test_an_error_of_any_thread_is_raised_and_the_team_goes_on():
+    def fail(index):
+        if index == 3:
+            raise ValueError("three")
+        return index
+
+    with Team(2) as team:
+        with pytest.raises(ValueError, match="three"):
+            team.map(fail, 10)
+        assert team.map(abs, 4) == [0, 1, 2, 3]
+
+
+def test_an_end_that_nobody_waited_for_does_not_end_the_next_call(monkeypatch):
+    release = threading.Event()
+    caller = threading.get_ident()
+
+    def slow(index):
+        if threading.get_ident() != caller:
+            release.wait(10)
+        return index
+
+    class Interrupted(SimpleQueue):
+        def get(self):
+            raise KeyboardInterrupt  # while the caller waits for the helper
+
+    with Team(1) as team:
+        with monkeypatch.context() as patch:
+            patch.setattr("graphdict.team.SimpleQueue", Interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                team.map(slow, 2)
+        release.set()
+        for _ in range(20):
+            assert team.map(slow, 6) == [0, 1, 2, 3, 4, 5]
