@@ -334,3 +334,12 @@ def test_an_operator_of_ones_own_is_enough(make_problem):
     mine = bipds(problem, case.coefficients, case.atoms, max_iter=20)
     theirs = bipds(case.problem, case.coefficients, case.atoms, max_iter=20)
     assert_array_equal(mine.atoms, theirs.atoms)
+
+
+def test_without_a_tolerance_it_ends_where_nothing_moves_any_more(make_problem):
+    case = make_problem(samples=6, nodes=4, atoms=2)
+    solution = bipds(
+        case.problem, case.coefficients, case.atoms, fixed="atoms", tol=0, max_iter=20_000
+    )
+    assert solution.converged
+    assert solution.history.residual[-1] == 0

@@ -222,14 +222,16 @@ def _evaluate(
 def _gap(
     problem: Problem, before: Sample | None, after: Sample, image: NDArray, step: Step
 ) -> NDArray:
-    """How far ``A(Delta, W)`` is from a subgradient of ``h*`` at the dual, which it is to be."""
+    """How far ``A(Delta, W)`` is from a subgradient of ``h*`` at the dual, which it is to be.
+
+    It is exactly zero where nothing moves any more.
+    """
     if before is None:
         return -image
-    if hasattr(problem.barrier, "conjugate_gradient"):
-        return problem.barrier.conjugate_gradient(after.dual) - image
-    found = (before.dual - after.dual) / step.sigma
-    found += _ahead(problem, before, after.coefficients, step)
-    return found - image
+    found = _ahead(problem, before, after.coefficients, step)
+    found -= image
+    found += (before.dual - after.dual) / step.sigma
+    return found
 
 
 def _inspect(

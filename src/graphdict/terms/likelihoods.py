@@ -177,11 +177,6 @@ class LogBarrier:
     def prox_conjugate(self, dual: NDArray, step: float) -> NDArray:
         return -_positive_root(-dual, step)
 
-    def conjugate_gradient(self, dual: NDArray) -> NDArray:
-        """Of the convex conjugate ``-N - sum_n log(-y_n)``: ``-1 / y``."""
-        with np.errstate(divide="ignore", over="ignore"):
-            return -1 / dual
-
 
 class LogDet:
     """``-log det_+ L_t`` for each sample: the exact Laplacian-constrained Gaussian likelihood.
