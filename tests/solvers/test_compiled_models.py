@@ -26,7 +26,7 @@ def _fit(monkeypatch, model, least, signals=SIGNALS, **settings):
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"alpha_c": 0.3}, {"alpha_orth": 0.5, "alpha_w": 0.0}, {"alpha_diff": 0.1}],
+    [{}, {"alpha_c": 0.3}, {"alpha_orth": 0.5, "alpha_w": 0.0}, {"alpha_diff": 0.1, "tol": 1e-3}],
     ids=["plain", "alpha_c", "alpha_orth", "alpha_diff"],
 )
 def test_same_dictionary(monkeypatch, model, settings):
