@@ -166,7 +166,8 @@ def seconds(seeds: Sequence[int], sizes: Sequence[int] = SIZES, repeats: int = 3
         return {name: float(np.median([one[name] for one in found])) for name in CLOCKS}
 
     seed = seeds[0]
-    ours = partial(timed, sys.executable, "graphdict", MODEL, n_init=4, random_state=seed)
+    options = {"max_active": 5, "n_init": 4, "random_state": seed}
+    ours = partial(timed, sys.executable, "graphdict", MODEL, **options)
     mine = ours(2500, repeats)
     yield "2,500 signals, four restarts", mine
     try:
