@@ -14,7 +14,7 @@ The spectral model has no edges: its samples are powers in modes, which act wher
 
 The three compiled functions hold no lock. Between them there is next to no Python, so that threads
 that share the samples do not wait for each other. Arrays to work in are made inside: they overlap
-with nothing, which loops would have to find out each time they begin, for a third of the time.
+with nothing, which loops would have to find out each time they begin.
 The plain formulas are in
 :mod:`graphdict.kernels`, :mod:`graphdict.operators` and :class:`graphdict.terms.LogBarrier`; tests
 compare.

@@ -85,7 +85,7 @@ def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> A
         goal = splitting.Move(before.gradient, step.tau, step.tau * alpha, low, high, slope)
     found = splitting.advance(
         samples[rows], weights, step.packed, before.coefficients, before.dual, goal, not edges
-    )  # fmt: skip
+    )
     sums = found.distances, found.gram, found.mixed
     return found.coefficients, found.dual, found.gradient, found.energies, sums
 
