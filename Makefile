@@ -16,6 +16,7 @@ test: $(STAMP)  ## run the tests
 lint: $(STAMP)  ## check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror src/graphdict/native/*.?pp
 	$(BIN)/mypy
 
 docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warning is a failure
@@ -24,6 +25,7 @@ docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warnin
 format: $(STAMP)  ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i src/graphdict/native/*.?pp
 
 bench: $(STAMP)  ## compare speed and memory with the authors' package (about ten minutes)
 	$(BIN)/python benchmarks/compare.py
@@ -35,7 +37,9 @@ accuracy: $(STAMP)  ## measure GraphDictMarginal on fresh draws against what the
 clean:
 	rm -rf $(VENV) .bench build dist docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml setup.py $(wildcard src/graphdict/native/*.?pp)
+	@command -v c++ >/dev/null || \
+		{ echo "graphdict is built with a C++ compiler, and there is none (Debian: apt-get install g++)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"

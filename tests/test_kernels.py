@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphdict import graphs, kernels
-from graphdict.compiled import positive_root
+from graphdict.proxes import positive_root
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -75,9 +75,9 @@ def test_what_overflows_is_not_finite_and_leaves_the_others_alone(wrong):
 
 def test_the_term_takes_eigenvectors_where_they_serve_better(monkeypatch):
     dual = np.concatenate([matrices(30, 12, size, 3) for size in (1.0, 1e7)])
-    plain = LogDet().prox_conjugate(dual, 0.3)
-    monkeypatch.setattr(likelihoods, "MANY_ENTRIES", 0)
     mixed = LogDet().prox_conjugate(dual, 0.3)
+    monkeypatch.setattr(likelihoods, "LARGE_MATRIX", 11)
+    plain = LogDet().prox_conjugate(dual, 0.3)
     assert_array_equal(mixed[30:], plain[30:])
     assert_allclose(mixed[:30], plain[:30], atol=1e-12)
     assert (mixed[:30] != plain[:30]).any()

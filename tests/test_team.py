@@ -3,8 +3,10 @@
 import threading
 from queue import SimpleQueue
 
+import numpy as np
 import pytest
 
+from graphdict import tiles
 from graphdict.team import Team
 
 
@@ -48,3 +50,25 @@ def test_an_end_that_nobody_waited_for_does_not_end_the_next_call(monkeypatch):
         release.set()
         for _ in range(20):
             assert team.map(slow, 6) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("helpers", [0, 1, 3])
+def test_compiled_jobs_are_all_done_in_every_round(helpers):
+    rng = np.random.default_rng(0)
+    coefficients, weights, images = rng.random((50, 3)), rng.random(50), rng.random((3, 7))
+    wanted = (weights[:, None] * coefficients).T @ (1 / (coefficients @ images))
+    with Team(helpers) as team:
+        for count in [0, 1, 2, 5, 40] * 40:
+            pushes = [tiles.push_on_atoms(coefficients, weights, images) for _ in range(count)]
+            for _, found in pushes:
+                found[:] = 0
+            team.run([job for job, _ in pushes])
+            for _, found in pushes:
+                np.testing.assert_allclose(found, wanted)
+
+
+def test_other_calls_are_run_too():
+    found = []
+    with Team(2) as team:
+        team.run([lambda i=i: found.append(i) for i in range(20)])
+    assert sorted(found) == list(range(20))

@@ -1,4 +1,4 @@
-"""The pass of the exact model over its samples, compiled: what goes into its dual step, and out.
+"""The pass of the exact model over its samples: what goes into its dual step, and out.
 
 The dual of a sample is an N x N matrix, and what meets it is linear in the edges: a mixture of
 atoms enters as a Laplacian, and an atom sees of the dual and of the signal
@@ -11,63 +11,35 @@ the plain formulas in :mod:`graphdict.operators` and :mod:`graphdict.kernels`; t
 
 from __future__ import annotations
 
-import numpy as np
+from numpy import ascontiguousarray as in_order
+from numpy.typing import NDArray
 
-from graphdict.roots import compiled
+from graphdict import native
 
 __all__ = ["gradients", "lift"]
 
 
-@compiled
-def lift(coefficients, atoms, dual, sigma, lifted):  # pragma: no cover - compiled
+def lift(
+    coefficients: NDArray, atoms: NDArray, dual: NDArray, sigma: float, lifted: NDArray
+) -> None:
     """Set ``Y + sigma L(Delta W)`` of symmetric duals (T, N, N) in ``lifted``."""
-    nodes = dual.shape[1]
-    weights = np.empty(atoms.shape[1], atoms.dtype)
-    for t in range(len(dual)):
-        weights[:] = 0
-        for k in range(len(atoms)):
-            share = sigma * coefficients[t, k]
-            for e in range(len(weights)):
-                weights[e] += share * atoms[k, e]
-        for i in range(nodes):
-            lifted[t, i, i] = dual[t, i, i]
-        edge = 0
-        for i in range(nodes - 1):
-            for j in range(i + 1, nodes):
-                weight = weights[edge]
-                lifted[t, i, j] = lifted[t, j, i] = dual[t, i, j] - weight
-                lifted[t, i, i] += weight
-                lifted[t, j, j] += weight
-                edge += 1
+    native.lift(in_order(coefficients), in_order(atoms), in_order(dual), sigma, lifted)
 
 
-@compiled
 def gradients(
-    signals, atoms, weighted, dual, energies, pulls, distances
-):  # pragma: no cover - compiled
+    signals: NDArray,
+    atoms: NDArray,
+    weighted: NDArray,
+    dual: NDArray,
+    energies: NDArray,
+    pulls: NDArray,
+    distances: NDArray,
+) -> None:
     """Set ``Z W'`` in ``energies`` and ``<Y_t, L_k>`` in ``pulls`` (T, K) of symmetric duals.
 
     Adds ``C' (Z + L*(Y))`` to ``distances`` (K, E) with weights ``C`` of the samples.
     """
-    nodes = signals.shape[1]
-    z, y = np.empty(atoms.shape[1], atoms.dtype), np.empty(atoms.shape[1], atoms.dtype)
-    diagonal = np.empty(nodes, atoms.dtype)
-    for t in range(len(signals)):
-        for i in range(nodes):
-            diagonal[i] = dual[t, i, i]
-        edge = 0
-        for i in range(nodes - 1):
-            for j in range(i + 1, nodes):
-                difference = signals[t, i] - signals[t, j]
-                z[edge] = difference * difference
-                y[edge] = diagonal[i] + diagonal[j] - 2 * dual[t, i, j]
-                edge += 1
-        for k in range(len(atoms)):
-            energy = pull = atoms.dtype.type(0)
-            share = weighted[t, k]
-            for e in range(len(z)):
-                energy += atoms[k, e] * z[e]
-                pull += atoms[k, e] * y[e]
-                distances[k, e] += share * (z[e] + y[e])
-            energies[t, k] = energy
-            pulls[t, k] = pull
+    native.gradients(
+        in_order(signals), in_order(atoms), in_order(weighted), in_order(dual),
+        energies, pulls, distances,
+    )  # fmt: skip

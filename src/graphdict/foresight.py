@@ -20,7 +20,6 @@ from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError
 __all__ = ["available_memory", "check_memory", "estimate_memory"]
 
 BLOCK = 1 << 24
-KEPT = 1 << 25
 PATTERNS = 1 << 24  # of the marginal model's blocks
 REFUSE = 3  # times what is there: beyond that, no error of the estimate can help
 
@@ -54,9 +53,9 @@ def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
     windows = _windows(model, samples)
     atoms = _atoms(model, windows)
     kind = type(model).__name__
-    numbers = nodes if kind == "GraphDictSpectral" else edges  # kept of each sample, or window
-    squares = min(samples * numbers * size, KEPT if windows == samples else BLOCK)
-    building = 3 * squares
+    numbers = nodes if kind == "GraphDictSpectral" else edges  # kept of each window
+    keeps = windows < samples or kind == "GraphDictSpectral"
+    building = 3 * min(samples * numbers * size, BLOCK) if keeps else 0
     solving = 8 * atoms * edges * size
     if kind in ("WindowLogModel", "TGFA", "GraphDictHier"):
         copies = 10 if kind != "WindowLogModel" else 6
@@ -76,8 +75,7 @@ def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
         bipds = model.solver == "bipds" or model.alpha_diff > 0
         solving += (8 if bipds else 4) * windows * atoms * size + samples * atoms * size
         solving += 3 * windows * image * size if bipds else 0
-        kept = windows * numbers * size
-        solving += kept if windows < samples else min(kept, KEPT)
+        solving += windows * numbers * size if keeps else 0
     else:
         building = 0
         solving += 5 * samples * atoms * 8 if atoms > 1 else 0

@@ -1,95 +1,182 @@
-"""Squared differences of signals, compiled: their products with atoms and with coefficients.
+"""Compiled passes over samples of models with a logarithmic barrier.
 
-A tile holds up to ``TILE`` samples with one row for each node, so that every inner loop runs along
-the samples and fills vector registers. Four squared differences ``z_ij`` of all samples of a tile
-are formed at a time, and serve while they are in the first-level cache. Both big products of an
-iteration,
+:mod:`graphdict.native` goes over tiles of samples that stay in cache, with the samples along the
+vector registers. Both big products of an iteration,
 
     e_tk = <z_t, w_k>   and   [C' Z]_k = sum_t c_tk z_t,
 
-take half the arithmetic that matrix products of the signals need (:mod:`graphdict.kernels` holds
-those, as the plain reference). ``python benchmarks/kernels.py`` compares both ways.
+take half the arithmetic there that matrix products of the signals need (:mod:`graphdict.kernels`
+holds those, as the plain reference). ``python benchmarks/kernels.py`` compares both ways.
 
-Arrays come as everywhere, samples first: signals (T, N), coefficients (T, K), atoms (K, E). Inside,
-edges are filled up with zeros to a multiple of four (:mod:`graphdict.padding`). Sums over the
-samples of a tile are reassociated, and nothing else: infinities and NaN keep their meaning.
+The barrier of a sample sees ``d_t = sum_k c_tk g_k``, where ``g_k`` are the degrees (or the
+spectrum) of atom k: its images. The plain formulas are in :mod:`graphdict.operators` and
+:class:`graphdict.terms.LogBarrier`; tests compare.
 
-Compiled code is cached on disk. Each pass is one flat function: parts of it would be compiled once
-alone and once more in each place that uses them, and a user would wait for that.
+Arrays come as everywhere, samples first: signals (T, N), coefficients (T, K), atoms (K, E), images
+(K, N), all in one precision. Whole passes of solvers are jobs: a job is called, or threads share
+several; what it finds is in arrays that are there before.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
+from numpy import ascontiguousarray as in_order
 from numpy.typing import NDArray
 
-from graphdict.padding import TILE, pairs_of, rows_of_tile, wider
+from graphdict import native
 
-__all__ = ["compiled", "energies", "weighted_distances"]
-
-SUMS = {"reassoc", "contract", "arcp", "nsz"}
-compiled = njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+__all__ = [
+    "Goal",
+    "Landing",
+    "Lead",
+    "Recoding",
+    "Stand",
+    "advance",
+    "energies",
+    "push_on_atoms",
+    "recode",
+    "weighted_distances",
+]
 
 
 def energies(signals: NDArray, atoms: NDArray) -> NDArray:
     """``Z W'`` (T, K)."""
-    return _run(signals, atoms, signals[:, :0])[0]
+    found = np.empty((len(signals), len(atoms)), signals.dtype)
+    native.energies(in_order(signals), in_order(atoms.astype(signals.dtype, copy=False)), found)
+    return found
 
 
 def weighted_distances(signals: NDArray, coefficients: NDArray) -> NDArray:
     """``C' Z`` (K, E)."""
-    nodes = signals.shape[1]
-    none = np.empty((0, nodes * (nodes - 1) // 2), coefficients.dtype)
-    return _run(signals, none, coefficients)[1]
+    nodes, count = signals.shape[1], coefficients.shape[1]
+    found = np.empty((count, nodes * (nodes - 1) // 2), signals.dtype)
+    coefficients = coefficients.astype(signals.dtype, copy=False)
+    native.weighted_distances(in_order(signals), in_order(coefficients), found)
+    return found
 
 
-def _run(signals: NDArray, atoms: NDArray, coefficients: NDArray) -> tuple[NDArray, NDArray]:
-    (samples, nodes), (many, edges), few = signals.shape, atoms.shape, coefficients.shape[1]
-    found, pairs = np.empty((samples, many), atoms.dtype), pairs_of(nodes)
-    sums = np.zeros((few, pairs.shape[1]), atoms.dtype)
-    scratch = rows_of_tile(atoms.dtype, nodes, 4, few, many)
-    _products(signals, pairs, wider(atoms), coefficients, found, sums, *scratch)
-    return found, sums[:, :edges]
+def push_on_atoms(
+    coefficients: NDArray, weights: NDArray, images: NDArray
+) -> tuple[native.Job, NDArray]:
+    """``(p C)' (1 / D)`` (K, N) with ``D = C images`` and the shares ``p`` (T,)."""
+    found = np.empty_like(images)
+    return native.push(in_order(coefficients), weights, in_order(images), found), found
 
 
-@compiled
-def _products(
-    signals, pairs, factors, coefficients, energies, sums, x, z, c, e
-):  # pragma: no cover - compiled
-    """Either product, where there are ``factors`` (the atoms) or ``coefficients``."""
-    nodes, many, few = signals.shape[1], len(factors), len(sums)
-    for start in range(0, len(signals), TILE):
-        size = TILE if start + TILE <= len(signals) else len(signals) - start
-        for s in range(size):
-            for n in range(nodes):
-                x[n, s] = signals[start + s, n]
-            for k in range(few):
-                c[k, s] = coefficients[start + s, k]
-            for k in range(many):
-                e[k, s] = 0
-        for at in range(0, pairs.shape[1], 4):
-            i0, i1, i2, i3 = pairs[0, at], pairs[0, at + 1], pairs[0, at + 2], pairs[0, at + 3]
-            j0, j1, j2, j3 = pairs[1, at], pairs[1, at + 1], pairs[1, at + 2], pairs[1, at + 3]
-            for s in range(size):
-                z0, z1 = x[i0, s] - x[j0, s], x[i1, s] - x[j1, s]
-                z2, z3 = x[i2, s] - x[j2, s], x[i3, s] - x[j3, s]
-                z[0, s], z[1, s], z[2, s], z[3, s] = z0 * z0, z1 * z1, z2 * z2, z3 * z3
-            for k in range(many):
-                a0, a1 = factors[k, at], factors[k, at + 1]
-                a2, a3 = factors[k, at + 2], factors[k, at + 3]
-                for s in range(size):
-                    e[k, s] += a0 * z[0, s] + a1 * z[1, s] + a2 * z[2, s] + a3 * z[3, s]
-            for k in range(few):
-                b0 = b1 = b2 = b3 = z.dtype.type(0)
-                for s in range(size):
-                    v = c[k, s]
-                    b0, b1 = b0 + v * z[0, s], b1 + v * z[1, s]
-                    b2, b3 = b2 + v * z[2, s], b3 + v * z[3, s]
-                sums[k, at] += b0
-                sums[k, at + 1] += b1
-                sums[k, at + 2] += b2
-                sums[k, at + 3] += b3
-        for s in range(size):
-            for k in range(many):
-                energies[start + s, k] = e[k, s]
+class Recoding(NamedTuple):
+    """What updates of the coefficients find."""
+
+    coefficients: NDArray
+    distances: NDArray  # (p C)' Z (K, E); of powers (p C)' Z in their modes (K, N)
+    numbers: NDArray  # value; squares of the projected gradient at the start, and of its scale
+
+
+def recode(
+    samples: NDArray,
+    weights: NDArray,
+    atoms: NDArray,
+    images: NDArray,
+    coefficients: NDArray,
+    shrinkage: float,
+    rounds: int,
+    stretch: bool,
+    powers: bool,
+) -> tuple[native.Job, Recoding]:
+    """``rounds`` multiplicative updates of the coefficients (T, K).
+
+    ``c <- min(1, c (push / pull)^q)`` with ``pull = e + shrinkage``, ``push = (1 / D) images'``,
+    ``q`` = 1, or 1.5 to ``stretch``. ``samples`` (T, N) are signals, or ``powers`` in modes.
+    """
+    found = Recoding(
+        np.empty_like(coefficients, order="C"),
+        np.empty_like(images if powers else atoms, order="C"),
+        np.empty(3),
+    )
+    given = in_order(images), in_order(coefficients), shrinkage, rounds, stretch
+    edges = in_order(atoms[:, :0] if powers else atoms)
+    return native.recode(samples, weights, edges, *given, *found, powers), found
+
+
+class Lead(NamedTuple):
+    """What a pass of BiPDS is told of the atoms."""
+
+    atoms: NDArray
+    images: NDArray
+    ahead: NDArray  # those of the extrapolated atoms
+    sigma: float
+
+    @classmethod
+    def of(cls, atoms: NDArray, images: NDArray, before: NDArray, sigma: float) -> Lead:
+        """With the images of the atoms ``before``, from which they lead ahead."""
+        return cls(in_order(atoms), in_order(images), in_order(2 * images - before), sigma)
+
+
+class Stand(NamedTuple):
+    """Where samples are before a pass."""
+
+    coefficients: NDArray
+    gradient: NDArray  # in them
+    dual: NDArray
+
+
+class Goal(NamedTuple):
+    """Where their coefficients go, and what is in the gradient there beside the rest.
+
+    If there is a ``box``, they are still to go: by a step ``tau`` along the gradient, then by the
+    first number of the box, then to between the other two.
+    """
+
+    coefficients: NDArray
+    extra: NDArray | float
+    tau: float
+    box: tuple[float, float, float] | None
+
+
+class Landing(NamedTuple):
+    """What a pass finds: samples first, then sums over them, then the numbers of a check."""
+
+    coefficients: NDArray
+    dual: NDArray
+    gradient: NDArray  # in the coefficients
+    energies: NDArray  # of the atoms (T, K); only if checked
+    distances: NDArray  # (p C)' Z (K, E); no edges where samples are powers
+    mixed: NDArray  # (p C)' Y+ (K, N), powers included
+    gram: NDArray  # (p C)' C
+    numbers: NDArray  # value, dual gap, image, energy, coefficient gap, size; squares but the first
+
+
+def advance(
+    samples: NDArray,
+    weights: NDArray,
+    lead: Lead,
+    stand: Stand,
+    goal: Goal,
+    powers: bool,
+    check: bool,
+) -> tuple[native.Job, Landing]:
+    """The dual step of BiPDS, and all gradients at the coefficients ``C`` where they went.
+
+    That step is
+
+        Y+ = prox_{sigma h*}(Y + sigma A(2 C - before, atoms ahead))
+
+    ``samples`` (T, N) are signals, or ``powers`` in modes, which act where the dual does.
+    """
+    (count, edges), (rows, nodes), dtype = lead.atoms.shape, samples.shape, samples.dtype
+    gradient = np.empty((rows, count), dtype)
+    gradient[:] = goal.extra
+    found = Landing(
+        goal.coefficients,
+        np.empty((rows, nodes), dtype),
+        gradient,
+        np.empty((rows if check else 0, count), dtype),
+        np.empty((count, 0 if powers else edges), dtype),
+        np.empty((count, nodes), dtype),
+        np.empty((count, count), dtype),
+        np.empty(6 if check else 0),
+    )
+    atoms = np.empty((count, 0), dtype) if powers else lead.atoms
+    given = samples, weights, atoms, *lead[1:], *stand, goal.tau, goal.box
+    return native.split(*given, *found, powers), found

@@ -7,7 +7,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import GraphDictMarginal, graphs, load_model
+from graphdict import GraphDictMarginal, graphs, load_model, native
 from graphdict.datasets import make_superposition
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.marginal.averaging import COMMON, Levels, draw_atoms
@@ -74,6 +74,55 @@ def test_the_last_weight_follows_its_conditional(setting):
     assert_allclose(edges[last], 1 - density[0], rtol=1e-6)
     assert_allclose(found.sum(), drawn.size)
     assert np.isin(drawn, levels.values).all()
+
+
+def test_a_round_is_one_weight_after_the_other(setting):
+    dictionary, usage, distances, levels, mass = setting
+    rng = np.random.RandomState(5)
+    order = rng.permutation(np.flatnonzero(dictionary.atoms))
+    chances, prior = rng.random_sample(len(order)), levels.log_prior(mass)
+    atoms, expected, total = dictionary.atoms.copy(), np.zeros((3, EDGES)), np.zeros(len(prior))
+    for place, chance in zip(order, chances):
+        atom, edge = np.unravel_index(place, atoms.shape)
+        fits = []
+        for value in levels.values:
+            atoms[atom, edge] = value
+            determinants = dictionary.graphs.log_determinants(atoms)
+            fits.append((usage @ determinants - value * distances[atom, edge]) / 2)
+        density = np.exp(fits + prior - np.max(fits + prior))
+        density /= density.sum()
+        total += density
+        expected[atom, edge] = density @ levels.values
+        atoms[atom, edge] = levels.values[np.searchsorted(density.cumsum(), chance)]
+    given = dictionary, usage, np.asfortranarray(distances), levels, mass
+    drawn, means, _, found = draw_atoms(*given, np.random.RandomState(5))
+    assert_array_equal(drawn, atoms)
+    assert_allclose(means, expected, rtol=1e-9)
+    assert_allclose(found, total, rtol=1e-9)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    atoms, square, levels = np.ones((2, 3)), np.ones((1, 3, 3)), np.ones(4)
+    order, chance, both = np.array([0, 5]), np.array([0.1, 0.9]), np.ones((1, 2), dtype=bool)
+    good = {
+        "atoms": atoms.copy(), "inverses": square, "patterns": both, "usage": np.ones(1),
+        "distances": atoms, "values": levels, "prior": levels, "order": order, "chance": chance,
+        "means": atoms.copy(), "edges": atoms.copy(), "mass": levels.copy(),
+    }  # fmt: skip
+    native.draw_weights(**good)
+    bad = {
+        "atoms": np.ones((2, 4)), "inverses": np.ones((1, 3, 4)), "patterns": both[:, :1],
+        "usage": np.ones(2), "distances": np.ones((3, 3)), "values": np.empty(0),
+        "prior": np.ones(3), "order": np.array([0, 6]), "chance": np.ones(1),
+        "means": np.ones((2, 2)), "edges": np.ones((1, 3)), "mass": np.ones(5),
+    }  # fmt: skip
+    for name, value in bad.items():
+        with pytest.raises(ValueError, match=name):
+            native.draw_weights(**{**good, name: value})
+    with pytest.raises(ValueError, match="order"):
+        native.draw_weights(**{**good, "order": np.array([-1, 0])})
+    nothing = {"order": np.empty(0, dtype=np.intp), "chance": np.empty(0)}
+    native.draw_weights(**{**good, **nothing})
 
 
 def test_long_averages_are_those_of_the_posterior():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphdict import native
 from graphdict.marginal.chain import (
     Scaled,
     backward_message,
@@ -161,3 +162,98 @@ def test_known_posterior_reads_the_given_pattern():
     posterior = known_posterior(values, np.array([0, 0, 1, 2, 2]))
     np.testing.assert_array_equal(posterior.draws, [2, 1, 2])
     np.testing.assert_array_equal(posterior.evidence, values[range(5), [0, 0, 1, 2, 2]])
+
+
+def test_one_pattern_and_one_sample():
+    one = np.ones(1)
+    posterior = chain_posterior(scaled(np.array([[-3.0], [2.0]])), one, 0.25)
+    np.testing.assert_array_equal(posterior.probabilities, [[1.0], [1.0]])
+    np.testing.assert_array_equal(posterior.evidence, [-3.0, 2.0])
+    np.testing.assert_allclose([posterior.stays, *posterior.draws], [0.25, 1.75])
+    values, probabilities = draw(2, steps=1)
+    posterior = chain_posterior(scaled(values), probabilities, 0.7)
+    expected = independent_posterior(values, probabilities)
+    np.testing.assert_allclose(posterior.probabilities, expected.probabilities)
+    assert posterior.stays == 0
+
+
+def test_no_samples_change_no_message():
+    values, probabilities = draw(0, steps=0)
+    message = np.array([0.2, 0.5, 0.3])
+    nothing = Scaled(values, np.empty(0))
+    np.testing.assert_array_equal(forward_message(nothing, probabilities, 0.5, message), message)
+    np.testing.assert_array_equal(forward_message(nothing, probabilities, 0.5), probabilities)
+    np.testing.assert_array_equal(backward_message(nothing, probabilities, 0.5, message), message)
+    np.testing.assert_array_equal(best_message(values, probabilities, 0.5, -message), 0.2 - message)
+    path, previous = most_probable_path(values, probabilities, 0.5, message)
+    assert path.shape == (0,)
+    assert previous == 1
+    posterior = chain_posterior(nothing, probabilities, 0.5)
+    assert posterior.probabilities.shape == (0, 3)
+    assert posterior.stays == 0
+    assert not posterior.draws.any()
+
+
+def test_messages_are_not_changed_in_place():
+    values, probabilities = draw(4)
+    for function in (forward_message, backward_message):
+        message = np.array([0.2, 0.5, 0.3])
+        function(scaled(values), probabilities, 0.5, message)
+        np.testing.assert_array_equal(message, [0.2, 0.5, 0.3])
+    chain_posterior(scaled(values), probabilities, 0.5, message, message)
+    best_message(values, probabilities, 0.5, message)
+    np.testing.assert_array_equal(message, [0.2, 0.5, 0.3])
+
+
+def test_order_and_precision_of_likelihoods_change_nothing():
+    values, probabilities = draw(5, steps=30)
+    values = values.astype(np.float32).astype(np.float64)
+    expected = most_probable_path(values, probabilities, 0.8)[0]
+    for given_values in (np.asfortranarray(values), values.astype(np.float32)):
+        found = most_probable_path(given_values, probabilities, 0.8)[0]
+        np.testing.assert_array_equal(found, expected)
+    whole, likelihoods = scaled(values), np.asfortranarray(scaled(values).likelihoods)
+    found = chain_posterior(Scaled(likelihoods, whole.largest), probabilities, 0.8)
+    expected = chain_posterior(whole, probabilities, 0.8)
+    np.testing.assert_array_equal(found.probabilities, expected.probabilities)
+
+
+def test_nan_spreads_along_the_chain_and_no_further():
+    values, probabilities = draw(6, steps=8)
+    rows = scaled(values)
+    rows.likelihoods[4] = np.nan
+    forward = forward_message(rows, probabilities, 0.5)
+    assert np.isnan(forward).all()
+    assert np.isnan(chain_posterior(rows, probabilities, 0.5).evidence[4:]).all()
+    values[4] = np.nan
+    path, _ = most_probable_path(values, probabilities, 0.5)
+    assert set(path) <= {0, 1, 2}
+
+
+def test_impossible_samples_are_refused():
+    rows = Scaled(np.array([[1.0, 0.0], [0.0, 1.0]]), np.zeros(2))
+    certain = np.array([1.0, 0.0])
+    for function in (chain_posterior, forward_message, backward_message):
+        with pytest.raises(ValueError, match="impossible under every pattern"):
+            function(rows, certain, 0.0)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    values, probabilities = draw(0)
+    rows, short = scaled(values), np.ones(2)
+    for function in (chain_posterior, forward_message, backward_message):
+        with pytest.raises(ValueError, match="probabilities"):
+            function(rows, short, 0.5)
+        with pytest.raises(ValueError, match="columns of likelihoods"):
+            function(rows, probabilities, 0.5, short)
+    with pytest.raises(ValueError, match="after"):
+        chain_posterior(rows, probabilities, 0.5, None, short)
+    with pytest.raises(ValueError, match="columns of log_likelihoods"):
+        best_message(values, probabilities, 0.5, short)
+    with pytest.raises(ValueError, match="came_from"):
+        most_probable_path(values, probabilities, 0.5, None, 3)
+    came_from = np.full((2, 3), 7, dtype=np.int32)
+    with pytest.raises(ValueError, match="came_from"):
+        native.trace_path(came_from, 0, np.empty(2, dtype=np.int64))
+    with pytest.raises(ValueError, match="columns"):
+        best_message(np.empty((2, 0)), np.empty(0), 0.5)

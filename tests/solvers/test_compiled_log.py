@@ -11,9 +11,15 @@ SIGNALS = np.random.default_rng(3).normal(size=(700, 9)) @ np.random.default_rng
 )
 
 
-def _fit(monkeypatch, least, signals, **settings):
-    monkeypatch.setattr(compiled_log, "SMALL", least)
-    return GraphDictLog(n_atoms=3, max_iter=30, tol=0, random_state=0, **settings).fit(signals)
+def _fit(monkeypatch, compiled, signals, **settings):
+    serves = compiled_log.serves if compiled else lambda *args: False
+    with monkeypatch.context() as patched:
+        patched.setattr(compiled_log, "serves", serves)
+        return _model(**settings).fit(signals)
+
+
+def _model(**settings):
+    return GraphDictLog(n_atoms=3, max_iter=30, tol=0, random_state=0, **settings)
 
 
 @pytest.mark.parametrize("solver", ["mm", "bipds"])
@@ -23,8 +29,8 @@ def _fit(monkeypatch, least, signals, **settings):
     ids=["plain", "alpha_c", "alpha_orth", "alpha_w=0"],
 )
 def test_same_dictionary(monkeypatch, solver, settings):
-    plain = _fit(monkeypatch, np.inf, SIGNALS, solver=solver, **settings)
-    compiled = _fit(monkeypatch, 0, SIGNALS, solver=solver, **settings)
+    plain = _fit(monkeypatch, False, SIGNALS, solver=solver, **settings)
+    compiled = _fit(monkeypatch, True, SIGNALS, solver=solver, **settings)
     assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     np.testing.assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
     np.testing.assert_allclose(compiled.coefficients_, plain.coefficients_, atol=1e-6)
@@ -36,8 +42,8 @@ def test_same_dictionary(monkeypatch, solver, settings):
 @pytest.mark.parametrize("solver", ["mm", "bipds"])
 def test_single_precision(monkeypatch, solver):
     signals = SIGNALS.astype(np.float32)
-    compiled = _fit(monkeypatch, 0, signals, solver=solver)
-    double = _fit(monkeypatch, 0, SIGNALS, solver=solver)
+    compiled = _fit(monkeypatch, True, signals, solver=solver)
+    double = _fit(monkeypatch, True, SIGNALS, solver=solver)
     assert compiled.atoms_.dtype == np.float32
     assert compiled.objective_ == pytest.approx(double.objective_, rel=1e-3)
 
@@ -45,5 +51,5 @@ def test_single_precision(monkeypatch, solver):
 def test_windows_and_other_likelihoods_stay_plain(monkeypatch):
     called = []
     monkeypatch.setattr(compiled_log, "recode", lambda *args: called.append(args))
-    _fit(monkeypatch, 0, SIGNALS, solver="mm", window_size=10)
+    _fit(monkeypatch, True, SIGNALS, solver="mm", window_size=10)
     assert not called

@@ -16,11 +16,13 @@ MODELS = {
 }  # fmt: skip
 
 
-def _fit(monkeypatch, model, least, signals=SIGNALS, **settings):
-    monkeypatch.setattr(MODELS[model], "SMALL", least)
-    monkeypatch.setattr(likelihoods, "MANY_ENTRIES", least)
+def _fit(monkeypatch, model, compiled, signals=SIGNALS, **settings):
     settings = {"solver": "bipds", "max_iter": 25, "tol": 0, "random_state": 0, **settings}
-    return model(3, **settings).fit(signals)
+    with monkeypatch.context() as patched:
+        if not compiled:
+            patched.setattr(likelihoods, "LARGE_MATRIX", 0)
+            patched.setattr(MODELS[model], "serves", lambda *args: False)
+        return model(3, **settings).fit(signals)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -30,8 +32,8 @@ def _fit(monkeypatch, model, least, signals=SIGNALS, **settings):
     ids=["plain", "alpha_c", "alpha_orth", "alpha_diff"],
 )
 def test_same_dictionary(monkeypatch, model, settings):
-    plain = _fit(monkeypatch, model, np.inf, **settings)
-    compiled = _fit(monkeypatch, model, 0, **settings)
+    plain = _fit(monkeypatch, model, False, **settings)
+    compiled = _fit(monkeypatch, model, True, **settings)
     assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
     assert_allclose(compiled.coefficients_, plain.coefficients_, atol=1e-6)
@@ -42,7 +44,6 @@ def test_same_dictionary(monkeypatch, model, settings):
 
 @pytest.mark.parametrize("solver", [bipds, mm])
 def test_a_start_of_integers_or_by_columns_is_one_of_numbers(make_problem, monkeypatch, solver):
-    monkeypatch.setattr(compiled_log, "SMALL", 0)
     case = make_problem(samples=40)
     start = np.eye(3)[np.arange(40) % 3]
     wanted = solver(case.problem, start, case.atoms, max_iter=10, tol=0)
@@ -54,8 +55,8 @@ def test_a_start_of_integers_or_by_columns_is_one_of_numbers(make_problem, monke
 
 @pytest.mark.parametrize("model", MODELS)
 def test_single_precision(monkeypatch, model):
-    single = _fit(monkeypatch, model, 0, SIGNALS.astype(np.float32))
-    double = _fit(monkeypatch, model, 0)
+    single = _fit(monkeypatch, model, True, SIGNALS.astype(np.float32))
+    double = _fit(monkeypatch, model, True)
     assert single.atoms_.dtype == np.float32
     assert single.objective_ == pytest.approx(double.objective_, rel=1e-3)
 
@@ -64,15 +65,15 @@ def test_single_precision(monkeypatch, model):
 def test_others_stay_plain(monkeypatch, case):
     called = []
     monkeypatch.setattr(compiled_exact, "land", lambda *args: called.append(args))
-    _fit(monkeypatch, GraphDictExact, 0, **_other(case))
+    _fit(monkeypatch, GraphDictExact, True, **_other(case))
     assert not called
 
 
 @pytest.mark.parametrize("solver", ["bipds", "mm"])
 @pytest.mark.parametrize("case", ["windows", "fixed atoms", "missing values"])
 def test_spectra_of_others(monkeypatch, case, solver):
-    plain = _fit(monkeypatch, GraphDictSpectral, np.inf, solver=solver, **_other(case))
-    compiled = _fit(monkeypatch, GraphDictSpectral, 0, solver=solver, **_other(case))
+    plain = _fit(monkeypatch, GraphDictSpectral, False, solver=solver, **_other(case))
+    compiled = _fit(monkeypatch, GraphDictSpectral, True, solver=solver, **_other(case))
     assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
 
@@ -91,17 +92,14 @@ def _other(case):
 @pytest.mark.parametrize("solver", ["mm", "bipds"])
 def test_missing_values_are_not_taken_for_zeros(monkeypatch, solver):
     gappy = np.where(np.random.default_rng(5).random(SIGNALS.shape) < 0.1, np.nan, SIGNALS)
-    fits = []
-    for least in (0, np.inf):
-        monkeypatch.setattr(compiled_log, "SMALL", least)
-        model = GraphDictLog(3, solver=solver, max_iter=10, tol=0, random_state=0)
-        fits.append(model.fit(gappy))
+    settings = {"solver": solver, "max_iter": 10}
+    fits = [_fit(monkeypatch, GraphDictLog, one, gappy, **settings) for one in (True, False)]
     assert_allclose(fits[0].atoms_, fits[1].atoms_, rtol=1e-9)
 
 
 def test_spectra_by_majorising(monkeypatch):
-    plain = _fit(monkeypatch, GraphDictSpectral, np.inf, solver="mm")
-    compiled = _fit(monkeypatch, GraphDictSpectral, 0, solver="mm")
+    plain = _fit(monkeypatch, GraphDictSpectral, False, solver="mm")
+    compiled = _fit(monkeypatch, GraphDictSpectral, True, solver="mm")
     assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
 

@@ -18,12 +18,11 @@ same step is repeated as a proximal point method, with ``v`` the last weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphdict import graphs
+from graphdict import graphs, native
 from graphdict.logdegree.windows import edges_between, with_company
 from graphdict.terms import LogBarrier
 
@@ -81,23 +80,23 @@ def learn_graphs(
     max_iter : int
         Newton steps (in each outer step, without a ridge).
     """
-    from graphdict.logdegree.newton import newton  # numba is loaded only when it is used
-
     given = np.atleast_2d(costs)
     costs = np.ascontiguousarray(given, dtype=np.float64)
     count, nodes = len(costs), graphs.n_nodes(costs.shape[1])
     ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (count,)).copy()
     if active is None:
         active = np.ones((count, nodes), dtype=bool)
-    active = with_company(active)
-    dual = _start(costs, active) if dual is None else np.array(dual, dtype=np.float64)
+    active = np.ascontiguousarray(with_company(active))
+    dual = _start(costs, active) if dual is None else np.array(dual, dtype=np.float64, order="C")
     if (ridges > 0).all():
         weights = np.empty_like(costs)
-        centre = np.zeros_like(costs) if centre is None else np.asarray(centre, dtype=np.float64)
-        steps = newton(costs, centre, ridges, alpha, active, dual, tol, max_iter, weights)
+        centre = (
+            np.zeros_like(costs) if centre is None else np.ascontiguousarray(centre, np.float64)
+        )
+        steps = native.newton(costs, centre, ridges, alpha, active, dual, tol, max_iter, weights)
         moved = np.zeros(count)
     elif (ridges == 0).all() and centre is None:
-        weights, moved, steps = _proximal_points(newton, costs, alpha, active, dual, tol, max_iter)
+        weights, moved, steps = _proximal_points(costs, alpha, active, dual, tol, max_iter)
     else:
         raise ValueError(
             f"ridge must be positive for every graph, or zero for all and without centre, got "
@@ -231,7 +230,7 @@ def _start(costs: NDArray, active: NDArray) -> NDArray:
 
 
 def _proximal_points(
-    newton: Any, costs: NDArray, alpha: float, active: NDArray, dual: NDArray, tol: float,
+    costs: NDArray, alpha: float, active: NDArray, dual: NDArray, tol: float,
     max_iter: int,
 ) -> tuple[NDArray, NDArray, int]:  # fmt: skip
     """Graphs without a ridge: weights, how far the last step moved, and Newton steps."""
@@ -241,7 +240,7 @@ def _proximal_points(
     centre, weights = np.zeros_like(costs), np.empty_like(costs)
     moved, total = np.zeros(len(costs)), 0
     for _ in range(OUTER):
-        total += newton(costs, centre, ridge, alpha, active, dual, tol, max_iter, weights)
+        total += native.newton(costs, centre, ridge, alpha, active, dual, tol, max_iter, weights)
         moved = ridge * np.abs(weights - centre).max(axis=1) / typical
         if moved.max() <= tol:
             break

@@ -24,9 +24,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from graphdict import native
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.em import Fit, maximise
 from graphdict.marginal.passes import coefficients_by_window, expect
@@ -154,69 +154,15 @@ def draw_atoms(
     time it was drawn, and the expected number of weights at each level; ``mass`` are those of the
     round before. Edges of weight zero have been ruled out and stay away.
     """
-    atoms = dictionary.atoms.copy()
+    atoms = np.array(dictionary.atoms, dtype=np.float64, order="C")
     inverses = [np.linalg.inv(m) for _, m in dictionary.graphs.precisions(atoms)]
     means, edges, found = np.zeros_like(atoms), np.zeros_like(atoms), np.zeros_like(mass)
     order = rng.permutation(np.flatnonzero(atoms))
-    _draw(
-        atoms, np.concatenate(inverses), dictionary.patterns.astype(bool), usage, distances,
+    patterns = np.ascontiguousarray(dictionary.patterns, dtype=bool)
+    usage, distances = (np.ascontiguousarray(a, dtype=np.float64) for a in (usage, distances))
+    native.draw_weights(
+        atoms, np.concatenate(inverses), patterns, usage, distances,
         levels.values, levels.log_prior(mass), order, rng.random_sample(len(order)),
         means, edges, found,
     )  # fmt: skip
     return atoms, means, edges, found
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _draw(
-    atoms, inverses, patterns, usage, distances, values, prior, order, chance, means, edges, mass
-):  # pragma: no cover - compiled
-    count, nodes = patterns.shape[0], inverses.shape[1]
-    size = atoms.shape[1]
-    row, col = np.empty(size, np.intp), np.empty(size, np.intp)
-    edge = 0
-    for i in range(nodes):
-        for j in range(i + 1, nodes):
-            row[edge], col[edge] = i, j
-            edge += 1
-    density, resistance = np.empty(len(values)), np.empty(count)
-    active, column = np.empty(count, np.intp), np.empty(nodes)
-    for step in range(len(order)):
-        atom, edge = order[step] // size, order[step] % size
-        i, j, weight = row[edge], col[edge], atoms[atom, edge]
-        found = 0
-        for c in range(count):
-            if patterns[c, atom]:
-                inverse = inverses[c]
-                active[found] = c
-                resistance[found] = inverse[i, i] + inverse[j, j] - 2 * inverse[i, j]
-                found += 1
-        for level in range(len(values)):
-            change = values[level] - weight
-            value = 2 * prior[level] - change * distances[atom, edge]
-            if change != 0:
-                for a in range(found):
-                    ratio = max(1 + change * resistance[a], 1e-12)
-                    value += usage[active[a]] * np.log(ratio)
-            density[level] = value / 2
-        density = np.exp(density - density.max())
-        density /= density.sum()
-        mass += density
-        means[atom, edge] = (density * values).sum()
-        edges[atom, edge] = 1 - density[0]
-        level, passed, goal = 0, density[0], chance[step]
-        while passed < goal and level < len(values) - 1:
-            level += 1
-            passed += density[level]
-        change = values[level] - weight
-        if change == 0:
-            continue
-        atoms[atom, edge] = values[level]
-        for a in range(found):
-            inverse = inverses[active[a]]
-            factor = change / max(1 + change * resistance[a], 1e-12)
-            for x in range(nodes):
-                column[x] = inverse[i, x] - inverse[j, x]
-            for x in range(nodes):
-                scaled = factor * column[x]
-                for y in range(nodes):
-                    inverse[x, y] -= scaled * column[y]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from graphdict import graphs
 from graphdict.marginal.chance import Chance, normals
+from graphdict.marginal.gaps import conditional_moments, draw_missing, observed_log_likelihoods
 from graphdict.marginal.likelihood import PatternGraphs
 from graphdict.terms.missing import Gaps
 
@@ -40,11 +41,9 @@ def pattern_covariances(pattern_graphs: PatternGraphs, atoms: NDArray) -> NDArra
 
 def observed_likelihoods(signals: NDArray, covariances: NDArray) -> NDArray:
     """``log p(x | c)`` (T, C) of what was observed of signals with NaN, on its own mean."""
-    from graphdict.marginal.gaps import observed_log_likelihoods
-
     order = np.lexsort(np.isnan(signals).T)  # samples with the same gaps share their matrices
     found = np.empty((len(signals), len(covariances)))
-    found[order] = observed_log_likelihoods(_double(signals[order]), covariances)
+    found[order] = observed_log_likelihoods(signals[order], covariances)
     return found
 
 
@@ -52,9 +51,7 @@ def expected_distances(
     signals: NDArray, covariances: NDArray, patterns: NDArray, posterior: NDArray
 ) -> NDArray:
     """``sum_tc p_tc [k in c] E[(x_i - x_j)^2 | observed, c]`` (K, E) for a posterior (T, C)."""
-    from graphdict.marginal.gaps import conditional_moments
-
-    moments = conditional_moments(_double(signals), covariances, _double(posterior))
+    moments = conditional_moments(signals, covariances, posterior)
     mixed = patterns.T.astype(np.float64) @ moments.reshape(len(patterns), -1)
     square = mixed.reshape(-1, *moments.shape[1:])
     return np.maximum(graphs.laplacian_adjoint(square), 0)
@@ -83,11 +80,9 @@ class Filling:
 
     def apply(self, signals: NDArray, first: int) -> NDArray:
         """Complete signals of zero mean for those of the samples from ``first`` on."""
-        from graphdict.marginal.gaps import draw_missing
-
         noise = self.chance.rows(slice(first, first + len(signals)), normals, signals.shape[1])
         chosen = np.zeros(len(signals), dtype=np.intp)
-        filled = draw_missing(_double(signals), self.covariance[None], chosen, noise)
+        filled = draw_missing(signals, self.covariance[None], chosen, noise)
         return (filled - filled.mean(axis=1, keepdims=True)).astype(signals.dtype)
 
 
@@ -105,7 +100,3 @@ def _overall_covariance(signals: NDArray) -> NDArray:
     values, vectors = np.linalg.eigh(-centre @ distances @ centre / 2)
     values = np.maximum(values, FLOOR * max(float(values.mean()), 1e-300))
     return (vectors * values) @ vectors.T
-
-
-def _double(array: NDArray) -> NDArray:
-    return np.ascontiguousarray(array, dtype=np.float64)

@@ -24,11 +24,11 @@ from graphdict.marginal.chain import (
 from graphdict.marginal.chance import Chance, memberships
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.missing import expected_distances
-from graphdict.marginal.products import weighted_distances
 from graphdict.marginal.samples import Data, Samples
 from graphdict.marginal.view import View
 from graphdict.solvers.blocks import Part, in_blocks
 from graphdict.sources import put_together, too_large
+from graphdict.tiles import weighted_distances
 
 __all__ = [
     "Expectation",
@@ -179,7 +179,7 @@ def _expect(samples: Samples, rows: slice, *given: Any) -> Any:
         sums = expected_distances(block.signals, view.covariances, view.patterns, shares)
     elif distances:
         weights = block.by_sample(means).astype(block.signals.dtype, copy=False)
-        sums = weighted_distances(block.signals, weights, samples.total)
+        sums = weighted_distances(block.signals, weights).astype(np.float64)
     evidence = float(posterior.evidence.sum())
     found = (usage, posterior.draws, posterior.stays, evidence, sums)
     return means if coefficients else None, found
@@ -211,7 +211,7 @@ def _random_distances(part: Part, columns: Any, chance: Chance, count: int) -> A
 def _member_distances(samples: Samples, rows: slice, members: NDArray) -> Any:
     block = samples.complete(rows)
     weights = block.by_sample(members).astype(block.signals.dtype)
-    distances = weighted_distances(block.signals, weights, samples.total)
+    distances = weighted_distances(block.signals, weights).astype(np.float64)
     return None, (distances, weights.sum(axis=0, dtype=np.float64))
 
 

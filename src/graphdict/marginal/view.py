@@ -18,9 +18,9 @@ from graphdict.marginal.chain import (
 )
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.missing import observed_likelihoods, pattern_covariances
-from graphdict.marginal.products import energies
 from graphdict.marginal.samples import Data, Samples
 from graphdict.marginal.timeline import positions
+from graphdict.tiles import energies
 
 __all__ = ["View"]
 
@@ -69,7 +69,7 @@ class View:
         else:
             graphs = dictionary.graphs
             atoms = dictionary.atoms.astype(block.signals.dtype, copy=False)
-            energy = block.by_window(energies(block.signals, atoms, samples.total))
+            energy = block.by_window(energies(block.signals, atoms))
             blind = {c: block.by_window(e) for c, e in graphs.blind_energies(block.signals).items()}
             values = graphs.log_likelihoods(energy, blind, self.determinants, block.counts)
         if self.temper != 1:

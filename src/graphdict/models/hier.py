@@ -14,6 +14,7 @@ from graphdict import graphs
 from graphdict.likelihood import RELATIVE_FLOOR, log_likelihoods
 from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
+from graphdict.logdegree.tree import window_tree
 from graphdict.logdegree.windows import (
     edges_between,
     even_counts,
@@ -127,8 +128,6 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the atoms of the tree from the series of signals ``X`` (T, N); ``y`` is ignored."""
-        from graphdict.logdegree.tree import window_tree  # numba is loaded only when it is used
-
         self._validate_params()
         samples, signals = self._learn(X, self.rescale)
         tree = window_tree(self._windows(len(samples)))
@@ -205,8 +204,6 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         raise NotImplementedError
 
     def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
-        from graphdict.logdegree.tree import window_tree
-
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         counts = self._counts(len(signals))

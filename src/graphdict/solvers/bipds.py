@@ -28,15 +28,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.operators import linear_of
-from graphdict.padding import pack
 from graphdict.problem import Problem
-from graphdict.solvers import points
+from graphdict.solvers import compiled_log, points
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
 from graphdict.solvers.blocks import States, alike, crew_for
 from graphdict.solvers.passes import weighted_distances
 from graphdict.solvers.points import Step, Sums
 from graphdict.solvers.steps import Steps, split_step
 from graphdict.terms import base
+from graphdict.tiles import Lead
 
 __all__ = ["bipds"]
 
@@ -98,7 +98,7 @@ def bipds(
         raise ValueError(f"fixed must be 'atoms', 'coefficients' or None, got {fixed!r}")
     converged, interrupted, stopped = False, False, False
     with crew_for(problem, atoms, crew) as team:
-        run = _Run(problem, fixed, team, (tau_atoms, tau_coefficients, sigma))
+        run = _Run(problem, fixed, team, (tau_atoms, tau_coefficients, sigma), atoms)
         if stage is None or stage.saved is None:
             point, history = run.start(coefficients, atoms, dual), History()
             best = point
@@ -170,9 +170,12 @@ class _Point:
 class _Run:
     """One call: the starting point, the step from a point to the next, and the way back."""
 
-    def __init__(self, problem: Problem, fixed: str | None, crew: Any, given: tuple):
+    def __init__(
+        self, problem: Problem, fixed: str | None, crew: Any, given: tuple, atoms: NDArray
+    ):
         self.problem = problem
         self.linear = linear_of(problem.operator)
+        self.compiled = fixed is None and compiled_log.serves(problem, atoms)
         self.fixed = fixed
         self.crew = crew
         self.given = given
@@ -218,10 +221,10 @@ class _Run:
             atoms = problem.atoms.prox(atoms - tau_atoms * point.gradient_atoms, tau_atoms)
         ahead = 2 * atoms - point.atoms
         split_atoms = points.ascend(problem.atoms, point.split_atoms, ahead, tau_atoms)
-        image, packed = self._image(atoms), None
-        if image is not None and image.ndim == 2 and self.fixed is None:
-            packed = pack(atoms, image, 2 * image - point.image, sigma)
-        message = Step(atoms, ahead, tau, sigma, check, self.fixed, packed)
+        image, lead = self._image(atoms), None
+        if self.compiled and image is not None and point.image is not None:
+            lead = Lead.of(atoms, image, point.image, sigma)
+        message = Step(atoms, ahead, tau, sigma, check, self.fixed, lead)
         value, lipschitz = None, 0.0
         if self.coupled:
             group = problem.coefficients

@@ -24,17 +24,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.operators import Spectra, linear_of
 from graphdict.problem import Problem
 from graphdict.team import Team
 from graphdict.threads import blas_threads, single_threaded_blas
 
 __all__ = [
     "Part",
+    "Staged",
     "Threads",
     "add",
     "add_in_groups",
     "alike",
+    "at_once",
     "blocks_of",
     "carry",
     "crew_for",
@@ -93,6 +94,29 @@ class Part:
     @classmethod
     def of(cls, problem: Problem, rows: slice, bytes_per_row: int) -> Part:
         return cls(problem.part(rows), blocks_of(rows, bytes_per_row))
+
+
+class Staged:
+    """A step whose work is mostly one call that does not need Python, if possible a job.
+
+    ``prepare(problem, rows, *states, *message)`` returns that call, and a function that then says
+    what the step finds. Where threads share the blocks, one prepares and reads them all, so that
+    nobody waits for Python's lock.
+    """
+
+    def __init__(self, prepare: Callable[..., tuple[Callable[[], Any], Callable[[], Any]]]):
+        self.prepare = prepare
+
+    def __call__(self, *arguments: Any) -> Any:
+        call, read = self.prepare(*arguments)
+        call()
+        return read()
+
+
+def at_once(step: Callable[..., Any], *arguments: Any) -> tuple[Callable[[], Any], Callable]:
+    """The stages of a step that has only one."""
+    found: list[Any] = []
+    return lambda: found.append(step(*arguments)), lambda: found[0]
 
 
 def in_blocks(
@@ -171,7 +195,23 @@ class Threads:
 
     def run(self, step: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
         """A pass: new states, and the sum over all blocks of what leaves them."""
+        if isinstance(step, Staged) and self.kept is not None and self.team.helpers:
+            return self._run_staged(step, self.kept, columns, *message)
         return self.run_parts(partial(in_blocks, step), columns, *message)
+
+    def _run_staged(
+        self, step: Staged, parts: list[Part], columns: Sequence[States], *message: Any
+    ) -> Any:
+        staged = [
+            step.prepare(part.problem, rows, *states, *message)
+            for part, *lists in zip(parts, *columns, strict=True)
+            for rows, *states in zip(part.blocks, *lists, strict=True)
+        ]
+        self.team.run([call for call, _ in staged])
+        found = iter([read() for _, read in staged])
+        by_part = [[next(found) for _ in part.blocks] for part in parts]
+        sums = [add([block[1] for block in part]) for part in by_part]
+        return States([block[0] for block in part] for part in by_part), add_in_groups(sums)
 
     def run_parts(self, work: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
         """The same for a function of a part: ``work(part, columns, *message)``."""
@@ -242,9 +282,7 @@ def crew_for(problem: Problem, atoms: NDArray, crew: Any = None) -> Iterator[Any
         yield crew
         return
     mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
-    # A pass over edges is slow enough to share among threads early; one over modes is not.
-    modal = isinstance(linear_of(problem.operator), Spectra)
-    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * (3 if modal else len(atoms))
+    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
     with crew_of(problem, bytes_per_row) as crew:
         yield crew
 

@@ -1,7 +1,7 @@
 """Passes of the exact model by compiled loops; they find what the plain passes find.
 
-They serve problems of smoothness with the log-determinants of Laplacians, of a size for which the
-dual step is compiled too.
+They serve problems of smoothness with the log-determinants of Laplacians, whose samples are single
+and at hand.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict import exact
 from graphdict.operators import Laplacians, linear_of
 from graphdict.problem import Problem
 from graphdict.solvers.passes import shares, single_at_hand
@@ -18,27 +19,23 @@ from graphdict.terms import LogDet
 
 __all__ = ["land", "serves"]
 
-SMALL = 1 << 17  # numbers in the Laplacians of all mixtures
-
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
-    """Whether the problem is of this kind and size."""
+    """Whether the problem is of this kind."""
     linear = linear_of(problem.operator)
     return (
         isinstance(linear, Laplacians)
         and type(problem.barrier) is LogDet
         and single_at_hand(problem, atoms)
-        and problem.total * linear.nodes**2 >= SMALL
     )
 
 
 def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> Any:
     """The dual step of BiPDS and all gradients where the coefficients have ``moved``.
 
-    As :func:`graphdict.solvers.compiled_log.land`; the gradient in the atoms is complete.
+    Finds coefficients, dual, gradient, energies; and as sums over samples the gradient in the
+    atoms and the Gram matrix.
     """
-    from graphdict import exact
-
     (coefficients, _, extra), atoms = moved, step.atoms
     ahead = 2 * coefficients - before.coefficients
     weighted = shares(problem, rows, coefficients) * coefficients
@@ -48,5 +45,5 @@ def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> A
     energies, pulls = np.empty_like(weighted), np.empty_like(weighted)
     distances = np.zeros_like(atoms)
     exact.gradients(problem.fit.signals[rows], atoms, weighted, dual, energies, pulls, distances)
-    sums = distances, weighted.T @ coefficients, 0.0
+    sums = distances, weighted.T @ coefficients
     return coefficients, dual, energies + pulls + extra, energies, sums

@@ -33,7 +33,7 @@ from graphdict.operators import linear_of
 from graphdict.problem import Problem
 from graphdict.solvers import compiled_log
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.solvers.blocks import States, alike, crew_for
+from graphdict.solvers.blocks import Staged, States, alike, at_once, crew_for
 from graphdict.solvers.passes import shares, total_objective, weighted_distances
 from graphdict.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.terms.base import name_of
@@ -189,6 +189,8 @@ class _Run:
         columns = [point.coefficients, point.energies]
         message = (atoms, self._images(atoms), self.fixed, self.shrinkage, stretch)
         states, (value, square, scale, distances) = self.crew.run(_recode, columns, *message)
+        if isinstance(distances, np.ndarray) and distances.shape != atoms.shape:
+            distances = self.linear.adjoint(distances)  # compiled passes leave them in the modes
         if self.fixed != "coefficients":
             residuals["coefficients"] = _relative(square, scale)
         return _Point(
@@ -253,12 +255,20 @@ def _begin(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray,
     return None, (weighted_distances(problem, rows, coefficients),)
 
 
+@Staged
 def _push(
     problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
 ) -> Any:
     """``R = A**(p Delta, B)``; where ``images`` are known, what ``M*`` is still to be taken of."""
     if images is not None and compiled_log.serves(problem, atoms):
-        return None, (compiled_log.push(problem, rows, coefficients, images),)
+        job, push = compiled_log.push(problem, rows, coefficients, images)
+        return job, lambda: (None, (push,))
+    return at_once(_push_plainly, problem, rows, coefficients, atoms, images)
+
+
+def _push_plainly(
+    problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+) -> Any:
     weighted = shares(problem, rows, coefficients) * coefficients
     if images is None:
         slope = problem.barrier.slope(problem.operator.forward(coefficients, atoms))
@@ -267,6 +277,7 @@ def _push(
     return None, (np.tensordot(weighted.T, slope, 1),)
 
 
+@Staged
 def _recode(
     problem: Problem,
     rows: slice,
@@ -282,13 +293,30 @@ def _recode(
 
     All of a block is done while it is in cache.
     """
-    operator, barrier = problem.operator, problem.barrier
+    given = problem, rows, coefficients
     if fixed is None and images is not None and compiled_log.serves(problem, atoms):
-        coefficients, (value, *rest) = compiled_log.recode(
-            problem, rows, coefficients, atoms, images, shrinkage, INNER, stretch
-        )
-        prior = problem.coefficients.value(coefficients, rows) / problem.total
-        return coefficients, (value + prior, *rest)
+        job, found = compiled_log.recode(*given, atoms, images, shrinkage, INNER, stretch)
+
+        def read() -> Any:
+            value, *squares = found.numbers.tolist()
+            value += problem.coefficients.value(found.coefficients, rows) / problem.total
+            return found.coefficients, (value, *squares, found.distances)
+
+        return job, read
+    return at_once(_recode_plainly, *given, energies, atoms, fixed, shrinkage, stretch)
+
+
+def _recode_plainly(
+    problem: Problem,
+    rows: slice,
+    coefficients: NDArray,
+    energies: NDArray | None,
+    atoms: NDArray,
+    fixed: str | None,
+    shrinkage: float,
+    stretch: bool,
+) -> Any:
+    operator, barrier = problem.operator, problem.barrier
     if energies is None:
         energies = problem.fit.energies(atoms, rows)
     squares = (0.0, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from graphdict.problem import Problem
-from graphdict.terms.likelihoods import CachedSmoothness, Smoothness
+from graphdict.terms.likelihoods import Smoothness
 from graphdict.terms.modal import ModalSmoothness
 
 __all__ = [
@@ -27,10 +27,9 @@ def shares(problem: Problem, rows: slice, like: NDArray) -> NDArray:
 
 def single_at_hand(problem: Problem, atoms: NDArray) -> bool:
     """Whether rows are single samples whose signals a compiled pass can take as they are."""
-    fit = problem.fit
-    kind = getattr(fit, "stands_for", type(fit))  # what is on disk is not read to find out
-    plain = kind is Smoothness or (kind is CachedSmoothness and fit.signals is not None)
-    return plain and fit.dtype == atoms.dtype
+    # What is on disk is not read to find out.
+    kind = getattr(problem.fit, "stands_for", type(problem.fit))
+    return kind is Smoothness and problem.fit.dtype == atoms.dtype
 
 
 def powers_at_hand(problem: Problem, atoms: NDArray) -> bool:

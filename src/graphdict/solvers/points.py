@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from graphdict.problem import Problem, TermGroup
 from graphdict.solvers import compiled_exact, compiled_log
+from graphdict.solvers.blocks import Staged, at_once
 from graphdict.solvers.passes import shares
 from graphdict.solvers.steps import split_step
 from graphdict.terms import base
+from graphdict.tiles import Lead
 
 __all__ = [
     "Sample",
@@ -53,7 +55,7 @@ class Step(NamedTuple):
     sigma: float
     check: bool
     fixed: str | None
-    packed: Any = None  # what compiled passes take of both, where there are any
+    lead: Lead | None = None  # of both, for the compiled passes of models with a log-barrier
 
 
 class Sums(NamedTuple):
@@ -84,17 +86,19 @@ def begin(
     return _evaluate(problem, rows, sample, extra, None, step)
 
 
+@Staged
 def advance(problem: Problem, rows: slice, sample: Sample, step: Step) -> Any:
     """One iteration of Algorithm 1, for samples that no prior ties to others."""
     group = problem.coefficients
     moved: Any = None
     if step.fixed == "coefficients":
         moved = sample.coefficients, sample.splits, 0.0
-    elif group.box is None or _compiled(problem, step) is not compiled_log:
+    elif group.box is None or step.lead is None:
         moved = move(group, sample.coefficients, sample.gradient, sample.splits, step.tau, rows)
     return _land(problem, rows, sample, moved, step)
 
 
+@Staged
 def follow(
     problem: Problem, rows: slice, sample: Sample, coefficients: NDArray, extra: NDArray, *rest: Any
 ) -> Any:
@@ -158,36 +162,50 @@ def calm(problem: Problem, rows: slice, sample: Sample) -> Any:
 
 
 def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
-    """The dual step at the extrapolated point, then everything at the new one."""
-    compiled = _compiled(problem, step)
-    if compiled is None:
-        coefficients, splits, extra = moved
-        raised = before.dual + step.sigma * _ahead(problem, before, coefficients, step)
-        dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
-        after = Sample(coefficients, dual, None, splits, before.energies)
-        return _evaluate(problem, rows, after, extra, before, step)
-    coefficients, dual, gradient, energies, (gradient_atoms, gram, mixed) = compiled.land(
-        problem, rows, before, moved, step
-    )
-    after = Sample(coefficients, dual, gradient, () if moved is None else moved[1], None)
-    sums = Sums(gradient_atoms, gram, mixed=mixed)
+    """The dual step at the extrapolated point, then everything at the new one, in stages."""
+    if step.lead is not None:
+        job, read = compiled_log.land(problem, rows, before, moved, step)
+        splits = () if moved is None else moved[1]
+        return job, lambda: _landed(problem, rows, before, splits, step, *read())
+    exact = step.fixed is None and compiled_exact.serves(problem, step.atoms)
+    land = _land_exactly if exact else _land_plainly
+    return at_once(land, problem, rows, before, moved, step)
+
+
+def _land_plainly(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
+    coefficients, splits, extra = moved
+    raised = before.dual + step.sigma * _ahead(problem, before, coefficients, step)
+    dual = base.prox_conjugate(problem.barrier, raised, step.sigma)
+    after = Sample(coefficients, dual, None, splits, before.energies)
+    return _evaluate(problem, rows, after, extra, before, step)
+
+
+def _land_exactly(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
+    found = compiled_exact.land(problem, rows, before, moved, step)
+    coefficients, dual, gradient, energies, (gradient_atoms, gram) = found
+    after = Sample(coefficients, dual, gradient, moved[1], None)
+    sums = Sums(gradient_atoms, gram)
+    if step.check:
+        sums = _inspect(problem, rows, before, after, energies, sums, step)
+    return after, sums
+
+
+def _landed(
+    problem: Problem, rows: slice, before: Sample, splits: tuple[NDArray, ...], step: Step,
+    coefficients: NDArray, dual: NDArray, gradient: NDArray, sums: Any, numbers: Sequence[float],
+) -> Any:  # fmt: skip
+    """What a compiled pass has found."""
+    after = Sample(coefficients, dual, gradient, splits, None)
+    gradient_atoms, gram, mixed = sums
+    found = Sums(gradient_atoms, gram, mixed=mixed)
     if not step.check:
-        return after, sums
-    return after, _inspect(problem, rows, before, after, energies, sums, step)
+        return after, found
+    return after, _complete(problem, rows, before, after, found, step, Numbers(*numbers))
 
 
 def _ahead(problem: Problem, before: Sample, coefficients: NDArray, step: Step) -> NDArray:
     """What the operator returns at the extrapolated point."""
     return problem.operator.forward(2 * coefficients - before.coefficients, step.ahead)
-
-
-def _compiled(problem: Problem, step: Step) -> Any:
-    """The module of compiled passes that serves a problem, if one does."""
-    if step.fixed is None:
-        for passes in (compiled_log, compiled_exact):
-            if passes.serves(problem, step.atoms):
-                return passes
-    return None
 
 
 def _evaluate(
@@ -234,6 +252,17 @@ def _gap(
     return found
 
 
+class Numbers(NamedTuple):
+    """What is found of a point that is checked, from all arrays of a block at once; squares."""
+
+    value: float  # of the objective, but for priors; no square
+    dual_gap: float
+    image: float
+    energy: float
+    coefficient_gap: float
+    size: float
+
+
 def _inspect(
     problem: Problem,
     rows: slice,
@@ -248,24 +277,38 @@ def _inspect(
     image = problem.operator.forward(coefficients, step.atoms)
     value = problem.samples_value(rows, coefficients, energies, image)
     dual_gap = _square(_gap(problem, before, after, image, step))
-    if problem.coefficients.separable:
-        value += problem.coefficients.value(coefficients, rows) / problem.total
-    coefficient_gap, split_gap = 0.0, 0.0
+    coefficient_gap = 0.0
     if before is not None and gradient is not None:
-        ahead = coefficients - before.coefficients
-        slack = gradient - before.gradient - ahead / step.tau
+        slack = gradient - before.gradient - (coefficients - before.coefficients) / step.tau
         coefficient_gap = _weighted_square(problem, rows, slack)
+    energy = _weighted_square(problem, rows, energies)
+    size = _square(coefficients)
+    numbers = Numbers(value, dual_gap, _square(image), energy, coefficient_gap, size)
+    return _complete(problem, rows, before, after, sums, step, numbers)
+
+
+def _complete(
+    problem: Problem,
+    rows: slice,
+    before: Sample | None,
+    after: Sample,
+    sums: Sums,
+    step: Step,
+    numbers: Numbers,
+) -> Sums:
+    """The sums of a point that is checked: with priors, and whether all is finite."""
+    value, split_gap, wrong = numbers.value, 0.0, 0
+    if problem.coefficients.separable:
+        value += problem.coefficients.value(after.coefficients, rows) / problem.total
+    if before is not None and after.splits:
+        ahead = after.coefficients - before.coefficients
         for old, new in zip(before.splits, after.splits, strict=True):
             split_gap += _square((old - new) / split_step(step.tau, len(after.splits)) + ahead)
-    wrong = 0
-    if not np.isfinite(dual_gap + coefficient_gap):  # which may be an overflow of the square alone
-        arrays = [array for array in (after.dual, gradient) if array is not None]
+    if not np.isfinite(numbers.dual_gap + numbers.coefficient_gap):
+        # Which may be an overflow of the square alone.
+        arrays = [array for array in (after.dual, after.gradient) if array is not None]
         wrong = sum(int(np.count_nonzero(~np.isfinite(array))) for array in arrays)
-    return sums._replace(
-        value=value, dual_gap=dual_gap, image=_square(image),
-        energy=_weighted_square(problem, rows, energies), coefficient_gap=coefficient_gap,
-        split_gap=split_gap, size=_square(coefficients), wrong=wrong,
-    )  # fmt: skip
+    return sums._replace(**{**numbers._asdict(), "value": value}, split_gap=split_gap, wrong=wrong)
 
 
 def _square(x: NDArray) -> float:

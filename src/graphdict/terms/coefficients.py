@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.proxes import total_variation_prox
+
 __all__ = ["ConstantOverWindows", "TotalVariation", "window_counts", "window_means"]
 
 
@@ -22,9 +24,7 @@ class TotalVariation:
         return self.alpha * float(jumps.sum(dtype=np.float64))
 
     def prox(self, coefficients: NDArray, step: float) -> NDArray:
-        """Exact, in O(T) for each column (see :mod:`graphdict.compiled`)."""
-        from graphdict.compiled import total_variation_prox  # numba is loaded only when it is used
-
+        """Exact, in O(T) for each column (see :mod:`graphdict.proxes`)."""
         return total_variation_prox(coefficients, self.alpha * step)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import graphs, kernels
+from graphdict import graphs, roots, tiles
+from graphdict.proxes import positive_root
 from graphdict.terms.coefficients import window_means
 from graphdict.terms.missing import GappySmoothness, Gaps
 
@@ -33,8 +34,7 @@ __all__ = [
 ALL = slice(None)
 CACHED_BYTES = 1 << 25
 BLOCK_BYTES = 1 << 24
-MANY_ENTRIES = 1 << 14  # below, eigenvectors are found before a compiler would be done
-LARGE_MATRIX = 128  # above, they are found as fast
+LARGE_MATRIX = 256  # above, eigenvectors are found as fast as roots
 
 
 class Smoothness:
@@ -57,36 +57,29 @@ class Smoothness:
 
     def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
         """``Z W'`` (T, K), the gradient in the coefficients: ``x_t' L_k x_t``."""
-        return kernels.energies(self.signals[rows], atoms)
+        return tiles.energies(self.signals[rows], atoms)
 
     def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
         """``Delta' Z`` (K, E), the gradient in the atoms."""
-        return kernels.weighted_distances(self.signals[rows], coefficients)
+        return tiles.weighted_distances(self.signals[rows], coefficients)
 
 
 class CachedSmoothness:
-    """The same from a matrix ``Z`` that is kept: of few samples, or the means over windows.
+    """The same from a matrix ``Z`` that is kept: the means over windows, or of incomplete samples.
 
-    ``signals`` are given where ``Z`` is of them, so that it may be formed again; ``features`` where
-    it is not quite, as values are missing.
+    ``features`` of these are given.
     """
 
-    def __init__(
-        self, distances: NDArray, signals: NDArray | None = None, features: NDArray | None = None
-    ):
+    def __init__(self, distances: NDArray, features: NDArray | None = None):
         self.distances = distances
-        self.signals = signals
-        self.kept_features = features
+        self.kept_features = distances if features is None else features
         self.dtype = distances.dtype
 
     def part(self, rows: slice) -> CachedSmoothness:
-        kept = (None if x is None else x[rows] for x in (self.signals, self.kept_features))
-        return CachedSmoothness(self.distances[rows], *kept)
+        return CachedSmoothness(self.distances[rows], self.kept_features[rows])
 
     def features(self, rows: slice = ALL) -> NDArray:
-        if self.kept_features is not None:
-            return self.kept_features[rows]
-        return (self.distances if self.signals is None else self.signals)[rows]
+        return self.kept_features[rows]
 
     def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
         return self.distances[rows] @ atoms.T
@@ -100,20 +93,18 @@ def smoothness(
 ) -> Smoothness | CachedSmoothness | GappySmoothness:
     """The smoothness term of samples grouped in consecutive windows of ``counts`` samples.
 
-    Without windows ``Z`` is kept where it is small enough to stay in cache, unless ``keep`` says
-    otherwise: it then takes half the arithmetic. With windows it has a row for each window only.
-    ``gaps`` says how observed pairs stand for all, where values are missing.
+    With windows ``Z`` is kept, which then has a row for each window only. ``gaps`` says how
+    observed pairs stand for all, where values are missing: ``Z`` is kept there too if it is small,
+    unless ``keep`` says otherwise.
     """
     if len(counts) == len(signals):
-        keep = keeps_distances(signals.shape, signals.dtype) if keep is None else keep
-        if gaps is not None:
-            gappy = GappySmoothness(signals, gaps)
-            if not keep:
-                return gappy
-            return CachedSmoothness(gaps.distances(signals, counts), features=gappy.features())
-        if not keep:
+        if gaps is None:
             return Smoothness(signals)
-        return CachedSmoothness(graphs.squared_differences(signals), signals)
+        keep = keeps_distances(signals.shape, signals.dtype) if keep is None else keep
+        gappy = GappySmoothness(signals, gaps)
+        if not keep:
+            return gappy
+        return CachedSmoothness(gaps.distances(signals, counts), gappy.features())
     if gaps is not None:
         return CachedSmoothness(gaps.distances(signals, counts))
     return CachedSmoothness(window_distances(signals, counts))
@@ -172,10 +163,10 @@ class LogBarrier:
         return (np.square(1 / rows) @ pairs.T).reshape(-1, count, count)
 
     def prox(self, rows: NDArray, step: float) -> NDArray:
-        return _positive_root(rows, step)
+        return positive_root(rows, step)
 
     def prox_conjugate(self, dual: NDArray, step: float) -> NDArray:
-        return -_positive_root(-dual, step)
+        return -positive_root(-dual, step)
 
 
 class LogDet:
@@ -212,19 +203,17 @@ class LogDet:
         basis = centred_basis(laplacians.shape[-1]).astype(laplacians.dtype)
         inner = basis.T @ laplacians @ basis
         values, vectors = np.linalg.eigh(inner)
-        changed = _positive_root(values, step) - values
+        changed = positive_root(values, step) - values
         lifted = basis @ vectors
         return laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(lifted, -1, -2)
 
     def prox_conjugate(self, dual: NDArray, step: float) -> NDArray:
         """``(Y - (Y^2 + 4 step I)^{1/2}) / 2`` off the constants, and zero along them.
 
-        Where there are many matrices, the root is taken without their eigenvectors.
+        The root is taken without eigenvectors, unless matrices are large.
         """
-        if dual.size < MANY_ENTRIES or dual.shape[-1] > LARGE_MATRIX:
+        if dual.shape[-1] > LARGE_MATRIX:
             return self._prox_conjugate_by_eigenvectors(dual, step)
-        from graphdict import roots  # numba is loaded only when it is used
-
         raised, hard = roots.prox_conjugate(dual, step)
         if hard.any():
             raised[hard] = self._prox_conjugate_by_eigenvectors(dual[hard], step)
@@ -245,12 +234,6 @@ def log_determinants(matrices: NDArray) -> NDArray:
     regular = values.min(axis=-1) > rounding * values.max(axis=-1)
     logs = np.log(np.where(regular[:, None], values, 1.0)).sum(axis=-1)
     return np.where(regular, logs, -np.inf)
-
-
-def _positive_root(x: NDArray, step: float) -> NDArray:
-    from graphdict.compiled import positive_root  # numba is loaded only when it is used
-
-    return positive_root(x, step)
 
 
 @lru_cache(maxsize=64)

@@ -1,29 +1,12 @@
-"""Compiled products against the plain ones, and random numbers that do not depend on the cut."""
+"""Random numbers that do not depend on how samples are cut."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphdict import kernels
-from graphdict.marginal import chance, products
+from graphdict.marginal import chance
 from graphdict.marginal.chance import Chance, memberships, normals
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_compiled_products_are_the_plain_ones(monkeypatch, dtype):
-    rng = np.random.default_rng(0)
-    signals = rng.standard_normal((600, 7)).astype(dtype)
-    atoms = rng.uniform(size=(3, 21)).astype(dtype)
-    weights = rng.uniform(size=(600, 3)).astype(dtype)
-    monkeypatch.setattr(products, "SMALL", 0)
-    tolerance = 1e-12 if dtype == np.float64 else 1e-4
-    found = products.energies(signals, atoms, 600)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, kernels.energies(signals, atoms), rtol=tolerance)
-    sums = products.weighted_distances(signals, weights, 600)
-    assert sums.dtype == np.float64
-    np.testing.assert_allclose(sums, kernels.weighted_distances(signals, weights), rtol=tolerance)
 
 
 @given(

@@ -1,0 +1,3 @@
+#include "module.hpp"
+
+PYBIND11_MODULE(_portable, m) { graphdict::bind(m); }

@@ -1,0 +1,38 @@
+// The proximal operator of -log, in one pass over memory.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "arrays.hpp"
+
+namespace graphdict {
+
+// (x + sqrt(x^2 + 4 step)) / 2, without cancellation for very negative x, and where x^2 overflows.
+template <class Real>
+void positive_root(const Array<Real>& x, Real step, Array<Real>& out) {
+    auto from = vector(x);
+    auto to = vector_out(out);
+    expect(from.size == to.size, "x and out differ in size");
+    Unlocked unlocked;
+    const Real two = 2 * step, four = 4 * step, largest = std::numeric_limits<Real>::max();
+#pragma omp simd
+    for (py::ssize_t i = 0; i < from.size; ++i) {
+        const Real value = from.data[i], size = std::abs(value), square = value * value + four;
+        const Real reach = size + (square <= largest ? std::sqrt(square) : size);
+        to.data[i] = value >= 0 ? Real(0.5) * reach : two / reach;
+    }
+}
+
+template <class Real>
+void bind_positive_root_of(py::module_& m) {
+    m.def("positive_root", &positive_root<Real>, py::arg("x").noconvert(), py::arg("step"),
+          py::arg("out").noconvert());
+}
+
+inline void bind_positive_root(py::module_& m) {
+    bind_positive_root_of<double>(m);
+    bind_positive_root_of<float>(m);
+}
+
+}  // namespace graphdict

@@ -1,0 +1,207 @@
+// Vector registers, and tiles of samples that fill them.
+//
+// A tile holds up to `TILE` registers of samples, one sample in each lane, with a row for each node
+// or atom. Every inner loop runs along its samples. Lanes beyond the last sample hold zeros.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "arrays.hpp"
+
+#define GRAPHDICT_INLINE inline __attribute__((always_inline))
+// Loops that need all registers are functions of their own, or others would take some of them.
+#define GRAPHDICT_APART __attribute__((noinline))
+
+namespace graphdict {
+
+#if defined(__AVX__)
+constexpr int REGISTER_BYTES = 32;
+#else
+constexpr int REGISTER_BYTES = 16;
+#endif
+
+template <class Real>
+struct Register {
+    typedef Real type __attribute__((vector_size(REGISTER_BYTES)));
+    static constexpr int lanes = REGISTER_BYTES / sizeof(Real);
+};
+
+template <class Real>
+using Vec = typename Register<Real>::type;
+
+// Registers of samples in a tile. Rows that lie a power of two apart would share lines of the
+// cache.
+constexpr py::ssize_t TILE = 56;
+
+template <class Real>
+GRAPHDICT_INLINE Vec<Real> all(Real value) {
+    return value - Vec<Real>{};
+}
+
+template <class Real>
+GRAPHDICT_INLINE Vec<Real> root(Vec<Real> x) {
+    Vec<Real> found;
+    for (int l = 0; l < Register<Real>::lanes; ++l) found[l] = std::sqrt(x[l]);
+    return found;
+}
+
+// The lanes I of a and b, those of b counted on from those of a.
+template <int... I, class V>
+GRAPHDICT_INLINE V shuffled(V a, V b) {
+#if defined(__clang__)
+    return __builtin_shufflevector(a, b, I...);
+#else
+    using Lane = std::conditional_t<sizeof(V) / sizeof...(I) == 8, std::int64_t, std::int32_t>;
+    typedef Lane Lanes __attribute__((vector_size(sizeof(V))));
+    return __builtin_shuffle(a, b, Lanes{I...});
+#endif
+}
+
+// The sums of `a` and of `b` over their lanes: sums of neighbours, interleaved, then folded.
+template <class V, int... I>
+GRAPHDICT_INLINE auto sums_of_two(V a, V b, std::integer_sequence<int, I...>) {
+    constexpr int lanes = sizeof...(I);
+    const V both = shuffled<(I % 2 ? lanes + I - 1 : I)...>(a, b) +
+                   shuffled<(I % 2 ? lanes + I : I + 1)...>(a, b);
+    auto first = both[0], second = both[1];
+    for (int l = 2; l < lanes; l += 2) first += both[l], second += both[l + 1];
+    return std::make_pair(first, second);
+}
+
+template <class Real>
+GRAPHDICT_INLINE void add_sums(Vec<Real> a, Vec<Real> b, Real* to) {
+    auto [first, second] =
+        sums_of_two(a, b, std::make_integer_sequence<int, Register<Real>::lanes>());
+    to[0] += first;
+    to[1] += second;
+}
+
+template <class Real>
+GRAPHDICT_INLINE Real sum(Vec<Real> a) {
+    Real total = 0;
+    for (int l = 0; l < Register<Real>::lanes; ++l) total += a[l];
+    return total;
+}
+
+// Rows of registers to work in, not set.
+template <class Real>
+class Scratch {
+   public:
+    explicit Scratch(std::size_t registers)
+        : memory(static_cast<Vec<Real>*>(
+              std::aligned_alloc(64, (registers * REGISTER_BYTES + 63) & ~63ul))) {
+        if (!memory) throw std::bad_alloc();
+    }
+    ~Scratch() { std::free(memory); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    // The next `rows` rows of a tile.
+    Vec<Real>* take(std::size_t rows) {
+        Vec<Real>* found = memory + used;
+        used += rows * TILE;
+        return found;
+    }
+
+   private:
+    Vec<Real>* memory;
+    std::size_t used = 0;
+};
+
+// Which samples a tile holds.
+template <class Real>
+struct Span {
+    static constexpr py::ssize_t lanes = Register<Real>::lanes;
+    py::ssize_t start, size, registers;
+
+    Span(py::ssize_t start, py::ssize_t end)
+        : start(start),
+          size(std::min<py::ssize_t>(end - start, TILE * lanes)),
+          registers((size + lanes - 1) / lanes) {}
+
+    // How many samples register `v` holds.
+    int filled(py::ssize_t v) const { return static_cast<int>(std::min(lanes, size - v * lanes)); }
+};
+
+// One column of a matrix whose rows are samples, as a register; `column` is that of the first one.
+template <class Real>
+GRAPHDICT_INLINE Vec<Real> gathered(const Real* column, py::ssize_t pitch, int filled) {
+    Vec<Real> found{};
+    if (filled == Register<Real>::lanes)
+        for (int l = 0; l < Register<Real>::lanes; ++l) found[l] = column[l * pitch];
+    else
+        for (int l = 0; l < filled; ++l) found[l] = column[l * pitch];
+    return found;
+}
+
+template <class Real>
+GRAPHDICT_INLINE void scatter(Vec<Real> values, Real* column, py::ssize_t pitch, int filled) {
+    if (filled == Register<Real>::lanes)
+        for (int l = 0; l < Register<Real>::lanes; ++l) column[l * pitch] = values[l];
+    else
+        for (int l = 0; l < filled; ++l) column[l * pitch] = values[l];
+}
+
+// All columns of the samples in a span, a row of the tile for each.
+template <class Real>
+void enter(Matrix<const Real> samples, Span<Real> span, Vec<Real>* rows) {
+    for (py::ssize_t v = 0; v < span.registers; ++v) {
+        const Real* first = samples[span.start + v * span.lanes];
+        for (py::ssize_t n = 0; n < samples.columns; ++n)
+            rows[n * TILE + v] = gathered(first + n, samples.columns, span.filled(v));
+    }
+}
+
+template <class Real>
+void leave(const Vec<Real>* rows, Span<Real> span, Matrix<Real> samples) {
+    for (py::ssize_t v = 0; v < span.registers; ++v) {
+        Real* first = samples[span.start + v * span.lanes];
+        for (py::ssize_t n = 0; n < samples.columns; ++n)
+            scatter(rows[n * TILE + v], first + n, samples.columns, span.filled(v));
+    }
+}
+
+// Memory that will be needed, brought near a few lines at a time while there is work on other
+// memory.
+class Prefetch {
+   public:
+    // All of it in about `portions` calls of some().
+    explicit Prefetch(py::ssize_t portions) : portions(std::max<py::ssize_t>(portions, 1)) {}
+
+    template <class T>
+    void add(Matrix<T> matrix, py::ssize_t start, py::ssize_t size) {
+        const py::ssize_t rows = std::min(size, matrix.rows - start);
+        if (rows <= 0) return;
+        regions[count].at = reinterpret_cast<const char*>(matrix[start]);
+        regions[count].end = reinterpret_cast<const char*>(matrix[start + rows]);
+        const py::ssize_t bytes = regions[count].end - regions[count].at;
+        regions[count++].portion = (bytes / portions / LINE + 1) * LINE;
+    }
+
+    GRAPHDICT_INLINE void some() {
+        for (int i = 0; i < count; ++i) {
+            Region& region = regions[i];
+            const char* stop = std::min(region.at + region.portion, region.end);
+            for (; region.at < stop; region.at += LINE) __builtin_prefetch(region.at);
+        }
+    }
+
+   private:
+    static constexpr py::ssize_t LINE = 64;
+    struct Region {
+        const char *at, *end;
+        py::ssize_t portion;
+    };
+    Region regions[3];
+    int count = 0;
+    py::ssize_t portions;
+};
+
+}  // namespace graphdict

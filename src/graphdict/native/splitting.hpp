@@ -1,0 +1,327 @@
+// The pass of BiPDS over samples with a logarithmic barrier: all of an iteration's work on them.
+//
+// It moves the coefficients to C where nobody has, finds both big products of the signals there,
+// takes the dual step
+//
+//     Y+ = prox_{sigma h*}(Y + sigma A(2 C - before, atoms ahead))
+//
+// and finds the gradients: e + A*(Y+, W) of every sample, and (p C)' Z and (p C)' Y+ summed over
+// samples. The spectral model has no edges: its samples are powers in modes, which act where the
+// dual does. Where the point is checked, objective and residuals are found on the way.
+#pragma once
+
+#include "barrier.hpp"
+#include "team.hpp"
+
+namespace graphdict {
+
+// (y - sqrt(y^2 + 4 sigma)) / 2, the prox of the conjugate of -log, without cancellation.
+template <class Real>
+GRAPHDICT_INLINE Vec<Real> prox_conjugate(Vec<Real> y, Real sigma) {
+    const Vec<Real> size = y < 0 ? -y : y, length = size + root<Real>(y * y + all(4 * sigma));
+    return y < 0 ? Real(-0.5) * length : all(-2 * sigma) / length;
+}
+
+// The arrays of a pass, as they come from Python.
+template <class Real>
+struct Pass {
+    Matrix<const Real> samples;  // signals, or powers in modes
+    Vector<const Real> weights;  // shares p of the samples
+    Matrix<const Real> atoms;    // (K, E); none for powers
+    Matrix<const Real> images;   // degrees or spectra of the atoms (K, N)
+    Matrix<const Real> ahead;    // those of the extrapolated atoms
+    Real sigma;
+    Matrix<const Real> before, slope, dual;  // coefficients, the gradient in them, dual
+    Real tau;
+    Matrix<Real> after;                       // the new coefficients
+    Matrix<Real> raised, gradient, energies;  // found; what is in the gradient is added to
+    Matrix<Real> distances, mixed, gram;      // found: sums over samples
+    Vector<double> numbers;  // found where the point is checked, else empty: see Check
+};
+
+// What is added up where a point is checked; squares but for the first.
+struct Check {
+    double value = 0;  // of the objective, but for priors
+    double dual_gap = 0, image = 0, energy = 0, coefficient_gap = 0, size = 0;
+    static constexpr py::ssize_t count = 6;
+};
+
+// The rows of one tile.
+template <class Real>
+struct Rows {
+    Vec<Real>*x, *y, *old;              // samples, the dual, and what it was; (N) padded
+    Vec<Real>*c, *p, *ahead, *e, *own;  // coefficients, weighted, extrapolated; gradient, energies
+    Vec<Real>* z;
+};
+
+// Six rows of the new dual, in y; also in z, with the powers x added if there are any.
+template <class Real, bool POWERS>
+GRAPHDICT_APART void ascend_some(const Vec<Real>* ahead, const Real* images, py::ssize_t pitch,
+                                 py::ssize_t atoms, Real sigma, py::ssize_t registers,
+                                 const Vec<Real>* x, Vec<Real>* y, Vec<Real>* z) {
+    for (py::ssize_t v = 0; v < registers; ++v) {
+        Vec<Real> now[ROWS] = {};
+        mix(ahead + v, images, pitch, atoms, now);
+        for (int g = 0; g < ROWS; ++g) {
+            Vec<Real> raised = prox_conjugate<Real>(y[g * TILE + v] + all(sigma) * now[g], sigma);
+            y[g * TILE + v] = raised;
+            z[v * ROWS + g] = POWERS ? raised + x[g * TILE + v] : raised;
+        }
+    }
+}
+
+// A tile's part of (p C)' C, below the diagonal.
+template <class Real>
+void add_gram(const Vec<Real>* c, const Vec<Real>* p, py::ssize_t atoms, py::ssize_t registers,
+              Matrix<Real> gram) {
+    for (py::ssize_t k = 0; k < atoms; ++k)
+        for (py::ssize_t j = 0; j <= k; ++j) {
+            Vec<Real> total{};
+            for (py::ssize_t v = 0; v < registers; ++v) total += p[k * TILE + v] * c[j * TILE + v];
+            gram[k][j] += sum<Real>(total);
+        }
+}
+
+// How far the image A(C, W) of a tile is from a subgradient of h* at the new dual, which it is to
+// be: (Y - Y+) / sigma + A(ahead) - A(C), exactly zero where nothing moves. And the barrier's
+// value.
+template <class Real>
+GRAPHDICT_APART void check_images(const Rows<Real>& rows, const Padded<Real>& images,
+                                  const Padded<Real>& images_ahead, Real sigma, Span<Real> span,
+                                  LogProducts<Real>& logs, Check& check) {
+    for (py::ssize_t n = 0; n < images.columns; n += ROWS) {
+        const py::ssize_t count = std::min<py::ssize_t>(ROWS, images.columns - n);
+        Vec<Real> gaps{}, sizes{};
+        for (py::ssize_t v = 0; v < span.registers; ++v) {
+            Vec<Real> image[ROWS] = {}, ahead[ROWS] = {};
+            mix(rows.c + v, images[0] + n, images.pitch, images.rows, image);
+            mix(rows.ahead + v, images_ahead[0] + n, images.pitch, images.rows, ahead);
+            logs.multiply(v, image, count);
+            for (int g = 0; g < count; ++g) {
+                const py::ssize_t at = (n + g) * TILE + v;
+                Vec<Real> gap = (rows.old[at] - rows.y[at]) / sigma + (ahead[g] - image[g]);
+                for (int l = span.filled(v); l < span.lanes; ++l) gap[l] = 0;
+                gaps += gap * gap;
+                sizes += image[g] * image[g];
+            }
+        }
+        check.dual_gap += sum<Real>(gaps);
+        check.image += sum<Real>(sizes);
+    }
+}
+
+// What a check adds up for each coefficient; the gradient is there already.
+template <class Real>
+void check_coefficients(const Pass<Real>& pass, Span<Real> span, const LogProducts<Real>& logs,
+                        Check& check) {
+    for (py::ssize_t s = 0; s < span.size; ++s) {
+        const py::ssize_t t = span.start + s;
+        double value = -logs.of(s), energy = 0, gap = 0;
+        for (py::ssize_t k = 0; k < pass.images.rows; ++k) {
+            const double c = pass.after[t][k], e = pass.energies[t][k];
+            const double slack = static_cast<double>(pass.gradient[t][k]) - pass.slope[t][k] -
+                                 (c - pass.before[t][k]) / pass.tau;
+            value += c * e;
+            energy += e * e;
+            gap += slack * slack;
+            check.size += c * c;
+        }
+        check.value += pass.weights[t] * value;
+        check.energy += pass.weights[t] * energy;
+        check.coefficient_gap += pass.weights[t] * gap;
+    }
+}
+
+template <class Real, bool POWERS>
+void advance(const Pass<Real>& pass) {
+    const py::ssize_t atoms = pass.images.rows, columns = pass.images.columns;
+    const bool checked = pass.numbers.size > 0;
+    const Edges edges(POWERS ? 0 : columns);
+    Padded<Real> factors(pass.atoms), distances(pass.distances.rows, pass.distances.columns);
+    Padded<Real> images(pass.images), images_ahead(pass.ahead), mixed(atoms, columns);
+    const py::ssize_t kept = checked ? images.pitch : 0;
+    Scratch<Real> scratch((2 * images.pitch + kept + 5 * atoms + ROWS) * TILE);
+    Rows<Real> rows{scratch.take(images.pitch), scratch.take(images.pitch), scratch.take(kept),
+                    scratch.take(atoms),        scratch.take(atoms),        scratch.take(atoms),
+                    scratch.take(atoms),        scratch.take(atoms),        scratch.take(ROWS)};
+    std::fill(rows.x, rows.old, Vec<Real>{});  // beyond the last node they stay so, or finite
+    Check check;
+    for (py::ssize_t start = 0; start < pass.samples.rows;) {
+        const Span<Real> span(start, pass.samples.rows);
+        enter<Real>({pass.after.data, pass.after.rows, atoms}, span, rows.c);
+        enter(pass.before, span, rows.ahead);
+        for (py::ssize_t v = 0; v < span.registers; ++v) {
+            auto share = gathered(pass.weights.data + start + v * span.lanes, 1, span.filled(v));
+            for (py::ssize_t at = v; at < atoms * TILE; at += TILE) {
+                rows.p[at] = share * rows.c[at];
+                rows.ahead[at] = rows.c[at] + (rows.c[at] - rows.ahead[at]);
+                rows.e[at] = rows.own[at] = Vec<Real>{};
+            }
+        }
+        add_gram(rows.c, rows.p, atoms, span.registers, pass.gram);
+        enter(pass.samples, span, rows.x);
+        enter(pass.dual, span, rows.y);
+        Work<Real> work{nullptr, nullptr, rows.z, rows.p,        rows.e,
+                        nullptr, nullptr, 0,      span.registers};
+        if constexpr (POWERS) {
+            for (py::ssize_t n = 0; checked && n < columns; n += ROWS) {
+                for (py::ssize_t v = 0; v < span.registers; ++v)
+                    for (int g = 0; g < ROWS; ++g)
+                        rows.z[v * ROWS + g] = rows.x[(n + g) * TILE + v];
+                Work<Real> known = work;
+                known.e = rows.own, known.factors = images[0] + n, known.pitch = images.pitch;
+                multiply<Real, Want::ENERGIES>(known, atoms, true);
+            }
+            if (checked) leave(rows.own, span, pass.energies);
+        } else {
+            Prefetch prefetch(edges.groups());
+            prefetch.add(pass.raised, start, span.size);
+            prefetch.add(pass.samples, start + span.size, span.size);
+            prefetch.add(pass.dual, start + span.size, span.size);
+            work.factors = factors[0], work.sums = distances[0], work.pitch = factors.pitch;
+            multiply_differences<Real, Want::BOTH>(rows.x, edges, atoms, work, prefetch);
+            if (checked) leave(rows.e, span, pass.energies);
+        }
+        if (checked) std::copy(rows.y, rows.y + images.pitch * TILE, rows.old);
+        work.pitch = images.pitch;
+        for (py::ssize_t n = 0; n < columns; n += ROWS) {
+            ascend_some<Real, POWERS>(rows.ahead, images_ahead[0] + n, images.pitch, atoms,
+                                      pass.sigma, span.registers, rows.x + n * TILE,
+                                      rows.y + n * TILE, rows.z);
+            work.factors = images[0] + n, work.sums = mixed[0] + n;
+            multiply<Real, Want::BOTH>(work, atoms, true);
+        }
+        leave(rows.y, span, pass.raised);
+        for (py::ssize_t v = 0; v < span.registers; ++v) {
+            Real* first = pass.gradient[start + v * span.lanes];
+            for (py::ssize_t k = 0; k < atoms; ++k) {
+                auto extra = gathered<Real>(first + k, atoms, span.filled(v));
+                scatter(rows.e[k * TILE + v] + extra, first + k, atoms, span.filled(v));
+            }
+        }
+        if (checked) {
+            LogProducts<Real> logs;
+            check_images(rows, images, images_ahead, pass.sigma, span, logs, check);
+            check_coefficients(pass, span, logs, check);
+        }
+        start += span.size;
+    }
+    distances.copy_to(pass.distances);
+    mixed.copy_to(pass.mixed);
+    for (py::ssize_t k = 0; k < atoms; ++k)
+        for (py::ssize_t j = 0; j < k; ++j) pass.gram[j][k] = pass.gram[k][j];
+    if (checked) {
+        const double found[] = {check.value,  check.dual_gap,        check.image,
+                                check.energy, check.coefficient_gap, check.size};
+        std::copy(found, found + Check::count, pass.numbers.data);
+    }
+}
+
+// Where coefficients may be, and the penalty on them: after = min(max(before - tau slope - off,
+// low), high).
+struct Box {
+    double off, low, high;
+};
+
+template <class Real>
+void move(const Pass<Real>& pass, Box box) {
+    const Real off = static_cast<Real>(box.off), low = static_cast<Real>(box.low);
+    const Real high = static_cast<Real>(box.high);
+    for (py::ssize_t i = 0; i < pass.before.rows * pass.before.columns; ++i) {
+        const Real moved = pass.before.data[i] - pass.tau * pass.slope.data[i] - off;
+        pass.after.data[i] = moved < low ? low : moved > high ? high : moved;
+    }
+}
+
+template <class Real>
+void check_shapes(const Pass<Real>& pass, bool powers) {
+    auto shaped = [](auto found, py::ssize_t rows, py::ssize_t columns, const char* what) {
+        expect(found.rows == rows && found.columns == columns, what);
+    };
+    const py::ssize_t T = pass.samples.rows, N = pass.samples.columns, K = pass.images.rows;
+    const py::ssize_t E = powers ? 0 : N * (N - 1) / 2;
+    const bool checked = pass.numbers.size > 0;
+    expect(pass.weights.size == T, "weights must be (samples,)");
+    expect(!checked || pass.numbers.size == Check::count, "numbers must be (6,) or empty");
+    shaped(pass.atoms, K, E, "atoms must be (atoms, edges)");
+    shaped(pass.images, K, N, "images must be (atoms, nodes)");
+    shaped(pass.ahead, K, N, "ahead must be (atoms, nodes)");
+    shaped(pass.before, T, K, "before must be (samples, atoms)");
+    shaped(pass.slope, T, K, "slope must be (samples, atoms)");
+    shaped(pass.after, T, K, "after must be (samples, atoms)");
+    shaped(pass.dual, T, N, "dual must be (samples, nodes)");
+    shaped(pass.raised, T, N, "raised must be (samples, nodes)");
+    shaped(pass.gradient, T, K, "gradient must be (samples, atoms)");
+    shaped(pass.energies, checked ? T : 0, K,
+           "energies must be (samples, atoms) if checked, else (0, atoms)");
+    shaped(pass.distances, K, E, "distances must be (atoms, edges)");
+    shaped(pass.mixed, K, N, "mixed must be (atoms, nodes)");
+    shaped(pass.gram, K, K, "gram must be (atoms, atoms)");
+}
+
+template <class Real>
+class Split : public Job {
+   public:
+    Split(Array<Real> samples, Array<Real> weights, Array<Real> atoms, Array<Real> images,
+          Array<Real> ahead, double sigma, Array<Real> before, Array<Real> slope, Array<Real> dual,
+          double tau, std::optional<std::array<double, 3>> box, Array<Real> after,
+          Array<Real> raised, Array<Real> gradient, Array<Real> energies, Array<Real> distances,
+          Array<Real> mixed, Array<Real> gram, Array<double> numbers, bool powers)
+        : pass{matrix(samples),        vector(weights),      matrix(atoms),
+               matrix(images),         matrix(ahead),        static_cast<Real>(sigma),
+               matrix(before),         matrix(slope),        matrix(dual),
+               static_cast<Real>(tau), matrix_out(after),    matrix_out(raised),
+               matrix_out(gradient),   matrix_out(energies), matrix_out(distances),
+               matrix_out(mixed),      matrix_out(gram),     vector_out(numbers)},
+          powers(powers),
+          held{samples, weights, atoms,    images,   ahead,     before, slope, dual,
+               after,   raised,  gradient, energies, distances, mixed,  gram,  numbers} {
+        if (box) to = Box{(*box)[0], (*box)[1], (*box)[2]};
+        check_shapes(pass, powers);
+    }
+
+    void work() override {
+        if (to) move(pass, *to);
+        std::fill(pass.gram.data, pass.gram.data + pass.gram.rows * pass.gram.columns, Real(0));
+        if (powers)
+            advance<Real, true>(pass);
+        else
+            advance<Real, false>(pass);
+    }
+
+   private:
+    Pass<Real> pass;
+    bool powers;
+    std::optional<Box> to;
+    std::vector<py::array> held;  // so that their memory stays
+};
+
+template <class Real>
+void bind_splitting_of(py::module_& m) {
+    using A = Array<Real>;
+    m.def(
+        "split",
+        [](A samples, A weights, A atoms, A images, A ahead, double sigma, A before, A slope,
+           A dual, double tau, std::optional<std::array<double, 3>> box, A after, A raised,
+           A gradient, A energies, A distances, A mixed, A gram, Array<double> numbers,
+           bool powers) -> std::unique_ptr<Job> {
+            return std::make_unique<Split<Real>>(
+                samples, weights, atoms, images, ahead, sigma, before, slope, dual, tau, box, after,
+                raised, gradient, energies, distances, mixed, gram, numbers, powers);
+        },
+        py::arg("samples").noconvert(), py::arg("weights").noconvert(),
+        py::arg("atoms").noconvert(), py::arg("images").noconvert(), py::arg("ahead").noconvert(),
+        py::arg("sigma"), py::arg("before").noconvert(), py::arg("slope").noconvert(),
+        py::arg("dual").noconvert(), py::arg("tau"), py::arg("box"), py::arg("after").noconvert(),
+        py::arg("raised").noconvert(), py::arg("gradient").noconvert(),
+        py::arg("energies").noconvert(), py::arg("distances").noconvert(),
+        py::arg("mixed").noconvert(), py::arg("gram").noconvert(), py::arg("numbers").noconvert(),
+        py::arg("powers"));
+}
+
+inline void bind_splitting(py::module_& m) {
+    bind_splitting_of<double>(m);
+    bind_splitting_of<float>(m);
+}
+
+}  // namespace graphdict

@@ -1,0 +1,197 @@
+"""Compiled loops over matrices, graphs and trees: both builds, odd shapes, and what is refused."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from graphdict import graphs, native
+from graphdict.logdegree.tree import window_tree
+
+BUILDS = [import_module("graphdict.native._portable"), native.compiled]
+RNG = np.random.default_rng(11)
+builds = pytest.mark.parametrize("build", BUILDS, ids=["portable", "chosen"])
+dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+
+
+def symmetric(samples, nodes, dtype):
+    made = np.random.default_rng(nodes).normal(size=(samples, nodes, nodes))
+    return (made + np.swapaxes(made, 1, 2)).astype(dtype)
+
+
+def root_by_eigenvectors(dual, sigma):
+    """``(Y - (Y^2 + 4 sigma I)^{1/2}) / 2`` off the constants."""
+    nodes = dual.shape[-1]
+    off = np.eye(nodes) - 1 / nodes
+    values, vectors = np.linalg.eigh(off @ dual.astype(np.float64) @ off)
+    changed = (values - np.sqrt(values**2 + 4 * sigma)) / 2
+    return off @ ((vectors * changed[:, None]) @ np.swapaxes(vectors, 1, 2)) @ off
+
+
+@builds
+@dtypes
+@pytest.mark.parametrize("nodes", [1, 2, 3, 4, 5, 8, 9, 17, 30, 32, 45])
+@pytest.mark.parametrize("size", [1e-3, 0.05, 0.3, 2.0])  # from no step of Newton's to several
+def test_roots_at_every_size(build, dtype, nodes, size):
+    dual = (size * symmetric(3, nodes, np.float64)).astype(dtype)
+    raised, bounds = np.full_like(dual, np.nan), np.full(3, np.nan, dtype)
+    build.root_steps(dual, 0.7, 1e5, raised, bounds)
+    tolerance = 1e-11 if dtype == np.float64 else 1e-4
+    assert_allclose(raised, root_by_eigenvectors(dual, 0.7), atol=tolerance * (1 + bounds.max()))
+    largest = np.linalg.norm(dual.astype(np.float64), 2, axis=(1, 2)) ** 2 / 2.8 + 1
+    assert (bounds >= 1).all()
+    assert (bounds <= 2 * nodes * largest).all()
+
+
+@builds
+@dtypes
+def test_roots_of_no_matrices(build, dtype):
+    build.root_steps(
+        np.empty((0, 7, 7), dtype), 0.7, 1e5, np.empty((0, 7, 7), dtype), np.empty(0, dtype)
+    )
+
+
+@builds
+@dtypes
+def test_positive_root_of_what_is_not_finite_or_empty(build, dtype):
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, -1e30, 1e30, 3.0, -3.0, 1.0], dtype)
+    out = np.empty_like(x)
+    build.positive_root(x, 4.0, out)
+    assert_allclose(out, [np.nan, np.inf, 0, 2, 4e-30, 1e30, 4, 1, (1 + 17**0.5) / 2], rtol=1e-6)
+    build.positive_root(x[:0], 4.0, out[:0])
+
+
+@builds
+@dtypes
+@pytest.mark.parametrize(("samples", "nodes"), [(0, 5), (1, 2), (2, 1), (3, 7), (4, 30)])
+def test_sweeps_equal_products_with_laplacians(build, dtype, samples, nodes):
+    count, edges = 3, nodes * (nodes - 1) // 2
+    signals, coefficients, atoms = (
+        RNG.uniform(size=shape).astype(dtype)
+        for shape in ((samples, nodes), (samples, count), (count, edges))
+    )
+    dual = symmetric(samples, nodes, dtype)
+    laplacians = np.zeros((count, nodes, nodes))
+    rows, columns = np.triu_indices(nodes, 1)
+    laplacians[:, rows, columns] = -atoms
+    laplacians += np.swapaxes(laplacians, 1, 2)
+    laplacians[:, range(nodes), range(nodes)] = -laplacians.sum(axis=2)
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+
+    lifted = np.full_like(dual, np.nan)
+    build.lift(coefficients, atoms, dual, 0.3, lifted)
+    expected = dual + 0.3 * np.einsum("tk,kij->tij", coefficients, laplacians)
+    assert_allclose(lifted, expected, atol=10 * tolerance)
+
+    energies, pulls = np.full_like(coefficients, np.nan), np.full_like(coefficients, np.nan)
+    distances = np.ones_like(atoms)
+    build.gradients(signals, atoms, coefficients, dual, energies, pulls, distances)
+    assert_allclose(
+        energies, np.einsum("ti,kij,tj->tk", signals, laplacians, signals), atol=100 * tolerance
+    )
+    assert_allclose(pulls, np.einsum("tij,kij->tk", dual, laplacians), atol=1000 * tolerance)
+    diagonal = np.einsum("tii->ti", dual)
+    seen = (signals[:, rows] - signals[:, columns]) ** 2 - 2 * dual[:, rows, columns]
+    seen += diagonal[:, rows] + diagonal[:, columns]
+    assert_allclose(distances, 1 + coefficients.T @ seen, atol=100 * tolerance)
+
+
+@builds
+@pytest.mark.parametrize("windows", [1, 2, 3, 5, 8])
+def test_prox_of_the_tree_is_stationary_or_at_zero(build, windows):
+    """No small change of any window, or of all windows below a node, does better."""
+    tree, alpha = window_tree(windows), 0.2
+    shares = RNG.uniform(0.5, 2, windows)
+    values = RNG.normal(size=(20, windows))
+    found = np.empty_like(values)
+    build.tree_prox(values, alpha, shares, tree.first, tree.last, tree.parent, found)
+
+    def cost(x):
+        return alpha * tree.split(x.T).sum(axis=0) + (shares * (x - values) ** 2 / 2).sum(axis=1)
+
+    assert (found >= 0).all()
+    for direction in tree.membership.T:
+        for step in (1e-3, -1e-3):
+            moved = np.maximum(found + step * direction, 0)
+            assert (cost(moved) >= cost(found) - 1e-12).all()
+
+
+@builds
+@pytest.mark.parametrize("nodes", [2, 3, 10])
+def test_newton_makes_degrees_and_multipliers_agree(build, nodes):
+    count, edges = 4, graphs.n_edges(nodes)
+    costs, ridge = RNG.exponential(size=(count, edges)), RNG.uniform(0.5, 2, count)
+    active = np.ones((count, nodes), dtype=bool)
+    active[1, 0] = nodes == 2  # alone, two nodes need each other
+    dual, weights = np.ones((count, nodes)), np.empty((count, edges))
+    zeros = np.zeros_like(costs)
+    steps = build.newton(costs, zeros, ridge, 1.5, active, dual, 1e-10, 100, weights)
+    rows, columns = np.triu_indices(nodes, 1)
+    best = np.maximum(0, (dual[:, rows] + dual[:, columns] - costs) / ridge[:, None])
+    best *= active[:, rows] & active[:, columns]
+    assert 0 < steps < 100
+    assert_allclose(weights, best, atol=1e-12)
+    assert_allclose((graphs.degrees(weights) * dual)[active], 1.5, rtol=1e-9)
+    assert build.newton(costs[:0], zeros[:0], ridge[:0], 1.5, active[:0], dual[:0], 1e-10, 9,
+                        weights[:0]) == 0  # fmt: skip
+
+
+@builds
+def test_wrong_shapes_are_refused(build):
+    cube, row = np.ones((2, 4, 4)), np.ones(2)
+    with pytest.raises(ValueError, match="square"):
+        build.root_steps(cube[:, :3].copy(), 1.0, 9.0, cube[:, :3].copy(), row)
+    with pytest.raises(ValueError, match="differ in shape"):
+        build.root_steps(cube, 1.0, 9.0, cube[:1].copy(), row)
+    with pytest.raises(ValueError, match="one number for each matrix"):
+        build.root_steps(cube, 1.0, 9.0, cube.copy(), row[:1])
+    with pytest.raises(ValueError, match="differ in size"):
+        build.positive_root(np.ones(3), 1.0, row)
+    coefficients, atoms, signals = np.ones((2, 3)), np.ones((3, 6)), np.ones((2, 4))
+    with pytest.raises(ValueError, match="edges"):
+        build.lift(coefficients, np.ones((3, 5)), cube, 1.0, cube.copy())
+    with pytest.raises(ValueError, match="coefficients"):
+        build.lift(coefficients[:1], atoms, cube, 1.0, cube.copy())
+    for wrong in range(7):
+        given = [
+            signals,
+            atoms,
+            coefficients,
+            cube,
+            coefficients.copy(),
+            coefficients.copy(),
+            atoms,
+        ]
+        given[wrong] = given[wrong][1:].copy()
+        with pytest.raises(ValueError, match=r"must be|do not have"):
+            build.gradients(*given)
+    with pytest.raises(TypeError):  # nothing is converted
+        build.positive_root(np.ones(2), 1.0, np.ones(2, np.float32))
+
+
+@builds
+def test_what_is_no_binary_tree_is_refused(build):
+    tree = window_tree(3)
+    values, shares, out = np.ones((2, 3)), np.ones(3), np.empty((2, 3))
+    good = [tree.first, tree.last, tree.parent]
+    build.tree_prox(values, 0.1, shares, *good, out)
+    changes = [(0, 1, 1), (1, 0, 4), (2, 1, 3), (2, 4, 0), (1, 2, 2), (0, 4, -1), (1, 3, 9)]
+    for which, node, value in changes:
+        wrong = [part.copy() for part in good]
+        wrong[which][node] = value
+        with pytest.raises(ValueError, match=r"must|two children"):
+            build.tree_prox(values, 0.1, shares, *wrong, out)
+    with pytest.raises(ValueError, match="shares"):
+        build.tree_prox(values, 0.1, shares[:2].copy(), *good, out)
+
+
+def test_both_builds_agree():
+    dual = symmetric(5, 19, np.float64)
+    results = []
+    for build in BUILDS:
+        raised, bounds = np.empty_like(dual), np.empty(5)
+        build.root_steps(dual, 0.4, 1e5, raised, bounds)
+        results.append(raised)
+    assert_allclose(results[0], results[1], atol=1e-11)
+    assert_array_equal(results[1], np.swapaxes(results[1], 1, 2))
