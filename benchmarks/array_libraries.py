@@ -4,7 +4,7 @@
     python benchmarks/array_libraries.py [--output DIR]
 
 Times one thread for the pass of the log model: both big products ``Z W'`` and ``C' Z``, and the
-dual step. By NumPy (graphdict.kernels), by the compiled pass (graphdict.splitting), and by the same
+dual step. By NumPy (graphdict.kernels), by the compiled pass (graphdict.tiles), and by the same
 matrix products on PyTorch's CPU tensors, whole and in blocks that stay in cache. Then counts
 operations and bytes, estimates the pass on GPUs from their published peaks, and from the share of a
 fit that the products take, what a fit would gain. Writes array_libraries.md.
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphdict import GraphDictLog, graphs, kernels, padding, splitting, tiles
+from graphdict import GraphDictLog, graphs, kernels, tiles
 
 HERE = Path(__file__).parent
 SIZES = ((60_000, 64, 3), (2_500, 30, 5))
@@ -30,7 +30,6 @@ REACHED = 0.5  # share of a peak that such products reach, an assumption
 LAUNCH, LAUNCHES = 1e-5, 15  # seconds for each kernel on a GPU, and kernels in a pass
 SIGMA = 0.1
 CACHE = 1 << 20
-PRODUCTS = ("energies", "weighted_distances")
 
 
 def seconds(function, repeats: int = 9) -> float:
@@ -53,10 +52,12 @@ def by_numpy(signals, coefficients, atoms, degrees, dual):
 
 
 def by_tiles(signals, coefficients, atoms, degrees, dual):
-    packed = padding.pack(atoms, degrees, degrees, SIGMA)
+    lead = tiles.Lead.of(atoms, degrees, degrees, SIGMA)
+    stand = tiles.Stand(coefficients, np.zeros_like(coefficients), dual)
+    goal = tiles.Goal(coefficients, 0.0, 1.0, None)
     ones = np.ones(len(signals), signals.dtype)
-    moved = splitting.Moved(coefficients, 0.0)
-    found = splitting.advance(signals, ones, packed, coefficients, dual, moved, False)
+    job, found = tiles.advance(signals, ones, lead, stand, goal, False, False)
+    job()
     return found.gradient, found.distances, found.mixed
 
 
@@ -110,31 +111,15 @@ def measure(samples: int, nodes: int, count: int, dtype: str) -> dict[str, float
 
 def share_of_products(samples: int, nodes: int, count: int) -> float:
     """Which share of the CPU time of a fit by MM the two products take, on one thread."""
-    spent = 0.0
-
-    def timed(function):
-        def run(*arguments):
-            nonlocal spent
-            started = time.process_time()
-            found = function(*arguments)
-            spent += time.process_time() - started
-            return found
-
-        return run
-
-    signals = np.random.default_rng(0).normal(size=(samples, nodes)).astype(np.float32)
-    originals = {name: getattr(tiles, name) for name in PRODUCTS}
-    model = GraphDictLog(count, solver="mm", max_iter=20, tol=0, random_state=0)
+    rng, iterations = np.random.default_rng(0), 20
+    signals = rng.normal(size=(samples, nodes)).astype(np.float32)
+    atoms = rng.random((count, graphs.n_edges(nodes))).astype(np.float32)
+    coefficients = rng.random((samples, count)).astype(np.float32)
+    model = GraphDictLog(count, solver="mm", max_iter=iterations, tol=0, random_state=0)
     with threadpool_limits(1):
-        model.fit(signals[:5_000])
-        for name, function in originals.items():
-            setattr(tiles, name, timed(function))
-        started = time.process_time()
-        model.fit(signals)
-        total = time.process_time() - started
-        for name, function in originals.items():
-            setattr(tiles, name, function)
-    return spent / total
+        spent = seconds(lambda: tiles.energies(signals, atoms))
+        spent += seconds(lambda: tiles.weighted_distances(signals, coefficients))
+        return iterations * spent / seconds(lambda: model.fit(signals), repeats=1)
 
 
 def on_gpu(samples: int, nodes: int, count: int, gpu: str) -> tuple[float, float]:

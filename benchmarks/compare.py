@@ -68,9 +68,9 @@ def rows_of_table(peer: str, threads: int, quick: bool):
 
     for solver, name in (("auto", "default solver"), ("bipds", "BiPDS")):
         mine = measure(
-            ours, "graphdict", "compiling", threads, samples=2500, nodes=30, atoms=5, solver=solver
+            ours, "graphdict", "waiting", threads, samples=2500, nodes=30, atoms=5, solver=solver
         )
-        yield f"compiling, once, {name}", (2500, 30, 5), None, mine["seconds"], "s"
+        yield f"a first fit beyond a second, {name}", (2500, 30, 5), None, mine["seconds"], "s"
 
     theirs = measure(peer, "peer", "reach", threads, samples=2500, nodes=30, atoms=5, seed=0)
     mine = measure(
