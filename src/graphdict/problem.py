@@ -81,7 +81,7 @@ class TermGroup:
         slope = sum(term.alpha for term in self.smooth)
         return Box(low, high, alpha, slope) if 0 <= low <= high else None
 
-    @property
+    @cached_property
     def separable(self) -> bool:
         """Whether no term ties rows together, as far as terms say."""
         return all(isinstance(term, Sum) for term in self.smooth) and all(

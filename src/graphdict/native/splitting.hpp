@@ -92,6 +92,7 @@ GRAPHDICT_APART void check_images(const Rows<Real>& rows, const Padded<Real>& im
     for (py::ssize_t n = 0; n < images.columns; n += ROWS) {
         const py::ssize_t count = std::min<py::ssize_t>(ROWS, images.columns - n);
         Vec<Real> gaps{}, sizes{};
+        const Real rate = 1 / sigma;
         for (py::ssize_t v = 0; v < span.registers; ++v) {
             Vec<Real> image[ROWS] = {}, ahead[ROWS] = {};
             mix(rows.c + v, images[0] + n, images.pitch, images.rows, image);
@@ -99,7 +100,7 @@ GRAPHDICT_APART void check_images(const Rows<Real>& rows, const Padded<Real>& im
             logs.multiply(v, image, count);
             for (int g = 0; g < count; ++g) {
                 const py::ssize_t at = (n + g) * TILE + v;
-                Vec<Real> gap = (rows.old[at] - rows.y[at]) / sigma + (ahead[g] - image[g]);
+                Vec<Real> gap = (rows.old[at] - rows.y[at]) * rate + (ahead[g] - image[g]);
                 for (int l = span.filled(v); l < span.lanes; ++l) gap[l] = 0;
                 gaps += gap * gap;
                 sizes += image[g] * image[g];

@@ -179,7 +179,7 @@ class _Run:
         self.fixed = fixed
         self.crew = crew
         self.given = given
-        self.distances: Any = 0.0  # of fixed coefficients
+        self.distances: list[NDArray] = []  # of fixed coefficients
         self.steps: Steps
         # Priors that tie samples together move the coefficients of all samples at once, here.
         self.coupled = fixed != "coefficients" and not problem.coefficients.separable
@@ -195,7 +195,7 @@ class _Run:
             duals = crew.place(alike(dual, atoms))
             sigma = _ratio(*crew.run(_sizes, [states, duals], atoms)[1])
         if self.fixed == "coefficients":
-            _, (self.distances,) = crew.run(_distances, [states])
+            self.distances = [*crew.run(_distances, [states])[1]]
         extra, value, lipschitz = crew.place(None), None, 0.0
         if self.coupled:
             group, whole = problem.coefficients, crew.collect(states)
@@ -249,10 +249,12 @@ class _Run:
         steps: tuple[float, float, float], sums: Sums, lipschitz: float, value: float | None,
         image: NDArray | None, check: bool,
     ) -> _Point:  # fmt: skip
-        gradient = np.zeros_like(atoms)
-        if self.fixed != "atoms":
-            gradient = sums.gradient_atoms + self.distances + self.problem.atoms.gradient(atoms)
-            gradient = gradient + sum(split_atoms, 0.0)
+        if self.fixed == "atoms":
+            gradient = np.zeros_like(atoms)
+        else:
+            gradient = sums.gradient_atoms + self.problem.atoms.gradient(atoms)
+            for part in (*self.distances, *split_atoms):
+                gradient = gradient + part
             if self.linear is not None and isinstance(sums.mixed, np.ndarray):
                 gradient = gradient + self.linear.adjoint(sums.mixed)
         objective = np.nan
@@ -321,7 +323,7 @@ class _Run:
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
             states = self.crew.place(saved["point"]["samples"][1])
-            _, (self.distances,) = self.crew.run(_distances, [states])
+            self.distances = [*self.crew.run(_distances, [states])[1]]
         return point, best, History.resumed(saved["history"])
 
     def _packed(self, point: _Point) -> dict[str, Any]:

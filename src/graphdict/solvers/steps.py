@@ -43,7 +43,8 @@ class Steps:
     def _norms(self, gram: NDArray, atoms: NDArray, image: NDArray | None) -> tuple[float, float]:
         operator = self.problem.operator
         # Rows enter an operator alike, so its norm sees of the coefficients only their Gram matrix.
-        gram = gram if np.isfinite(gram).all() else np.nan_to_num(gram)
+        if not np.isfinite(gram.sum()):
+            gram = np.nan_to_num(gram)
         if image is not None and isinstance(operator, Bilinear):
             return operator.norms(gram, image)
         values, vectors = np.linalg.eigh(gram)
