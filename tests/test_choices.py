@@ -94,3 +94,10 @@ def test_only_a_model_that_does_not_fit_what_it_scores_can_tell(data):
         choose_n_atoms(GraphDictLog(), data.signals)
     with pytest.raises(ValueError, match="at least 5 windows"):
         choose_n_atoms(GraphDictMarginal(window_size=500), data.signals)
+
+
+@pytest.mark.parametrize("choose", [choose_n_atoms, choose_max_active])
+def test_time_gives_the_activations_of_a_hierarchy(data, choose):
+    model = GraphDictMarginal(3, prior="hierarchy")
+    with pytest.raises(ValueError, match=r'not chosen with prior="hierarchy".*3, 7, 15'):
+        choose(model, data.signals)

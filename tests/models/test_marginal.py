@@ -145,6 +145,8 @@ def test_windows_share_their_activations(easy):
 
 def test_unlikely_atoms_stay_out_of_instantaneous_graphs(easy):
     model = fit(easy.train.signals)
+    with pytest.raises(ValueError, match=r"min_probability must be between 0 and 1, got 1\.5"):
+        model.instantaneous_graphs(min_probability=1.5)
     mean = model.instantaneous_graphs(min_probability=0)
     assert_array_equal(mean.coefficients, model.coefficients_)
     kept = model.instantaneous_graphs(min_probability=0.99).coefficients

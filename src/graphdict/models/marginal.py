@@ -311,6 +311,8 @@ class GraphDictMarginal(GraphDictionary):
         silent in a sample have no edges there.
         """
         check_is_fitted(self)
+        if min_probability is not None and not 0 <= min_probability <= 1:
+            raise ValueError(f"min_probability must be between 0 and 1, got {min_probability!r}")
         coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
         silent, probable = None, None
         least = self._least_probability if min_probability is None else min_probability

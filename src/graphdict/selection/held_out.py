@@ -87,9 +87,10 @@ def _choose_by_score(
     tried = sorted(set(candidates))
     if not tried:
         raise ValueError(f"candidates must hold at least one {name} to try, got none")
-    if name == "max_active" and model.prior == "hierarchy":
+    if model.prior == "hierarchy":
         raise ValueError(
-            'max_active has no meaning with prior="hierarchy", which gives activations'
+            f'{name} is not chosen with prior="hierarchy": its activations are given by the time '
+            "of each sample, and n_atoms by how finely time is cut (3, 7, 15 or 10, 36, 136)"
         )
     learn, blocks = hold_out(as_array(model, X), model.window_size)
     found: dict[int, NDArray] = {}
