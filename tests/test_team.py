@@ -6,7 +6,7 @@ from queue import SimpleQueue
 import numpy as np
 import pytest
 
-from graphdict import tiles
+from graphdict import native, tiles
 from graphdict.team import Team
 
 
@@ -72,3 +72,10 @@ def test_other_calls_are_run_too():
     with Team(2) as team:
         team.run([lambda i=i: found.append(i) for i in range(20)])
     assert sorted(found) == list(range(20))
+
+
+def test_a_compiled_team_refuses_what_is_none():
+    with pytest.raises(ValueError, match="negative"):
+        native.Team(-1)
+    with pytest.raises(ValueError, match="no job"):
+        native.Team(1).run([None])

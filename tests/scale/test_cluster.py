@@ -111,6 +111,14 @@ def test_sums_of_bundles_are_those_of_parts(client, signals, monkeypatch):
     np.testing.assert_array_equal(atoms, model.fit(signals).atoms_)
 
 
+@pytest.mark.parametrize("model", [GraphDictLog, GraphDictSpectral])
+def test_compiled_passes_are_taken_there_too(client, signals, model):
+    """Else the last bits would differ."""
+    model = model(3, solver="bipds", max_iter=20, tol=0, random_state=0)
+    atoms = model.fit(spread(signals)).atoms_
+    np.testing.assert_array_equal(atoms, model.fit(signals).atoms_)
+
+
 def test_chunks_that_split_columns_single_precision_and_silent_nodes(client, signals):
     signals = signals.astype(np.float32)
     signals[:, 2] = 1

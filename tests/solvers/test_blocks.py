@@ -1,5 +1,6 @@
 """Blocks of samples: a complete cut, the same results on any number of threads."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from graphdict import GraphDictLog, threads
-from graphdict.solvers import blocks
+from graphdict.solvers import blocks, points
 
 
 @given(rows=st.integers(1, 10_000), row_bytes=st.integers(1, 1 << 22))
@@ -123,3 +124,8 @@ def test_fits_in_several_threads_do_not_disturb_each_other():
         thread.join()
     for one, other in zip(expected, found):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("step", [points.advance, points.follow])
+def test_staged_steps_are_pickled_by_name(step):
+    assert pickle.loads(pickle.dumps(step)) is step

@@ -1,5 +1,7 @@
 """Compiled passes find what the plain ones find."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -51,6 +53,34 @@ def test_a_start_of_integers_or_by_columns_is_one_of_numbers(make_problem, monke
         found = solver(case.problem, given, case.atoms, max_iter=10, tol=0)
         assert_allclose(found.coefficients, wanted.coefficients, rtol=1e-12)
         assert_allclose(found.atoms, wanted.atoms, rtol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [bipds, mm])
+def test_signals_may_lie_in_any_order_and_precision(make_problem, solver):
+    case = make_problem(samples=40)
+    wanted = solver(case.problem, case.coefficients, case.atoms, max_iter=10, tol=0)
+    signals = case.signals
+    wide = np.zeros((40, 2 * signals.shape[1]))
+    wide[:, ::2] = signals
+    for given in (np.asfortranarray(signals), wide[:, ::2], signals.astype(">f8")):
+        problem = replace(case.problem, fit=likelihoods.Smoothness(given))
+        found = solver(problem, case.coefficients, case.atoms, max_iter=10, tol=0)
+        assert_allclose(found.atoms, wanted.atoms, rtol=1e-12)
+    single = case.atoms.astype(np.float32), case.coefficients.astype(np.float32)
+    found = solver(case.problem, single[1], single[0], max_iter=10, tol=0)
+    assert found.atoms.dtype == np.float64
+    assert_allclose(found.atoms, wanted.atoms, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+@pytest.mark.parametrize("solver", ["bipds", "mm"])
+@pytest.mark.parametrize("model", [GraphDictLog, GraphDictSpectral])
+def test_few_nodes(monkeypatch, model, solver, nodes):
+    signals = SIGNALS[:, :nodes]
+    plain = _fit(monkeypatch, model, False, signals, solver=solver)
+    compiled = _fit(monkeypatch, model, True, signals, solver=solver)
+    assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphdict import graphs, kernels
+from graphdict import graphs, tiles
 from graphdict.baselines.base import LogDegreeBaseline, StateGraphs
 from graphdict.likelihood import log_likelihoods
 from graphdict.logdegree import learn_graphs, log_degree_objective
@@ -102,7 +102,7 @@ class LogModel(LogDegreeBaseline):
         if has_gaps(signals):
             energies = GappySmoothness(signals, Gaps.of_graphs(atoms[0])).energies(atoms)
         else:
-            energies = kernels.energies(signals, atoms)
+            energies = tiles.energies(signals, atoms)
         normaliser = log_likelihoods(np.zeros((1, 1)), np.ones((1, 1)), atoms)
         return normaliser - energies[:, 0] / 2
 

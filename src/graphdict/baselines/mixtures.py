@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict import graphs, kernels
+from graphdict import graphs, tiles
 from graphdict.baselines.base import COUNT, LogDegreeBaseline
 from graphdict.estimator import SignalEstimator
 from graphdict.exceptions import DeadAtomWarning
@@ -60,7 +60,7 @@ class Clusters:
     def energies(self, signals: NDArray) -> NDArray[np.float64]:
         """``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
         weights = self.weights.astype(signals.dtype)
-        energies = kernels.energies(signals, weights).astype(np.float64)
+        energies = tiles.energies(signals, weights).astype(np.float64)
         if self.means.any():
             filtered = np.einsum("kij,kj->ki", graphs.laplacian(self.weights), self.means)
             energies -= 2 * (signals @ filtered.T)
@@ -237,7 +237,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         if dead.any():  # an empty cluster sees all samples, so that it can fill again
             weighted[:, dead] = 1 / len(signals)
         weighted = weighted.astype(signals.dtype)
-        costs = kernels.weighted_distances(signals, weighted).astype(np.float64)
+        costs = tiles.weighted_distances(signals, weighted).astype(np.float64)
         means = np.zeros((shares.shape[1], signals.shape[1]))
         if self._free_means:
             means = weighted.T.astype(np.float64) @ signals

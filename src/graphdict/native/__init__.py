@@ -29,7 +29,7 @@ def _load() -> Any:
     if portable.has_wide_registers():
         try:
             return import_module("graphdict.native._x86_64_v3")
-        except ImportError:  # not built
+        except ModuleNotFoundError:  # not built
             pass
     return portable
 

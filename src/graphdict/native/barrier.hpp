@@ -52,7 +52,7 @@ class LogProducts {
         rest.fill(0.0);
     }
 
-    // Further factors of the samples in register `v`.
+    // Further factors, none of them negative, of the samples in register `v`.
     void multiply(py::ssize_t v, const Vec<Real> (&d)[ROWS], py::ssize_t columns) {
         double factor[lanes];
         for (int l = 0; l < lanes; ++l) factor[l] = product[v * lanes + l];

@@ -19,6 +19,7 @@
 
 namespace graphdict {
 
+// To be run once.
 class Job {
    public:
     virtual ~Job() = default;
@@ -50,17 +51,16 @@ class Team {
    public:
     // So many threads beside the one that asks.
     explicit Team(int helpers) {
-        for (int i = 0; i < helpers; ++i) threads.emplace_back([this] { serve(); });
+        expect(helpers >= 0, "helpers must not be negative");
+        try {
+            for (int i = 0; i < helpers; ++i) threads.emplace_back([this] { serve(); });
+        } catch (...) {  // there may be no more threads to have
+            stop();
+            throw;
+        }
     }
 
-    ~Team() {
-        {
-            std::lock_guard lock(mutex);
-            stopped = true;
-        }
-        changed.notify_all();
-        for (auto& thread : threads) thread.join();
-    }
+    ~Team() { stop(); }
 
     // All jobs, each done by whoever is free. One thread may ask at a time.
     void run(const std::vector<Job*>& jobs) {
@@ -82,6 +82,16 @@ class Team {
     }
 
    private:
+    void stop() {
+        {
+            std::lock_guard lock(mutex);
+            stopped = true;
+        }
+        changed.notify_all();
+        for (auto& thread : threads) thread.join();
+        threads.clear();
+    }
+
     static constexpr std::uint64_t NONE = 0xffffffff;
     static constexpr auto PATIENCE = std::chrono::microseconds(300);
 
@@ -139,6 +149,7 @@ inline void bind_team(py::module_& m) {
     py::class_<Team>(m, "Team", py::module_local())
         .def(py::init<int>(), py::arg("helpers"))
         .def("run", [](Team& team, const std::vector<Job*>& jobs) {
+            for (const Job* job : jobs) expect(job != nullptr, "None is no job");
             Unlocked unlocked;
             team.run(jobs);
         });

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from graphdict.operators import linear_of
 from graphdict.problem import Problem
-from graphdict.solvers import compiled_log, points
+from graphdict.solvers import points
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.solvers.blocks import States, alike, crew_for
+from graphdict.solvers.blocks import States, alike, as_precise, crew_for
 from graphdict.solvers.passes import weighted_distances
 from graphdict.solvers.points import Step, Sums
 from graphdict.solvers.steps import Steps, split_step
@@ -98,7 +98,7 @@ def bipds(
         raise ValueError(f"fixed must be 'atoms', 'coefficients' or None, got {fixed!r}")
     converged, interrupted, stopped = False, False, False
     with crew_for(problem, atoms, crew) as team:
-        run = _Run(problem, fixed, team, (tau_atoms, tau_coefficients, sigma), atoms)
+        run = _Run(problem, fixed, team, (tau_atoms, tau_coefficients, sigma))
         if stage is None or stage.saved is None:
             point, history = run.start(coefficients, atoms, dual), History()
             best = point
@@ -170,12 +170,9 @@ class _Point:
 class _Run:
     """One call: the starting point, the step from a point to the next, and the way back."""
 
-    def __init__(
-        self, problem: Problem, fixed: str | None, crew: Any, given: tuple, atoms: NDArray
-    ):
+    def __init__(self, problem: Problem, fixed: str | None, crew: Any, given: tuple):
         self.problem = problem
         self.linear = linear_of(problem.operator)
-        self.compiled = fixed is None and compiled_log.serves(problem, atoms)
         self.fixed = fixed
         self.crew = crew
         self.given = given
@@ -187,6 +184,7 @@ class _Run:
     def start(self, coefficients: NDArray | States, atoms: NDArray, dual: Any) -> _Point:
         """Gradients and objective where a user wants to begin."""
         problem, crew = self.problem, self.crew
+        atoms = as_precise(atoms, problem)
         states = crew.place(alike(coefficients, atoms))
         if dual is None:
             sigma = _first_sigma(problem, crew.collect(crew.run(_some, [states])[0]), atoms)
@@ -222,8 +220,8 @@ class _Run:
         ahead = 2 * atoms - point.atoms
         split_atoms = points.ascend(problem.atoms, point.split_atoms, ahead, tau_atoms)
         image, lead = self._image(atoms), None
-        if self.compiled and image is not None and point.image is not None:
-            lead = Lead.of(atoms, image, point.image, sigma)
+        if self.fixed is None and image is not None and image.ndim == 2:
+            lead = Lead.of(atoms, image, point.image, sigma)  # type: ignore[arg-type]
         message = Step(atoms, ahead, tau, sigma, check, self.fixed, lead)
         value, lipschitz = None, 0.0
         if self.coupled:

@@ -35,6 +35,7 @@ __all__ = [
     "add",
     "add_in_groups",
     "alike",
+    "as_precise",
     "at_once",
     "blocks_of",
     "carry",
@@ -106,6 +107,11 @@ class Staged:
 
     def __init__(self, prepare: Callable[..., tuple[Callable[[], Any], Callable[[], Any]]]):
         self.prepare = prepare
+        self.__module__ = prepare.__module__
+
+    def __reduce__(self) -> str:
+        """By its name, as a function is pickled."""
+        return self.prepare.__qualname__
 
     def __call__(self, *arguments: Any) -> Any:
         call, read = self.prepare(*arguments)
@@ -171,6 +177,11 @@ def alike(array: Any, like: NDArray) -> Any:
     if isinstance(array, States):
         return array
     return np.ascontiguousarray(array, dtype=like.dtype)
+
+
+def as_precise(atoms: NDArray, problem: Problem) -> NDArray:
+    """Atoms in the precision of the samples, in which everything is then done."""
+    return np.ascontiguousarray(atoms, dtype=getattr(problem.fit, "dtype", atoms.dtype))
 
 
 def itself(state: Any) -> Any:

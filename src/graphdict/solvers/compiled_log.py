@@ -18,7 +18,7 @@ from graphdict.problem import Problem
 from graphdict.solvers.passes import powers_at_hand, single_at_hand
 from graphdict.terms import LogBarrier
 
-__all__ = ["land", "push", "recode", "serves"]
+__all__ = ["land", "of_powers", "push", "recode", "serves"]
 
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
@@ -89,7 +89,12 @@ def land(
     return job, read
 
 
+def of_powers(problem: Problem) -> bool:
+    """Whether samples are powers in modes, not signals."""
+    return isinstance(linear_of(problem.operator), Spectra)
+
+
 def _samples(problem: Problem, rows: slice) -> tuple[NDArray, bool]:
     """Signals, or powers in modes; and whether they are powers."""
-    powers = isinstance(linear_of(problem.operator), Spectra)
+    powers = of_powers(problem)
     return (problem.fit.powers if powers else problem.fit.signals)[rows], powers

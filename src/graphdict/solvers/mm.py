@@ -33,7 +33,7 @@ from graphdict.operators import linear_of
 from graphdict.problem import Problem
 from graphdict.solvers import compiled_log
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.solvers.blocks import Staged, States, alike, at_once, crew_for
+from graphdict.solvers.blocks import Staged, States, alike, as_precise, at_once, crew_for
 from graphdict.solvers.passes import shares, total_objective, weighted_distances
 from graphdict.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.terms.base import name_of
@@ -148,6 +148,7 @@ class _Run:
         self.shrinkage = _strength(problem.coefficient_terms, L1)
 
     def start(self, coefficients: NDArray | States, atoms: NDArray) -> _Point:
+        atoms = as_precise(atoms, self.problem)
         if self.fixed != "atoms":
             positive = atoms[atoms > 0]
             least = FLOOR * float(positive.mean()) if positive.size else 1.0
@@ -188,9 +189,10 @@ class _Run:
             atoms = self._update_atoms(point, stretch, residuals)
         columns = [point.coefficients, point.energies]
         message = (atoms, self._images(atoms), self.fixed, self.shrinkage, stretch)
-        states, (value, square, scale, distances) = self.crew.run(_recode, columns, *message)
-        if isinstance(distances, np.ndarray) and distances.shape != atoms.shape:
-            distances = self.linear.adjoint(distances)  # compiled passes leave them in the modes
+        states, sums = self.crew.run(_recode, columns, *message)
+        value, square, scale, distances, in_modes = sums
+        if isinstance(in_modes, np.ndarray):
+            distances = self.linear.adjoint(in_modes)
         if self.fixed != "coefficients":
             residuals["coefficients"] = _relative(square, scale)
         return _Point(
@@ -291,7 +293,7 @@ def _recode(
 ) -> Any:
     """``INNER`` updates of the coefficients; the objective, residuals and ``(p Delta)' Z`` there.
 
-    All of a block is done while it is in cache.
+    The last is in two places: of powers in modes, ``M*`` of the second is still to be taken.
     """
     given = problem, rows, coefficients
     if fixed is None and images is not None and compiled_log.serves(problem, atoms):
@@ -300,7 +302,9 @@ def _recode(
         def read() -> Any:
             value, *squares = found.numbers.tolist()
             value += problem.coefficients.value(found.coefficients, rows) / problem.total
-            return found.coefficients, (value, *squares, found.distances)
+            powers = compiled_log.of_powers(problem)
+            sums = (0.0, found.distances) if powers else (found.distances, 0.0)
+            return found.coefficients, (value, *squares, *sums)
 
         return job, read
     return at_once(_recode_plainly, *given, energies, atoms, fixed, shrinkage, stretch)
@@ -334,7 +338,7 @@ def _recode_plainly(
     value = problem.samples_value(rows, coefficients, energies, image)
     value += problem.coefficients.value(coefficients, rows) / problem.total
     distances = weighted_distances(problem, rows, coefficients) if fixed is None else 0.0
-    return coefficients, (value, *squares, distances)
+    return coefficients, (value, *squares, distances, 0.0)
 
 
 def _stretched(factor: NDArray, stretch: bool) -> NDArray:

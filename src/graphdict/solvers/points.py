@@ -89,13 +89,25 @@ def begin(
 @Staged
 def advance(problem: Problem, rows: slice, sample: Sample, step: Step) -> Any:
     """One iteration of Algorithm 1, for samples that no prior ties to others."""
-    group = problem.coefficients
-    moved: Any = None
+    if _compiled(problem, step):
+        moved = None
+        if problem.coefficients.box is None:
+            moved = _move_on(problem, rows, sample, step)
+        return _land(problem, rows, sample, moved, step)
+    return at_once(_advance_plainly, problem, rows, sample, step)
+
+
+def _advance_plainly(problem: Problem, rows: slice, sample: Sample, step: Step) -> Any:
+    moved = _move_on(problem, rows, sample, step)
+    return _land_plainly(problem, rows, sample, moved, step)
+
+
+def _move_on(problem: Problem, rows: slice, sample: Sample, step: Step) -> Any:
+    """New coefficients, as :func:`move` finds them, unless they are fixed."""
     if step.fixed == "coefficients":
-        moved = sample.coefficients, sample.splits, 0.0
-    elif group.box is None or step.lead is None:
-        moved = move(group, sample.coefficients, sample.gradient, sample.splits, step.tau, rows)
-    return _land(problem, rows, sample, moved, step)
+        return sample.coefficients, sample.splits, 0.0
+    group, before = problem.coefficients, sample.coefficients
+    return move(group, before, sample.gradient, sample.splits, step.tau, rows)
 
 
 @Staged
@@ -104,7 +116,15 @@ def follow(
 ) -> Any:
     """One iteration where the coefficients were moved together with all others."""
     *splits, step = rest
-    return _land(problem, rows, sample, (coefficients, tuple(splits), extra), step)
+    moved = coefficients, tuple(splits), extra
+    if _compiled(problem, step):
+        return _land(problem, rows, sample, moved, step)
+    return at_once(_land_plainly, problem, rows, sample, moved, step)
+
+
+def _compiled(problem: Problem, step: Step) -> bool:
+    """Whether there is a job for it; the part of a problem that is here knows, not the whole."""
+    return step.lead is not None and compiled_log.serves(problem, step.atoms)
 
 
 def move(
@@ -162,17 +182,16 @@ def calm(problem: Problem, rows: slice, sample: Sample) -> Any:
 
 
 def _land(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
-    """The dual step at the extrapolated point, then everything at the new one, in stages."""
-    if step.lead is not None:
-        job, read = compiled_log.land(problem, rows, before, moved, step)
-        splits = () if moved is None else moved[1]
-        return job, lambda: _landed(problem, rows, before, splits, step, *read())
-    exact = step.fixed is None and compiled_exact.serves(problem, step.atoms)
-    land = _land_exactly if exact else _land_plainly
-    return at_once(land, problem, rows, before, moved, step)
+    """The dual step at the extrapolated point, and everything at the new one: a job."""
+    job, read = compiled_log.land(problem, rows, before, moved, step)
+    splits = () if moved is None else moved[1]
+    return job, lambda: _landed(problem, rows, before, splits, step, *read())
 
 
 def _land_plainly(problem: Problem, rows: slice, before: Sample, moved: Any, step: Step) -> Any:
+    """The same at once, by NumPy or by the compiled loops of the exact model."""
+    if step.fixed is None and compiled_exact.serves(problem, step.atoms):
+        return _land_exactly(problem, rows, before, moved, step)
     coefficients, splits, extra = moved
     raised = before.dual + step.sigma * _ahead(problem, before, coefficients, step)
     dual = base.prox_conjugate(problem.barrier, raised, step.sigma)

@@ -46,8 +46,9 @@ class Smoothness:
     """
 
     def __init__(self, signals: NDArray):
-        self.signals = signals
-        self.dtype = signals.dtype
+        # As compiled loops take them: row after row, in the order of bytes of this machine.
+        self.signals = np.ascontiguousarray(signals, dtype=signals.dtype.newbyteorder("="))
+        self.dtype = self.signals.dtype
 
     def part(self, rows: slice) -> Smoothness:
         return Smoothness(self.signals[rows])
