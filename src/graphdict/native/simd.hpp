@@ -149,11 +149,24 @@ GRAPHDICT_INLINE void scatter(Vec<Real> values, Real* column, py::ssize_t pitch,
         for (int l = 0; l < filled; ++l) column[l * pitch] = values[l];
 }
 
+constexpr py::ssize_t LINE = 64;  // bytes of the cache
+constexpr py::ssize_t SOON = 3;   // registers of samples from now
+
+// Has the memory of the samples of a register brought near.
+template <class T>
+GRAPHDICT_INLINE void prefetch(T* first, py::ssize_t count) {
+    const char* at = reinterpret_cast<const char*>(first);
+    const char* end = reinterpret_cast<const char*>(first + count);
+    for (; at < end; at += LINE) __builtin_prefetch(at, !std::is_const_v<T>);
+}
+
 // All columns of the samples in a span, a row of the tile for each.
 template <class Real>
 void enter(Matrix<const Real> samples, Span<Real> span, Vec<Real>* rows) {
+    const py::ssize_t step = span.lanes * samples.columns;
     for (py::ssize_t v = 0; v < span.registers; ++v) {
         const Real* first = samples[span.start + v * span.lanes];
+        if (v + SOON < span.registers) prefetch(first + SOON * step, step);
         for (py::ssize_t n = 0; n < samples.columns; ++n)
             rows[n * TILE + v] = gathered(first + n, samples.columns, span.filled(v));
     }
@@ -161,8 +174,10 @@ void enter(Matrix<const Real> samples, Span<Real> span, Vec<Real>* rows) {
 
 template <class Real>
 void leave(const Vec<Real>* rows, Span<Real> span, Matrix<Real> samples) {
+    const py::ssize_t step = span.lanes * samples.columns;
     for (py::ssize_t v = 0; v < span.registers; ++v) {
         Real* first = samples[span.start + v * span.lanes];
+        if (v + SOON < span.registers) prefetch(first + SOON * step, step);
         for (py::ssize_t n = 0; n < samples.columns; ++n)
             scatter(rows[n * TILE + v], first + n, samples.columns, span.filled(v));
     }
@@ -194,7 +209,6 @@ class Prefetch {
     }
 
    private:
-    static constexpr py::ssize_t LINE = 64;
     struct Region {
         const char *at, *end;
         py::ssize_t portion;
