@@ -77,7 +77,7 @@ class Team {
         changed.notify_all();
         while (work_on_one()) {
         }
-        wait([&] { return done.load() == jobs.size(); });
+        wait([&] { return done.load() == jobs.size(); }, WITHIN);
         for (const Job* job : jobs) job->raise();
     }
 
@@ -93,7 +93,10 @@ class Team {
     }
 
     static constexpr std::uint64_t NONE = 0xffffffff;
-    static constexpr auto PATIENCE = std::chrono::microseconds(300);
+    // For the next round, while Python is at work; and for the end of one, which others may need
+    // this core for.
+    static constexpr auto BETWEEN = std::chrono::microseconds(600);
+    static constexpr auto WITHIN = std::chrono::microseconds(200);
 
     // Take the next job of this round and do it, if there is one.
     bool work_on_one() {
@@ -114,15 +117,15 @@ class Team {
 
     void serve() {
         while (true) {
-            wait([this] { return stopped.load() || (next.load() & NONE) < count.load(); });
+            wait([this] { return stopped.load() || (next.load() & NONE) < count.load(); }, BETWEEN);
             if (stopped) return;
             work_on_one();
         }
     }
 
     template <class Condition>
-    void wait(Condition holds) {
-        const auto until = std::chrono::steady_clock::now() + PATIENCE;
+    void wait(Condition holds, std::chrono::microseconds patience) {
+        const auto until = std::chrono::steady_clock::now() + patience;
         do {
             for (int i = 0; i < 64; ++i, pause())
                 if (holds()) return;
