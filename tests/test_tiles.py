@@ -102,12 +102,15 @@ def test_advance_takes_the_dual_step_and_finds_all_gradients(shape, dtype, modal
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_advance_moves_coefficients_within_their_box(shape, dtype):
     case, _ = _case(shape, dtype)
-    goal = tiles.Goal(np.empty_like(case["before"]), 0.25, 0.5, (0.1, 0.2, 0.9))
+    box = tiles.Box(0.2, 0.9, 0.2, 0.25)
+    goal = tiles.Goal(np.empty_like(case["before"]), 0.0, 0.5, box)
     found = _advance(case, 0.3, goal, False, check=True)
     after = np.clip(
         case["before"] - dtype(0.5) * case["slope"] - dtype(0.1), dtype(0.2), dtype(0.9)
     )
     np.testing.assert_allclose(found.coefficients, after, rtol=1e-6)
+    descended = tiles.descend(case["before"], case["slope"], 0.5, box)
+    np.testing.assert_array_equal(found.coefficients, descended)
     goal = tiles.Goal(found.coefficients, 0.25, 0.5, None)
     wanted = _advance(case, 0.3, goal, False, check=True)
     for one, other in zip(found, wanted, strict=True):

@@ -88,6 +88,7 @@ class Cluster:
         self.client = fit.client
         self.cut, self.bytes_per_row = cut, bytes_per_row
         self.passes = 0
+        self.kept = None  # here are no parts
         threads = sum(self.client.nthreads().values())
         size = bundle_size(len(cut), threads)
         self.bundles = [cut[i : i + size] for i in range(0, len(cut), size)]

@@ -16,13 +16,13 @@ those three methods and the two norms, nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import graphs
+from graphdict import graphs, native, tiles
 
 __all__ = [
     "Bilinear",
@@ -33,8 +33,6 @@ __all__ = [
     "Spectra",
     "linear_of",
 ]
-
-FEW_NODES = 40  # up to here a product with a matrix of zeros and ones is the fastest sum
 
 
 class LinearMap(Protocol):
@@ -62,21 +60,11 @@ class Degrees:
         return float(np.sqrt(2 * (self.nodes - 1)))
 
     def apply(self, weights: NDArray) -> NDArray:
-        if self.nodes <= FEW_NODES:
-            return weights @ _incidence(self.nodes, weights.dtype)
-        return graphs.degrees(weights)
+        found = tiles.degrees(_flat(weights), self.nodes)
+        return found.reshape(*weights.shape[:-1], -1)
 
     def adjoint(self, values: NDArray) -> NDArray:
-        if self.nodes <= FEW_NODES:
-            return values @ _incidence(self.nodes, values.dtype).T
-        rows, cols = graphs.edge_index(self.nodes)
-        return values[..., rows] + values[..., cols]
-
-
-@lru_cache(maxsize=16)
-def _incidence(nodes: int, dtype: np.dtype) -> NDArray:
-    """Which nodes an edge joins, (E, N)."""
-    return graphs.degrees(np.eye(graphs.n_edges(nodes), dtype=dtype))
+        return tiles.degrees_adjoint(_flat(values)).reshape(*values.shape[:-1], -1)
 
 
 @dataclass(frozen=True)
@@ -101,14 +89,13 @@ class Spectra:
     """Energy of each mode, ``diag(U' L_w U)``, (..., E) -> (..., M).
 
     These are the eigenvalues of the Laplacian when the columns of ``modes`` (N, M) are its
-    eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``; it is kept for few nodes only.
-    What is constant in a mode does not count, and is taken off.
+    eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``: modes are to it what signals
+    are to a fit. What is constant in a mode does not count, and is taken off.
     """
 
     def __init__(self, modes: NDArray):
         self.modes = np.asarray(modes) - np.mean(modes, axis=0)
         self.size = self.modes.shape[1]
-        self.few = len(self.modes) <= FEW_NODES
 
     @cached_property
     def norm(self) -> float:
@@ -119,14 +106,16 @@ class Spectra:
         return float(np.sqrt(np.linalg.norm(gram + 2 * np.square(products), 2)))
 
     def apply(self, weights: NDArray) -> NDArray:
-        if self.few:
-            return weights @ self._rows.T.astype(weights.dtype, copy=False)
-        return self._energies(graphs.laplacian(weights))
+        found = tiles.energies(self.rows(weights.dtype), _flat(weights))
+        return np.ascontiguousarray(found.T).reshape(*weights.shape[:-1], -1)
 
     def adjoint(self, values: NDArray) -> NDArray:
-        if self.few:
-            return values @ self._rows.astype(values.dtype, copy=False)
-        return graphs.laplacian_adjoint(self._matrices(values))
+        found = tiles.weighted_distances(self.rows(values.dtype), _flat(values).T)
+        return found.reshape(*values.shape[:-1], -1)
+
+    def rows(self, dtype: Any) -> NDArray:
+        """Modes as signals, (M, N)."""
+        return self._rows.astype(dtype, copy=False)
 
     def weights(self, spectra: NDArray) -> NDArray:
         """Weights (..., E) of ``U diag(spectra) U'``: they can be negative."""
@@ -137,7 +126,7 @@ class Spectra:
 
     @cached_property
     def _rows(self) -> NDArray:
-        return graphs.squared_differences(self.modes.T)
+        return np.ascontiguousarray(self.modes.T)
 
     def _energies(self, matrices: NDArray) -> NDArray:
         """``diag(U' A U)``, (..., N, N) -> (..., M)."""
@@ -193,10 +182,15 @@ class Bilinear:
 
     def norms(self, gram: NDArray, image: NDArray) -> tuple[float, float]:
         """Both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
-        image = image.reshape(len(image), -1)
-        largest = np.linalg.eigvalsh(np.array((gram, image @ image.T)))[:, -1]
-        of_coefficients, of_atoms = np.sqrt(np.maximum(largest, 0)).tolist()
-        return self.linear.norm * of_coefficients, of_atoms
+        of_coefficients = native.largest_eigenvalue(np.ascontiguousarray(gram))
+        rows = np.ascontiguousarray(image).reshape(len(image), -1)
+        of_atoms = native.largest_eigenvalue_of_products(rows)
+        return self.linear.norm * of_coefficients**0.5, of_atoms**0.5
+
+
+def _flat(values: NDArray) -> NDArray:
+    """A row for each graph."""
+    return values.reshape(-1, values.shape[-1])
 
 
 def linear_of(operator: Any) -> Any:

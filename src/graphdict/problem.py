@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +22,12 @@ from graphdict.operators import BilinearOperator
 from graphdict.terms import base
 from graphdict.terms.coefficients import window_means
 from graphdict.terms.constraints import L1, Interval, NonNegative, Sum, UnitBox
+from graphdict.tiles import Box
 
 __all__ = ["Problem", "TermGroup", "row_barriers"]
 
 ALL = slice(None)
 IMAGE_BYTES = 1 << 25
-
-
-class Box(NamedTuple):
-    """Terms that a pass can apply entry by entry: an interval, and what pulls towards zero."""
-
-    low: float
-    high: float
-    alpha: float  # by its prox
-    slope: float  # by its gradient
 
 
 class TermGroup:

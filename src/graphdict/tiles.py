@@ -19,6 +19,7 @@ several; what it finds is in arrays that are there before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +32,15 @@ __all__ = [
     "Goal",
     "Landing",
     "Lead",
+    "Pace",
     "Recoding",
     "Stand",
     "advance",
+    "degrees",
+    "degrees_adjoint",
+    "descend",
     "energies",
+    "iterate",
     "push_on_atoms",
     "recode",
     "weighted_distances",
@@ -54,6 +60,21 @@ def weighted_distances(signals: NDArray, coefficients: NDArray) -> NDArray:
     found = np.empty((count, nodes * (nodes - 1) // 2), signals.dtype)
     coefficients = coefficients.astype(signals.dtype, copy=False)
     native.weighted_distances(in_order(signals), in_order(coefficients), found)
+    return found
+
+
+def degrees(weights: NDArray, nodes: int) -> NDArray:
+    """``D W`` (K, N) of graphs (K, E)."""
+    found = np.empty((len(weights), nodes), weights.dtype)
+    native.degrees(in_order(weights), found)
+    return found
+
+
+def degrees_adjoint(values: NDArray) -> NDArray:
+    """What both ends of each edge have together (K, E), of values at nodes (K, N)."""
+    count, nodes = values.shape
+    found = np.empty((count, nodes * (nodes - 1) // 2), values.dtype)
+    native.degrees_adjoint(in_order(values), found)
     return found
 
 
@@ -99,6 +120,22 @@ def recode(
     return native.recode(samples, weights, edges, *given, *found, powers), found
 
 
+class Box(NamedTuple):
+    """What holds single entries of a variable: an interval, and what pulls towards zero."""
+
+    low: float
+    high: float
+    alpha: float  # by its prox
+    slope: float  # by its gradient
+
+
+def descend(before: NDArray, gradient: NDArray, tau: float, box: Box) -> NDArray:
+    """``min(max(before - tau (gradient + alpha), low), high)``."""
+    found = np.empty_like(before, order="C")
+    native.descend(in_order(before), in_order(gradient), tau, box, found)
+    return found
+
+
 class Lead(NamedTuple):
     """What a pass of BiPDS is told of the atoms."""
 
@@ -124,14 +161,13 @@ class Stand(NamedTuple):
 class Goal(NamedTuple):
     """Where their coefficients go, and what is in the gradient there beside the rest.
 
-    If there is a ``box``, they are still to go: by a step ``tau`` along the gradient, then by the
-    first number of the box, then to between the other two.
+    If there is a ``box``, they are still to go: they :func:`descend`, and its slope is the extra.
     """
 
     coefficients: NDArray
     extra: NDArray | float
     tau: float
-    box: tuple[float, float, float] | None
+    box: Box | None
 
 
 class Landing(NamedTuple):
@@ -166,7 +202,8 @@ def advance(
     """
     (count, edges), (rows, nodes), dtype = lead.atoms.shape, samples.shape, samples.dtype
     gradient = np.empty((rows, count), dtype)
-    gradient[:] = goal.extra
+    if goal.box is None:
+        gradient[:] = goal.extra
     found = Landing(
         goal.coefficients,
         np.empty((rows, nodes), dtype),
@@ -180,3 +217,56 @@ def advance(
     atoms = np.empty((count, 0), dtype) if powers else lead.atoms
     given = samples, weights, atoms, *lead[1:], *stand, goal.tau, goal.box
     return native.split(*given, *found, powers), found
+
+
+class Pace(NamedTuple):
+    """What step sizes follow from: see :mod:`graphdict.solvers.steps`."""
+
+    norm: float  # of the map of single graphs
+    floor_atoms: float
+    floor_coefficients: float
+    sigma: float
+    eagerness: float
+    tau_atoms: float  # as given, else zero
+    tau: float
+
+
+class Dictionary(NamedTuple):
+    """What iterations need of the atoms; what they find takes its place."""
+
+    atoms: NDArray
+    images: NDArray
+    gradient: NDArray  # in the atoms
+    gram: NDArray  # (p C)' C
+
+
+class Block(NamedTuple):
+    """Some samples, where they are, and arrays for where they go."""
+
+    samples: NDArray
+    weights: NDArray
+    before: Stand
+    after: Stand
+
+
+def iterate(
+    team: native.Team,
+    count: int,
+    patience: float,
+    parts: Sequence[Sequence[Block]],
+    modes: NDArray,
+    dictionary: Dictionary,
+    atom_box: Box,
+    coefficient_box: Box,
+    pace: Pace,
+    together: int,
+) -> tuple[int, float, float]:
+    """Up to ``count`` iterations of BiPDS, fewer if that takes longer than ``patience`` seconds.
+
+    Between two passes over all blocks the atoms take their step. ``modes`` (M, N) has no rows where
+    the barrier is of degrees. Returned are the iterations done and the last ``tau_w, tau_c``.
+    """
+    arrays = [[(*block[:2], *block.before, *block.after) for block in part] for part in parts]
+    return native.iterate(
+        team, count, patience, arrays, modes, *dictionary, atom_box, coefficient_box, pace, together
+    )

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -15,6 +16,32 @@ class Team:
 
 def energies(signals: NDArray, atoms: NDArray, out: NDArray) -> None: ...
 def weighted_distances(signals: NDArray, coefficients: NDArray, out: NDArray) -> None: ...
+def degrees(weights: NDArray, out: NDArray) -> None: ...
+def degrees_adjoint(values: NDArray, out: NDArray) -> None: ...
+def largest_eigenvalue(gram: NDArray) -> float: ...
+def largest_eigenvalue_of_products(rows: NDArray) -> float: ...
+def descend(
+    before: NDArray,
+    gradient: NDArray,
+    tau: float,
+    box: tuple[float, float, float, float],
+    after: NDArray,
+) -> None: ...
+def iterate(
+    team: Team,
+    count: int,
+    patience: float,
+    parts: Sequence[Sequence[Sequence[NDArray]]],
+    modes: NDArray,
+    atoms: NDArray,
+    images: NDArray,
+    gradient: NDArray,
+    gram: NDArray,
+    atom_box: tuple[float, float, float, float],
+    coefficient_box: tuple[float, float, float, float],
+    pace: tuple[float, float, float, float, float, float, float],
+    together: int,
+) -> tuple[int, float, float]: ...
 def push(coefficients: NDArray, weights: NDArray, images: NDArray, out: NDArray) -> Job: ...
 def recode(
     samples: NDArray,
@@ -41,7 +68,7 @@ def split(
     slope: NDArray,
     dual: NDArray,
     tau: float,
-    box: tuple[float, float, float] | None,
+    box: tuple[float, float, float, float] | None,
     after: NDArray,
     raised: NDArray,
     gradient: NDArray,

@@ -3,7 +3,10 @@
 #pragma once
 
 #include "chain.hpp"
+#include "eigenvalue.hpp"
 #include "gaps.hpp"
+#include "graph_maps.hpp"
+#include "iterations.hpp"
 #include "laplacian_sweeps.hpp"
 #include "matrix_roots.hpp"
 #include "newton.hpp"
@@ -31,7 +34,10 @@ inline bool has_wide_registers() {
 inline void bind(py::module_& m) {
     m.def("has_wide_registers", &has_wide_registers);
     bind_chain(m);
+    bind_eigenvalue(m);
     bind_gaps(m);
+    bind_graph_maps(m);
+    bind_iterations(m);
     bind_laplacian_sweeps(m);
     bind_matrix_roots(m);
     bind_newton(m);

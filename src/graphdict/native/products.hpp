@@ -171,71 +171,79 @@ void multiply_differences(const Vec<Real>* x, const Edges& edges, py::ssize_t at
     }
 }
 
-// Z W' (T, K), with the squared differences Z of signals (T, N) along the edges of atoms W (K, E).
-template <class Real>
-void energies(const Array<Real>& signals, const Array<Real>& atoms, Array<Real>& out) {
-    auto x = matrix(signals);
-    auto w = matrix(atoms);
-    auto e = matrix_out(out);
-    expect(w.columns == x.columns * (x.columns - 1) / 2,
-           "atoms do not have the edges of the signals");
-    expect(e.rows == x.rows && e.columns == w.rows, "out must be (samples, atoms)");
-    Unlocked unlocked;
-    const Edges edges(x.columns);
-    Padded<Real> factors(w);
-    Scratch<Real> scratch((x.columns + w.rows + ROWS) * TILE);
-    Vec<Real>*signal = scratch.take(x.columns), *energy = scratch.take(w.rows),
-    *z = scratch.take(ROWS);
-    for (py::ssize_t start = 0; start < x.rows;) {
-        const Span<Real> span(start, x.rows);
+// One of both products, tile by tile. Each has a row for every atom, of its energies or of its
+// coefficients, to `begin` with, and `atoms` are the factors, or the sums found.
+template <class Real, Want WANT, class Begin, class End>
+void multiply_tiles(Matrix<const Real> signals, Padded<Real>& atoms, Begin begin, End end) {
+    const Edges edges(signals.columns);
+    Scratch<Real> scratch((signals.columns + atoms.rows + ROWS) * TILE);
+    Vec<Real>*x = scratch.take(signals.columns), *rows = scratch.take(atoms.rows);
+    const Work<Real> work{nullptr,  nullptr,  scratch.take(ROWS), rows, rows,
+                          atoms[0], atoms[0], atoms.pitch,        0};
+    for (py::ssize_t start = 0; start < signals.rows;) {
+        const Span<Real> span(start, signals.rows);
         Prefetch prefetch(edges.groups());
-        prefetch.add(x, start + span.size, span.size);
-        enter(x, span, signal);
-        std::fill(energy, energy + w.rows * TILE, Vec<Real>{});
-        Work<Real> work{nullptr,       nullptr,       z, energy, energy, factors[0], nullptr,
-                        factors.pitch, span.registers};
-        multiply_differences<Real, Want::ENERGIES>(signal, edges, w.rows, work, prefetch);
-        leave(energy, span, e);
+        prefetch.add(signals, start + span.size, span.size);
+        enter(signals, span, x);
+        begin(span, rows);
+        Work<Real> here = work;
+        here.registers = span.registers;
+        multiply_differences<Real, WANT>(x, edges, atoms.rows, here, prefetch);
+        end(span, rows);
         start += span.size;
     }
+}
+
+// Z W' (T, K), with the squared differences Z of signals (T, N) along the edges of atoms W (K, E).
+template <class Real>
+void energies(Matrix<const Real> signals, Matrix<const Real> atoms, Matrix<Real> out) {
+    Padded<Real> factors(atoms);
+    multiply_tiles<Real, Want::ENERGIES>(
+        signals, factors,
+        [&](Span<Real>, Vec<Real>* rows) {
+            std::fill(rows, rows + atoms.rows * TILE, Vec<Real>{});
+        },
+        [&](Span<Real> span, Vec<Real>* rows) { leave(rows, span, out); });
 }
 
 // C' Z (K, E), for coefficients C (T, K).
 template <class Real>
-void weighted_distances(const Array<Real>& signals, const Array<Real>& coefficients,
-                        Array<Real>& out) {
-    auto x = matrix(signals);
-    auto c = matrix(coefficients);
-    auto sums = matrix_out(out);
-    expect(c.rows == x.rows, "signals and coefficients differ in samples");
-    expect(sums.rows == c.columns && sums.columns == x.columns * (x.columns - 1) / 2,
-           "out must be (atoms, edges)");
-    Unlocked unlocked;
-    const Edges edges(x.columns);
-    Padded<Real> found(sums.rows, sums.columns);
-    Scratch<Real> scratch((x.columns + c.columns + ROWS) * TILE);
-    Vec<Real>*signal = scratch.take(x.columns), *share = scratch.take(c.columns),
-    *z = scratch.take(ROWS);
-    for (py::ssize_t start = 0; start < x.rows;) {
-        const Span<Real> span(start, x.rows);
-        Prefetch prefetch(edges.groups());
-        prefetch.add(x, start + span.size, span.size);
-        enter(x, span, signal);
-        enter(c, span, share);
-        Work<Real> work{nullptr, nullptr,  z,           share,         nullptr,
-                        nullptr, found[0], found.pitch, span.registers};
-        multiply_differences<Real, Want::SUMS>(signal, edges, c.columns, work, prefetch);
-        start += span.size;
-    }
-    found.copy_to(sums);
+void weighted_distances(Matrix<const Real> signals, Matrix<const Real> coefficients,
+                        Matrix<Real> out) {
+    Padded<Real> found(out.rows, out.columns);
+    multiply_tiles<Real, Want::SUMS>(
+        signals, found, [&](Span<Real> span, Vec<Real>* rows) { enter(coefficients, span, rows); },
+        [](Span<Real>, Vec<Real>*) {});
+    found.copy_to(out);
 }
 
 template <class Real>
 void bind_products_of(py::module_& m) {
-    m.def("energies", &energies<Real>, py::arg("signals").noconvert(), py::arg("atoms").noconvert(),
-          py::arg("out").noconvert());
-    m.def("weighted_distances", &weighted_distances<Real>, py::arg("signals").noconvert(),
-          py::arg("coefficients").noconvert(), py::arg("out").noconvert());
+    m.def(
+        "energies",
+        [](Array<Real> signals, Array<Real> atoms, Array<Real> out) {
+            auto x = matrix(signals), w = matrix(atoms);
+            auto found = matrix_out(out);
+            expect(w.columns == x.columns * (x.columns - 1) / 2,
+                   "atoms do not have the edges of the signals");
+            expect(found.rows == x.rows && found.columns == w.rows, "out must be (samples, atoms)");
+            Unlocked unlocked;
+            energies<Real>(x, w, found);
+        },
+        py::arg("signals").noconvert(), py::arg("atoms").noconvert(), py::arg("out").noconvert());
+    m.def(
+        "weighted_distances",
+        [](Array<Real> signals, Array<Real> coefficients, Array<Real> out) {
+            auto x = matrix(signals), c = matrix(coefficients);
+            auto found = matrix_out(out);
+            expect(c.rows == x.rows, "signals and coefficients differ in samples");
+            expect(found.rows == c.columns && found.columns == x.columns * (x.columns - 1) / 2,
+                   "out must be (atoms, edges)");
+            Unlocked unlocked;
+            weighted_distances<Real>(x, c, found);
+        },
+        py::arg("signals").noconvert(), py::arg("coefficients").noconvert(),
+        py::arg("out").noconvert());
 }
 
 inline void bind_products(py::module_& m) {

@@ -22,7 +22,28 @@ GRAPHDICT_INLINE Vec<Real> prox_conjugate(Vec<Real> y, Real sigma) {
     return y < 0 ? Real(-0.5) * length : all(-2 * sigma) / length;
 }
 
-// The arrays of a pass, as they come from Python.
+// What holds single entries: low <= x <= high, and alpha x, by its prox, or slope x, by its
+// gradient.
+struct Box {
+    double low, high, alpha, slope;
+};
+
+inline std::optional<Box> box_of(const std::optional<std::array<double, 4>>& box) {
+    if (!box) return std::nullopt;
+    const auto [low, high, alpha, slope] = *box;
+    return Box{low, high, alpha, slope};
+}
+
+// An entry after a step of size tau against its gradient.
+template <class Real, class Entry>
+GRAPHDICT_INLINE Entry moved(Entry before, Entry gradient, Real tau, const Box& box) {
+    const Real low = static_cast<Real>(box.low), high = static_cast<Real>(box.high);
+    const Entry to = before - tau * gradient - static_cast<Real>(tau * box.alpha);
+    return to < low ? low - Entry{} : to > high ? high - Entry{} : to;
+}
+
+// The arrays of a pass, as they come from Python. Where no point is checked, the new coefficients,
+// gradient and dual may take the place of the old ones.
 template <class Real>
 struct Pass {
     Matrix<const Real> samples;  // signals, or powers in modes
@@ -33,8 +54,9 @@ struct Pass {
     Real sigma;
     Matrix<const Real> before, slope, dual;  // coefficients, the gradient in them, dual
     Real tau;
+    std::optional<Box> box;                   // if coefficients are still to be moved
     Matrix<Real> after;                       // the new coefficients
-    Matrix<Real> raised, gradient, energies;  // found; what is in the gradient is added to
+    Matrix<Real> raised, gradient, energies;  // found; without a box, the gradient is added to
     Matrix<Real> distances, mixed, gram;      // found: sums over samples
     Vector<double> numbers;  // found where the point is checked, else empty: see Check
 };
@@ -133,6 +155,21 @@ void check_coefficients(const Pass<Real>& pass, Span<Real> span, const LogProduc
     }
 }
 
+// The step of a tile's coefficients, from the rows `ahead` along the rows `e`.
+template <class Real>
+void move_tile(const Pass<Real>& pass, Span<Real> span, const Rows<Real>& rows) {
+    for (py::ssize_t k = 0; k < pass.images.rows; ++k)
+        for (py::ssize_t v = 0; v < span.registers; ++v) {
+            const py::ssize_t at = k * TILE + v;
+            rows.c[at] = moved(rows.ahead[at], rows.e[at], pass.tau, *pass.box);
+        }
+    // A lane without a sample stays where no sum sees it.
+    const py::ssize_t last = span.registers - 1;
+    for (int l = span.filled(last); l < span.lanes; ++l)
+        for (py::ssize_t k = 0; k < pass.images.rows; ++k) rows.c[k * TILE + last][l] = 0;
+    leave(rows.c, span, pass.after);
+}
+
 template <class Real, bool POWERS>
 void advance(const Pass<Real>& pass) {
     const py::ssize_t atoms = pass.images.rows, columns = pass.images.columns;
@@ -149,8 +186,13 @@ void advance(const Pass<Real>& pass) {
     Check check;
     for (py::ssize_t start = 0; start < pass.samples.rows;) {
         const Span<Real> span(start, pass.samples.rows);
-        enter<Real>({pass.after.data, pass.after.rows, atoms}, span, rows.c);
         enter(pass.before, span, rows.ahead);
+        if (pass.box) {
+            enter(pass.slope, span, rows.e);
+            move_tile(pass, span, rows);
+        } else {
+            enter<Real>({pass.after.data, pass.after.rows, atoms}, span, rows.c);
+        }
         for (py::ssize_t v = 0; v < span.registers; ++v) {
             auto share = gathered(pass.weights.data + start + v * span.lanes, 1, span.filled(v));
             for (py::ssize_t at = v; at < atoms * TILE; at += TILE) {
@@ -196,7 +238,8 @@ void advance(const Pass<Real>& pass) {
         for (py::ssize_t v = 0; v < span.registers; ++v) {
             Real* first = pass.gradient[start + v * span.lanes];
             for (py::ssize_t k = 0; k < atoms; ++k) {
-                auto extra = gathered<Real>(first + k, atoms, span.filled(v));
+                auto extra = pass.box ? all(static_cast<Real>(pass.box->slope))
+                                      : gathered<Real>(first + k, atoms, span.filled(v));
                 scatter(rows.e[k * TILE + v] + extra, first + k, atoms, span.filled(v));
             }
         }
@@ -218,20 +261,13 @@ void advance(const Pass<Real>& pass) {
     }
 }
 
-// Where coefficients may be, and the penalty on them: after = min(max(before - tau slope - off,
-// low), high).
-struct Box {
-    double off, low, high;
-};
-
 template <class Real>
-void move(const Pass<Real>& pass, Box box) {
-    const Real off = static_cast<Real>(box.off), low = static_cast<Real>(box.low);
-    const Real high = static_cast<Real>(box.high);
-    for (py::ssize_t i = 0; i < pass.before.rows * pass.before.columns; ++i) {
-        const Real moved = pass.before.data[i] - pass.tau * pass.slope.data[i] - off;
-        pass.after.data[i] = moved < low ? low : moved > high ? high : moved;
-    }
+void advance(const Pass<Real>& pass, bool powers) {
+    std::fill(pass.gram.data, pass.gram.data + pass.gram.rows * pass.gram.columns, Real(0));
+    if (powers)
+        advance<Real, true>(pass);
+    else
+        advance<Real, false>(pass);
 }
 
 template <class Real>
@@ -265,35 +301,27 @@ class Split : public Job {
    public:
     Split(Array<Real> samples, Array<Real> weights, Array<Real> atoms, Array<Real> images,
           Array<Real> ahead, double sigma, Array<Real> before, Array<Real> slope, Array<Real> dual,
-          double tau, std::optional<std::array<double, 3>> box, Array<Real> after,
+          double tau, std::optional<std::array<double, 4>> box, Array<Real> after,
           Array<Real> raised, Array<Real> gradient, Array<Real> energies, Array<Real> distances,
           Array<Real> mixed, Array<Real> gram, Array<double> numbers, bool powers)
         : pass{matrix(samples),        vector(weights),      matrix(atoms),
                matrix(images),         matrix(ahead),        static_cast<Real>(sigma),
                matrix(before),         matrix(slope),        matrix(dual),
-               static_cast<Real>(tau), matrix_out(after),    matrix_out(raised),
-               matrix_out(gradient),   matrix_out(energies), matrix_out(distances),
-               matrix_out(mixed),      matrix_out(gram),     vector_out(numbers)},
+               static_cast<Real>(tau), box_of(box),          matrix_out(after),
+               matrix_out(raised),     matrix_out(gradient), matrix_out(energies),
+               matrix_out(distances),  matrix_out(mixed),    matrix_out(gram),
+               vector_out(numbers)},
           powers(powers),
           held{samples, weights, atoms,    images,   ahead,     before, slope, dual,
                after,   raised,  gradient, energies, distances, mixed,  gram,  numbers} {
-        if (box) to = Box{(*box)[0], (*box)[1], (*box)[2]};
         check_shapes(pass, powers);
     }
 
-    void work() override {
-        if (to) move(pass, *to);
-        std::fill(pass.gram.data, pass.gram.data + pass.gram.rows * pass.gram.columns, Real(0));
-        if (powers)
-            advance<Real, true>(pass);
-        else
-            advance<Real, false>(pass);
-    }
+    void work() override { advance(pass, powers); }
 
    private:
     Pass<Real> pass;
     bool powers;
-    std::optional<Box> to;
     std::vector<py::array> held;  // so that their memory stays
 };
 
@@ -303,7 +331,7 @@ void bind_splitting_of(py::module_& m) {
     m.def(
         "split",
         [](A samples, A weights, A atoms, A images, A ahead, double sigma, A before, A slope,
-           A dual, double tau, std::optional<std::array<double, 3>> box, A after, A raised,
+           A dual, double tau, std::optional<std::array<double, 4>> box, A after, A raised,
            A gradient, A energies, A distances, A mixed, A gram, Array<double> numbers,
            bool powers) -> std::unique_ptr<Job> {
             return std::make_unique<Split<Real>>(

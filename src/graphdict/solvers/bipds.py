@@ -27,16 +27,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict import tiles
 from graphdict.operators import linear_of
 from graphdict.problem import Problem
-from graphdict.solvers import points
+from graphdict.solvers import compiled_log, points
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
 from graphdict.solvers.blocks import States, alike, as_precise, crew_for
 from graphdict.solvers.passes import weighted_distances
 from graphdict.solvers.points import Step, Sums
 from graphdict.solvers.steps import Steps, split_step
 from graphdict.terms import base
-from graphdict.tiles import Lead
 
 __all__ = ["bipds"]
 
@@ -98,7 +98,8 @@ def bipds(
         raise ValueError(f"fixed must be 'atoms', 'coefficients' or None, got {fixed!r}")
     converged, interrupted, stopped = False, False, False
     with crew_for(problem, atoms, crew) as team:
-        run = _Run(problem, fixed, team, (tau_atoms, tau_coefficients, sigma))
+        atoms = as_precise(atoms, problem)
+        run = _Run(problem, atoms, fixed, team, (tau_atoms, tau_coefficients, sigma))
         if stage is None or stage.saved is None:
             point, history = run.start(coefficients, atoms, dual), History()
             best = point
@@ -106,12 +107,11 @@ def bipds(
             point, best, history = run.restore(stage.saved)
         iteration = point.iteration
         try:
-            for iteration in range(point.iteration + 1, max_iter + 1):
-                check = iteration % check_every == 0 or iteration == max_iter
-                following = run.step(point, check)
-                if not check:
-                    point = following
-                    continue
+            while iteration < max_iter:
+                due = min(iteration + check_every - iteration % check_every, max_iter)
+                point = run.go_on(point, due - 1)
+                iteration = due
+                following = run.step(point, check=True)
                 # Where both variables are zero, neither has a gradient to leave by.
                 collapsed = np.isfinite(best.objective) and not (
                     following.atoms.any() or following.sums.size
@@ -170,7 +170,9 @@ class _Point:
 class _Run:
     """One call: the starting point, the step from a point to the next, and the way back."""
 
-    def __init__(self, problem: Problem, fixed: str | None, crew: Any, given: tuple):
+    def __init__(
+        self, problem: Problem, atoms: NDArray, fixed: str | None, crew: Any, given: tuple
+    ):
         self.problem = problem
         self.linear = linear_of(problem.operator)
         self.fixed = fixed
@@ -180,11 +182,16 @@ class _Run:
         self.steps: Steps
         # Priors that tie samples together move the coefficients of all samples at once, here.
         self.coupled = fixed != "coefficients" and not problem.coefficients.separable
+        # Whether iterations between checks can be compiled ones, many at a time.
+        self.compiled = (
+            fixed is None
+            and None not in (problem.atoms.box, problem.coefficients.box, crew.kept)
+            and all(compiled_log.serves(part.problem, atoms) for part in crew.kept)
+        )
 
     def start(self, coefficients: NDArray | States, atoms: NDArray, dual: Any) -> _Point:
         """Gradients and objective where a user wants to begin."""
         problem, crew = self.problem, self.crew
-        atoms = as_precise(atoms, problem)
         states = crew.place(alike(coefficients, atoms))
         if dual is None:
             sigma = _first_sigma(problem, crew.collect(crew.run(_some, [states])[0]), atoms)
@@ -209,6 +216,30 @@ class _Run:
             0, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value, image, True
         )
 
+    def go_on(self, point: _Point, until: int) -> _Point:
+        """Iterations that nobody checks, up to number ``until``."""
+        while point.iteration < until:
+            further = self._stretch(point, until) if self.compiled else point
+            point = self.step(point, check=False) if further is point else further
+        return point
+
+    def _stretch(self, point: _Point, until: int) -> _Point:
+        """Some iterations at once; the same point where there is none that can be done so."""
+        given = point.atoms, point.image, point.gradient_atoms, point.sums.gram
+        dictionary = tiles.Dictionary(*(np.array(array, order="C") for array in given))
+        pace = self.steps.pace(self.linear.norm)
+        states, done, tau_atoms, tau = compiled_log.stretch(
+            self.crew.kept, point.states, self.crew.team, dictionary, pace, until - point.iteration
+        )
+        if done == 0:
+            return point
+        atoms, image, gradient, gram = dictionary
+        steps = (tau_atoms, tau, self.steps.sigma)
+        return replace(
+            point, iteration=point.iteration + done, atoms=atoms, states=states, steps=steps,
+            gradient_atoms=gradient, sums=Sums(0.0, gram), image=image, objective=np.nan,
+        )  # fmt: skip
+
     def step(self, point: _Point, check: bool) -> _Point:
         """One iteration of Algorithm 1."""
         problem, crew = self.problem, self.crew
@@ -216,12 +247,12 @@ class _Run:
         tau_atoms, tau, sigma = steps
         atoms = point.atoms
         if self.fixed != "atoms":
-            atoms = problem.atoms.prox(atoms - tau_atoms * point.gradient_atoms, tau_atoms)
+            atoms = points.descend(problem.atoms, atoms, point.gradient_atoms, tau_atoms)
         ahead = 2 * atoms - point.atoms
         split_atoms = points.ascend(problem.atoms, point.split_atoms, ahead, tau_atoms)
         image, lead = self._image(atoms), None
         if self.fixed is None and image is not None and image.ndim == 2:
-            lead = Lead.of(atoms, image, point.image, sigma)  # type: ignore[arg-type]
+            lead = tiles.Lead.of(atoms, image, point.image, sigma)  # type: ignore[arg-type]
         message = Step(atoms, ahead, tau, sigma, check, self.fixed, lead)
         value, lipschitz = None, 0.0
         if self.coupled:

@@ -6,7 +6,7 @@ hand, and those of powers in modes with the logarithms of spectra.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 from graphdict import native, tiles
 from graphdict.operators import Degrees, Spectra, linear_of
 from graphdict.problem import Problem
+from graphdict.solvers.blocks import TOGETHER, Part, States
 from graphdict.solvers.passes import powers_at_hand, single_at_hand
+from graphdict.team import Team
 from graphdict.terms import LogBarrier
 
-__all__ = ["land", "of_powers", "push", "recode", "serves"]
+__all__ = ["land", "of_powers", "push", "recode", "serves", "stretch"]
+
+PATIENCE = 0.1  # seconds until Python has a say, who may have been interrupted
 
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
@@ -66,17 +70,15 @@ def land(
     atoms, the Gram matrix, and what ``M*`` is still to be taken of; the numbers of a check.
     """
     samples, powers = _samples(problem, rows)
-    box: Any = None
     if moved is None:
-        low, high, alpha, extra = problem.coefficients.box  # type: ignore[misc]
-        after, box = np.empty_like(before.coefficients), (step.tau * alpha, low, high)
+        after, extra, box = np.empty_like(before.coefficients), 0.0, problem.coefficients.box
     else:
-        after, extra = np.ascontiguousarray(moved[0]), moved[2]
+        after, extra, box = np.ascontiguousarray(moved[0]), moved[2], None
     job, found = tiles.advance(
         samples,
         problem.weights[rows].astype(after.dtype, copy=False),
         step.lead,
-        tiles.Stand(before.coefficients, before.gradient, before.dual),
+        _stand(before),
         tiles.Goal(after, extra, step.tau, box),
         powers,
         step.check,
@@ -87,6 +89,48 @@ def land(
         return after, found.dual, found.gradient, sums, found.numbers.tolist()
 
     return job, read
+
+
+def stretch(
+    parts: Sequence[Part], states: States, team: Team, dictionary: tiles.Dictionary, pace: Any,
+    count: int,
+) -> tuple[States, int, float, float]:  # fmt: skip
+    """Some iterations of BiPDS, at most ``count``, on samples and atoms that boxes hold.
+
+    The arrays of the dictionary are changed. Found are the states of the samples, how many
+    iterations it took to get there, and the last steps of both variables.
+    """
+    problem, dtype = parts[0].problem, dictionary.atoms.dtype
+    linear = linear_of(problem.operator)
+    modes = linear.rows(dtype) if of_powers(problem) else np.empty((0, linear.size), dtype)
+    following = States([_room(state) for state in of_part] for of_part in states)
+    work = [
+        [
+            tiles.Block(
+                _samples(part.problem, rows)[0],
+                part.problem.weights[rows].astype(dtype, copy=False),
+                _stand(before), _stand(after),
+            )
+            for rows, before, after in zip(part.blocks, *of_part, strict=True)
+        ]
+        for part, *of_part in zip(parts, states, following, strict=True)
+    ]  # fmt: skip
+    found = tiles.iterate(
+        team.compiled, count, PATIENCE, work, modes, dictionary,
+        problem.atoms.box, problem.coefficients.box,  # type: ignore[arg-type]
+        pace, TOGETHER,
+    )  # fmt: skip
+    return following, *found
+
+
+def _stand(state: Any) -> tiles.Stand:
+    return tiles.Stand(state.coefficients, state.gradient, state.dual)
+
+
+def _room(state: Any) -> Any:
+    """Arrays that a new state can go to."""
+    new = tiles.Stand(*(np.empty_like(array) for array in _stand(state)))
+    return state._replace(**new._asdict())
 
 
 def of_powers(problem: Problem) -> bool:

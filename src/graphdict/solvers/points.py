@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict import tiles
 from graphdict.problem import Problem, TermGroup
 from graphdict.solvers import compiled_exact, compiled_log
 from graphdict.solvers.blocks import Staged, at_once
 from graphdict.solvers.passes import shares
 from graphdict.solvers.steps import split_step
 from graphdict.terms import base
-from graphdict.tiles import Lead
 
 __all__ = [
     "Sample",
@@ -29,6 +29,7 @@ __all__ = [
     "ascend",
     "begin",
     "calm",
+    "descend",
     "follow",
     "movable",
     "move",
@@ -55,7 +56,7 @@ class Step(NamedTuple):
     sigma: float
     check: bool
     fixed: str | None
-    lead: Lead | None = None  # of both, for the compiled passes of models with a log-barrier
+    lead: tiles.Lead | None = None  # of both, for the compiled passes of models with a log-barrier
 
 
 class Sums(NamedTuple):
@@ -136,9 +137,18 @@ def move(
     rows: slice = slice(None),
 ) -> tuple[NDArray, tuple[NDArray, ...], Any]:
     """New coefficients, new duals of split-off terms, and what both add to the gradient there."""
-    moved = group.prox(coefficients - tau * gradient, tau, rows)
+    moved = descend(group, coefficients, gradient, tau, rows)
     raised = ascend(group, splits, 2 * moved - coefficients, tau, rows) if splits else ()
     return moved, raised, group.gradient(moved, rows) + sum(raised, 0.0)
+
+
+def descend(
+    group: TermGroup, x: NDArray, gradient: NDArray, tau: float, rows: slice = slice(None)
+) -> NDArray:
+    """A proximal gradient step of a variable."""
+    if group.box is not None:
+        return tiles.descend(x, gradient, tau, group.box)
+    return group.prox(x - tau * gradient, tau, rows)
 
 
 def ascend(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphdict.operators import Bilinear
 from graphdict.problem import Problem
+from graphdict.tiles import Pace
 
 __all__ = ["Steps", "split_step"]
 
@@ -62,9 +63,9 @@ class Steps:
         norms = self._norms(gram, atoms, image)
         norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.floors))
         shares = 2 if self.fixed is None else 1
-        bound_atoms = shares * self.sigma * norm_atoms**2
+        bound_atoms = shares * self.sigma * (norm_atoms * norm_atoms)
         bound_atoms += self.problem.atoms.lipschitz(atoms) / 2
-        bound_coefficients = shares * self.sigma * norm_coefficients**2
+        bound_coefficients = shares * self.sigma * (norm_coefficients * norm_coefficients)
         bound_coefficients += lipschitz / 2
         # The other half of 1 / tau is for the duals of the split-off terms, where there are any.
         bound_atoms *= 2 if self.problem.atoms.split else 1
@@ -74,6 +75,15 @@ class Steps:
             self.given[1] or self.caution * SAFETY / bound_coefficients,
             self.sigma,
         )
+
+    def pace(self, norm: float) -> Pace:
+        """From what compiled iterations find the same, where nothing is smooth, split or fixed."""
+        tau_atoms, tau, _ = self.given
+        floor_atoms, floor_coefficients = self.floors
+        return Pace(
+            norm, floor_atoms, floor_coefficients, self.sigma, self.caution * SAFETY,
+            tau_atoms or 0.0, tau or 0.0,
+        )  # fmt: skip
 
     def save(self) -> dict[str, Any]:
         """What changes from check to check."""
