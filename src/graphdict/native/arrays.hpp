@@ -33,6 +33,12 @@ struct Matrix {
     T* operator[](py::ssize_t i) const { return data + i * columns; }
 };
 
+// Some rows of one.
+template <class T>
+Matrix<T> rows_of(Matrix<T> matrix, py::ssize_t start, py::ssize_t stop) {
+    return {matrix[start], stop - start, matrix.columns};
+}
+
 // A stack of matrices.
 template <class T>
 struct Cube {

@@ -7,7 +7,7 @@
 
 namespace graphdict {
 
-// Of weights (K, E), (K, N).
+// Of weights (K, E): (K, N).
 template <class Real>
 void degrees(Matrix<const Real> weights, Matrix<Real> out) {
     const py::ssize_t nodes = out.columns;
@@ -41,7 +41,7 @@ void degrees_adjoint(Matrix<const Real> values, Matrix<Real> out) {
 }
 
 template <class Real>
-void transpose(const Real* from, Matrix<Real> to) {
+void turn(const Real* from, Matrix<Real> to) {
     for (py::ssize_t i = 0; i < to.rows; ++i)
         for (py::ssize_t j = 0; j < to.columns; ++j) to[i][j] = from[j * to.rows + i];
 }
@@ -58,13 +58,13 @@ struct GraphMap {
         if (!of_modes()) return degrees(weights, out);
         std::vector<Real> found(modes.rows * weights.rows);
         energies<Real>(modes, weights, {found.data(), modes.rows, weights.rows});
-        transpose(found.data(), out);
+        turn(found.data(), out);
     }
 
     void adjoint(Matrix<const Real> values, Matrix<Real> out) const {
         if (!of_modes()) return degrees_adjoint(values, out);
         std::vector<Real> turned(modes.rows * values.rows);
-        transpose<Real>(values.data, {turned.data(), modes.rows, values.rows});
+        turn<Real>(values.data, {turned.data(), modes.rows, values.rows});
         weighted_distances<Real>(modes, {turned.data(), modes.rows, values.rows}, out);
     }
 };

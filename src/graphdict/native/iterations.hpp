@@ -61,54 +61,28 @@ using BlockArrays = std::array<Array<Real>, 8>;
 
 // The passes over one block: the first from where the samples are, the others in place.
 template <class Real>
-class Block : public Job {
+class Block : public Splitting<Real> {
    public:
-    Pass<Real> pass;
+    using Splitting<Real>::pass, Splitting<Real>::add;
 
-    Block(BlockArrays<Real>& of, py::ssize_t atoms, py::ssize_t edges, bool powers)
-        : pass{matrix(of[0]),
-               vector(of[1]),
-               {},
-               {},
-               {},
-               Real(0),
-               matrix(of[2]),
-               matrix(of[3]),
-               matrix(of[4]),
-               Real(0),
-               std::nullopt,
-               matrix_out(of[5]),
-               matrix_out(of[7]),
-               matrix_out(of[6]),
-               {nullptr, 0, atoms},
-               {},
-               {},
-               {},
-               {nullptr, 0}},
-          powers(powers),
-          sums(atoms * (edges + pass.samples.columns + atoms)) {
-        Real* at = sums.data();
-        for (auto [to, columns] : {std::pair(&pass.distances, edges),
-                                   {&pass.mixed, pass.samples.columns},
-                                   {&pass.gram, atoms}}) {
-            *to = {at, atoms, columns};
-            at += atoms * columns;
-        }
-    }
+    // The sums of `pass` are in this memory.
+    Block(const Pass<Real>& pass, bool powers, std::vector<Real> sums)
+        : Splitting<Real>(pass, powers), sums(std::move(sums)) {}
 
-    void work() override {
-        advance(pass, powers);
+    void finish() override {
+        Splitting<Real>::finish();
         pass.before = reading(pass.after);
         pass.slope = reading(pass.gradient);
         pass.dual = reading(pass.raised);
     }
 
     void add(const Block& other) {
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += other.sums[i];
+        add(pass.distances, other.pass.distances);
+        add(pass.mixed, other.pass.mixed);
+        add(pass.gram, other.pass.gram);
     }
 
    private:
-    bool powers;
     std::vector<Real> sums;
 };
 
@@ -142,18 +116,14 @@ class Iterations {
         const bool powers = map.of_modes();
         const py::ssize_t K = this->atoms.rows, E = this->atoms.columns;
         for (auto& part : parts) {
+            expect(!part.empty(), "a part has no blocks");
             blocks.emplace_back();
-            for (auto& arrays : part)
-                blocks.back().push_back(
-                    std::make_unique<Block<Real>>(arrays, K, powers ? 0 : E, powers));
-        }
-        expect(!blocks.empty() && !blocks[0].empty(), "there are no samples");
-        for (auto& part : blocks)
-            for (auto& block : part) {
-                lead(block->pass);
-                check_shapes(block->pass, powers);
-                jobs.push_back(block.get());
+            for (auto& arrays : part) {
+                blocks.back().push_back(block_of(arrays));
+                jobs.push_back(blocks.back().back().get());
             }
+        }
+        expect(!blocks.empty(), "there are no samples");
         const py::ssize_t nodes = powers ? map.modes.columns : this->images.columns;
         expect(E == nodes * (nodes - 1) / 2, "atoms do not have the edges of the graphs");
         expect(!powers || map.modes.rows == this->images.columns, "modes must be (modes, nodes)");
@@ -194,6 +164,23 @@ class Iterations {
     }
 
    private:
+    std::unique_ptr<Block<Real>> block_of(BlockArrays<Real>& of) const {
+        Pass<Real> pass{};
+        pass.samples = matrix(of[0]);
+        pass.weights = vector(of[1]);
+        pass.before = matrix(of[2]), pass.slope = matrix(of[3]), pass.dual = matrix(of[4]);
+        pass.after = matrix_out(of[5]), pass.gradient = matrix_out(of[6]);
+        pass.raised = matrix_out(of[7]);
+        const py::ssize_t K = atoms.rows, E = map.of_modes() ? 0 : atoms.columns;
+        pass.energies = {nullptr, 0, K};
+        std::vector<Real> sums(K * (E + images.columns + K));
+        pass.distances = {sums.data(), K, E};
+        pass.mixed = {sums.data() + K * E, K, images.columns};
+        pass.gram = {sums.data() + K * (E + images.columns), K, K};
+        lead(pass);
+        return std::make_unique<Block<Real>>(pass, map.of_modes(), std::move(sums));
+    }
+
     // What passes are told of the atoms.
     void lead(Pass<Real>& pass) const {
         pass.atoms =

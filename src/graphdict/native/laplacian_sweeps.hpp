@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "registers.hpp"
+#include "simd.hpp"
 
 namespace graphdict {
 

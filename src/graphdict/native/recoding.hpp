@@ -26,7 +26,7 @@ class Push : public Job {
         expect(to.rows == g.rows && to.columns == g.columns, "out must be as images");
     }
 
-    void work() override {
+    void work(std::size_t) override {
         const py::ssize_t atoms = images.rows;
         Padded<Real> factors(images), found(images.rows, images.columns);
         Scratch<Real> scratch((2 * atoms + ROWS) * TILE);
@@ -90,7 +90,7 @@ class Recode : public Job {
         expect(this->numbers.size == 3, "numbers must be (3,)");
     }
 
-    void work() override {
+    void work(std::size_t) override {
         const py::ssize_t count = from.columns, columns = images.columns;
         const Edges edges(powers ? 0 : columns);
         Padded<Real> factors(images), weights(atoms), found(sums.rows, sums.columns);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -62,6 +63,41 @@ GRAPHDICT_INLINE V shuffled(V a, V b) {
     typedef Lane Lanes __attribute__((vector_size(sizeof(V))));
     return __builtin_shuffle(a, b, Lanes{I...});
 #endif
+}
+
+// Registers from and to any place in memory.
+template <class Real>
+GRAPHDICT_INLINE Vec<Real> loaded(const Real* from) {
+    Vec<Real> found;
+    std::memcpy(&found, from, sizeof found);
+    return found;
+}
+
+template <class Real>
+GRAPHDICT_INLINE void store(Vec<Real> values, Real* to) {
+    std::memcpy(to, &values, sizeof values);
+}
+
+// Swaps what lies off the diagonal of two rows that are `DISTANCE` apart.
+template <int DISTANCE, class V, int... I>
+GRAPHDICT_INLINE void exchange(V& a, V& b, std::integer_sequence<int, I...>) {
+    constexpr int lanes = sizeof...(I);
+    const V upper = shuffled<(I & DISTANCE ? lanes + I - DISTANCE : I)...>(a, b);
+    b = shuffled<(I & DISTANCE ? lanes + I : I + DISTANCE)...>(a, b);
+    a = upper;
+}
+
+// As many rows as there are lanes.
+template <class Real, int DISTANCE = 1>
+GRAPHDICT_INLINE void transpose(Vec<Real>* rows) {
+    constexpr int lanes = Register<Real>::lanes;
+    if constexpr (DISTANCE < lanes) {
+        for (int r = 0; r < lanes; ++r)
+            if (!(r & DISTANCE))
+                exchange<DISTANCE>(rows[r], rows[r + DISTANCE],
+                                   std::make_integer_sequence<int, lanes>());
+        transpose<Real, 2 * DISTANCE>(rows);
+    }
 }
 
 // The sums of `a` and of `b` over their lanes: sums of neighbours, interleaved, then folded.
@@ -126,6 +162,11 @@ struct Span {
           size(std::min<py::ssize_t>(end - start, TILE * lanes)),
           registers((size + lanes - 1) / lanes) {}
 
+    // How many tiles so many samples take.
+    static py::ssize_t count(py::ssize_t samples) {
+        return (samples + TILE * lanes - 1) / (TILE * lanes);
+    }
+
     // How many samples register `v` holds.
     int filled(py::ssize_t v) const { return static_cast<int>(std::min(lanes, size - v * lanes)); }
 };
@@ -160,26 +201,54 @@ GRAPHDICT_INLINE void prefetch(T* first, py::ssize_t count) {
     for (; at < end; at += LINE) __builtin_prefetch(at, !std::is_const_v<T>);
 }
 
+// Calls visit(n) for blocks of as many columns as there are lanes; the last one may overlap.
+template <class Real, class Visit>
+GRAPHDICT_INLINE void for_blocks(py::ssize_t columns, Visit visit) {
+    constexpr int lanes = Register<Real>::lanes;
+    for (py::ssize_t n = 0; n + lanes <= columns; n += lanes) visit(n);
+    if (columns % lanes) visit(columns - lanes);
+}
+
 // All columns of the samples in a span, a row of the tile for each.
 template <class Real>
 void enter(Matrix<const Real> samples, Span<Real> span, Vec<Real>* rows) {
-    const py::ssize_t step = span.lanes * samples.columns;
+    constexpr int lanes = Register<Real>::lanes;
+    const py::ssize_t step = lanes * samples.columns;
     for (py::ssize_t v = 0; v < span.registers; ++v) {
-        const Real* first = samples[span.start + v * span.lanes];
+        const Real* first = samples[span.start + v * lanes];
         if (v + SOON < span.registers) prefetch(first + SOON * step, step);
-        for (py::ssize_t n = 0; n < samples.columns; ++n)
-            rows[n * TILE + v] = gathered(first + n, samples.columns, span.filled(v));
+        if (span.filled(v) < lanes || samples.columns < lanes) {
+            for (py::ssize_t n = 0; n < samples.columns; ++n)
+                rows[n * TILE + v] = gathered(first + n, samples.columns, span.filled(v));
+            continue;
+        }
+        for_blocks<Real>(samples.columns, [&](py::ssize_t n) {
+            Vec<Real> block[lanes];
+            for (int l = 0; l < lanes; ++l) block[l] = loaded(first + l * samples.columns + n);
+            transpose<Real>(block);
+            for (int l = 0; l < lanes; ++l) rows[(n + l) * TILE + v] = block[l];
+        });
     }
 }
 
 template <class Real>
 void leave(const Vec<Real>* rows, Span<Real> span, Matrix<Real> samples) {
-    const py::ssize_t step = span.lanes * samples.columns;
+    constexpr int lanes = Register<Real>::lanes;
+    const py::ssize_t step = lanes * samples.columns;
     for (py::ssize_t v = 0; v < span.registers; ++v) {
-        Real* first = samples[span.start + v * span.lanes];
+        Real* first = samples[span.start + v * lanes];
         if (v + SOON < span.registers) prefetch(first + SOON * step, step);
-        for (py::ssize_t n = 0; n < samples.columns; ++n)
-            scatter(rows[n * TILE + v], first + n, samples.columns, span.filled(v));
+        if (span.filled(v) < lanes || samples.columns < lanes) {
+            for (py::ssize_t n = 0; n < samples.columns; ++n)
+                scatter(rows[n * TILE + v], first + n, samples.columns, span.filled(v));
+            continue;
+        }
+        for_blocks<Real>(samples.columns, [&](py::ssize_t n) {
+            Vec<Real> block[lanes];
+            for (int l = 0; l < lanes; ++l) block[l] = rows[(n + l) * TILE + v];
+            transpose<Real>(block);
+            for (int l = 0; l < lanes; ++l) store<Real>(block[l], first + l * samples.columns + n);
+        });
     }
 }
 

@@ -262,15 +262,6 @@ void advance(const Pass<Real>& pass) {
 }
 
 template <class Real>
-void advance(const Pass<Real>& pass, bool powers) {
-    std::fill(pass.gram.data, pass.gram.data + pass.gram.rows * pass.gram.columns, Real(0));
-    if (powers)
-        advance<Real, true>(pass);
-    else
-        advance<Real, false>(pass);
-}
-
-template <class Real>
 void check_shapes(const Pass<Real>& pass, bool powers) {
     auto shaped = [](auto found, py::ssize_t rows, py::ssize_t columns, const char* what) {
         expect(found.rows == rows && found.columns == columns, what);
@@ -296,32 +287,92 @@ void check_shapes(const Pass<Real>& pass, bool powers) {
     shaped(pass.gram, K, K, "gram must be (atoms, atoms)");
 }
 
+// The pass over a block of samples, in pieces of a few tiles. Each has sums of its own, which are
+// then added in order: who did which does not show.
 template <class Real>
-class Split : public Job {
+class Splitting : public Job {
    public:
-    Split(Array<Real> samples, Array<Real> weights, Array<Real> atoms, Array<Real> images,
-          Array<Real> ahead, double sigma, Array<Real> before, Array<Real> slope, Array<Real> dual,
-          double tau, std::optional<std::array<double, 4>> box, Array<Real> after,
-          Array<Real> raised, Array<Real> gradient, Array<Real> energies, Array<Real> distances,
-          Array<Real> mixed, Array<Real> gram, Array<double> numbers, bool powers)
-        : pass{matrix(samples),        vector(weights),      matrix(atoms),
-               matrix(images),         matrix(ahead),        static_cast<Real>(sigma),
-               matrix(before),         matrix(slope),        matrix(dual),
-               static_cast<Real>(tau), box_of(box),          matrix_out(after),
-               matrix_out(raised),     matrix_out(gradient), matrix_out(energies),
-               matrix_out(distances),  matrix_out(mixed),    matrix_out(gram),
-               vector_out(numbers)},
+    Splitting(const Pass<Real>& pass, bool powers)
+        : pass(pass),
           powers(powers),
-          held{samples, weights, atoms,    images,   ahead,     before, slope, dual,
-               after,   raised,  gradient, energies, distances, mixed,  gram,  numbers} {
+          tiles(Span<Real>::count(pass.samples.rows)),
+          count(std::max<py::ssize_t>(1, tiles / TILES)),
+          sums((count - 1) * size()),
+          numbers((count - 1) * pass.numbers.size) {
         check_shapes(pass, powers);
     }
 
-    void work() override { advance(pass, powers); }
+    std::size_t pieces() const override { return static_cast<std::size_t>(count); }
+
+    void work(std::size_t piece) override {
+        const Pass<Real> own = piece_of(static_cast<py::ssize_t>(piece));
+        std::fill(own.gram.data, own.gram.data + own.gram.rows * own.gram.columns, Real(0));
+        if (powers)
+            advance<Real, true>(own);
+        else
+            advance<Real, false>(own);
+    }
+
+    void finish() override {
+        for (py::ssize_t i = 1; i < count; ++i) {
+            const Pass<Real> own = piece_of(i);
+            add(pass.distances, own.distances);
+            add(pass.mixed, own.mixed);
+            add(pass.gram, own.gram);
+            for (py::ssize_t n = 0; n < pass.numbers.size; ++n) pass.numbers[n] += own.numbers[n];
+        }
+    }
+
+   protected:
+    Pass<Real> pass;
+
+    static void add(Matrix<Real> to, Matrix<Real> from) {
+        for (py::ssize_t i = 0; i < to.rows * to.columns; ++i) to.data[i] += from.data[i];
+    }
 
    private:
-    Pass<Real> pass;
+    static constexpr py::ssize_t TILES = 2;  // in a piece, or more
+
+    py::ssize_t size() const {
+        return pass.gram.rows * (pass.distances.columns + pass.mixed.columns + pass.gram.columns);
+    }
+
+    Pass<Real> piece_of(py::ssize_t i) {
+        const py::ssize_t whole = TILE * Span<Real>::lanes, rows = pass.samples.rows;
+        const py::ssize_t start = tiles * i / count * whole;
+        const py::ssize_t stop = std::min(tiles * (i + 1) / count * whole, rows);
+        Pass<Real> own = pass;
+        own.samples = rows_of(pass.samples, start, stop);
+        own.weights = {pass.weights.data + start, stop - start};
+        for (auto array : {&Pass<Real>::before, &Pass<Real>::slope, &Pass<Real>::dual})
+            own.*array = rows_of(pass.*array, start, stop);
+        for (auto array : {&Pass<Real>::after, &Pass<Real>::raised, &Pass<Real>::gradient})
+            own.*array = rows_of(pass.*array, start, stop);
+        if (pass.energies.rows) own.energies = rows_of(pass.energies, start, stop);
+        if (i == 0) return own;
+        Real* at = sums.data() + (i - 1) * size();
+        for (auto array : {&Pass<Real>::distances, &Pass<Real>::mixed, &Pass<Real>::gram}) {
+            (own.*array).data = at;
+            at += (own.*array).rows * (own.*array).columns;
+        }
+        own.numbers.data = numbers.data() + (i - 1) * pass.numbers.size;
+        return own;
+    }
+
     bool powers;
+    py::ssize_t tiles, count;
+    std::vector<Real> sums;  // of all pieces but the first
+    std::vector<double> numbers;
+};
+
+// With arrays of Python.
+template <class Real>
+class Split : public Splitting<Real> {
+   public:
+    Split(const Pass<Real>& pass, bool powers, std::vector<py::array> held)
+        : Splitting<Real>(pass, powers), held(std::move(held)) {}
+
+   private:
     std::vector<py::array> held;  // so that their memory stays
 };
 
@@ -334,9 +385,18 @@ void bind_splitting_of(py::module_& m) {
            A dual, double tau, std::optional<std::array<double, 4>> box, A after, A raised,
            A gradient, A energies, A distances, A mixed, A gram, Array<double> numbers,
            bool powers) -> std::unique_ptr<Job> {
-            return std::make_unique<Split<Real>>(
-                samples, weights, atoms, images, ahead, sigma, before, slope, dual, tau, box, after,
-                raised, gradient, energies, distances, mixed, gram, numbers, powers);
+            const Pass<Real> pass{
+                matrix(samples),        vector(weights),      matrix(atoms),
+                matrix(images),         matrix(ahead),        static_cast<Real>(sigma),
+                matrix(before),         matrix(slope),        matrix(dual),
+                static_cast<Real>(tau), box_of(box),          matrix_out(after),
+                matrix_out(raised),     matrix_out(gradient), matrix_out(energies),
+                matrix_out(distances),  matrix_out(mixed),    matrix_out(gram),
+                vector_out(numbers)};
+            std::vector<py::array> held{samples,   weights, atoms, images, ahead,    before,
+                                        slope,     dual,    after, raised, gradient, energies,
+                                        distances, mixed,   gram,  numbers};
+            return std::make_unique<Split<Real>>(pass, powers, std::move(held));
         },
         py::arg("samples").noconvert(), py::arg("weights").noconvert(),
         py::arg("atoms").noconvert(), py::arg("images").noconvert(), py::arg("ahead").noconvert(),

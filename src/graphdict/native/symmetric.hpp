@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "registers.hpp"
+#include "simd.hpp"
 
 namespace graphdict {
 
@@ -54,27 +54,6 @@ template <class Real, bool ADD>
 void multiply_upper(const Real* a, const Real* b, py::ssize_t depth, py::ssize_t side, Real* out) {
     for (py::ssize_t i = 0; i < side; i += STRIP)
         multiply_strip<Real, ADD>(a + i, b, depth, side, i - i % SIDE<Real>, out + i * side);
-}
-
-// Swaps what lies off the diagonal of two rows that are `DISTANCE` apart.
-template <int DISTANCE, class V, int... I>
-GRAPHDICT_INLINE void exchange(V& a, V& b, std::integer_sequence<int, I...>) {
-    constexpr int lanes = sizeof...(I);
-    const V upper = shuffled<(I & DISTANCE ? lanes + I - DISTANCE : I)...>(a, b);
-    b = shuffled<(I & DISTANCE ? lanes + I : I + DISTANCE)...>(a, b);
-    a = upper;
-}
-
-template <class Real, int DISTANCE = 1>
-GRAPHDICT_INLINE void transpose(Vec<Real>* rows) {
-    constexpr int lanes = Register<Real>::lanes;
-    if constexpr (DISTANCE < lanes) {
-        for (int r = 0; r < lanes; ++r)
-            if (!(r & DISTANCE))
-                exchange<DISTANCE>(rows[r], rows[r + DISTANCE],
-                                   std::make_integer_sequence<int, lanes>());
-        transpose<Real, 2 * DISTANCE>(rows);
-    }
 }
 
 // The lower half from the upper one.

@@ -1,6 +1,7 @@
-// Threads that share jobs: calls of compiled loops that need nothing of Python.
+// Threads that share jobs: compiled loops that need nothing of Python.
 //
-// They are asked for one round of jobs after the other, every millisecond or so. Whoever waits for
+// They are asked for one round of jobs after the other, every millisecond or so. Each takes one
+// piece of work after the other, since cores may differ in speed. Whoever waits for
 // the next round, or for the end of one, looks again and again for a while before going to sleep:
 // waking up takes as long as some rounds do.
 #pragma once
@@ -19,25 +20,35 @@
 
 namespace graphdict {
 
-// To be run once.
+// Some work in pieces, which any threads do at the same time, and what is left when all are done.
 class Job {
    public:
     virtual ~Job() = default;
-    virtual void work() = 0;
+    virtual std::size_t pieces() const { return 1; }
+    virtual void work(std::size_t piece) = 0;
+    virtual void finish() {}
 
-    // In any thread; what goes wrong is kept.
-    void run() noexcept {
+    // Before the first piece is run.
+    void begin() {
+        left = pieces();
+        failed = false;
+    }
+    // In any thread; what goes wrong first is kept.
+    void run(std::size_t piece) noexcept {
         try {
-            work();
+            work(piece);
+            if (left.fetch_sub(1) == 1) finish();
         } catch (...) {
-            error = std::current_exception();
+            if (!failed.exchange(true)) error = std::current_exception();
         }
     }
     void raise() const {
-        if (error) std::rethrow_exception(error);
+        if (failed) std::rethrow_exception(error);
     }
 
    private:
+    std::atomic<std::size_t> left{0};
+    std::atomic<bool> failed{false};
     std::exception_ptr error;
 };
 
@@ -62,13 +73,19 @@ class Team {
 
     ~Team() { stop(); }
 
-    // All jobs, each done by whoever is free. One thread may ask at a time.
+    // All jobs, their pieces done by whoever is free. One thread may ask at a time.
     void run(const std::vector<Job*>& jobs) {
+        std::vector<Piece> pieces;
+        for (Job* job : jobs) {
+            job->begin();
+            for (std::size_t i = 0; i < job->pieces(); ++i) pieces.push_back({job, i});
+        }
         const std::uint64_t round = (next.load() >> 32) + 1;
-        // First a round without work, so that nobody takes a job of one round for that of another.
+        // First a round without work, so that nobody takes a piece of one round for that of
+        // another.
         next.store(round << 32 | NONE);
-        current = jobs.data();
-        count = jobs.size();
+        current = pieces.data();
+        count = pieces.size();
         done = 0;
         next.store(round << 32);
         {
@@ -77,11 +94,16 @@ class Team {
         changed.notify_all();
         while (work_on_one()) {
         }
-        wait([&] { return done.load() == jobs.size(); }, WITHIN);
+        wait([&] { return done.load() == pieces.size(); }, WITHIN);
         for (const Job* job : jobs) job->raise();
     }
 
    private:
+    struct Piece {
+        Job* job;
+        std::size_t number;
+    };
+
     void stop() {
         {
             std::lock_guard lock(mutex);
@@ -98,15 +120,16 @@ class Team {
     static constexpr auto BETWEEN = std::chrono::microseconds(600);
     static constexpr auto WITHIN = std::chrono::microseconds(200);
 
-    // Take the next job of this round and do it, if there is one.
+    // Take the next piece of this round and do it, if there is one.
     bool work_on_one() {
         std::uint64_t seen = next.load();
         while ((seen & NONE) < count.load()) {
-            Job* const* jobs = current.load();
+            const Piece* pieces = current.load();
             if (!next.compare_exchange_weak(seen, seen + 1)) continue;
-            const std::size_t jobs_of_round = count.load();
-            jobs[seen & NONE]->run();
-            if (done.fetch_add(1) + 1 == jobs_of_round) {
+            const std::size_t pieces_of_round = count.load();
+            const Piece piece = pieces[seen & NONE];
+            piece.job->run(piece.number);
+            if (done.fetch_add(1) + 1 == pieces_of_round) {
                 std::lock_guard lock(mutex);
                 changed.notify_all();
             }
@@ -134,8 +157,8 @@ class Team {
         changed.wait(lock, holds);
     }
 
-    std::atomic<std::uint64_t> next{NONE};  // the round, and which of its jobs
-    std::atomic<Job* const*> current{nullptr};
+    std::atomic<std::uint64_t> next{NONE};  // the round, and which of its pieces
+    std::atomic<const Piece*> current{nullptr};
     std::atomic<std::size_t> count{0}, done{0};
     std::atomic<bool> stopped{false};
     std::mutex mutex;
@@ -146,7 +169,8 @@ class Team {
 inline void bind_team(py::module_& m) {
     py::class_<Job>(m, "Job", py::module_local()).def("__call__", [](Job& job) {
         Unlocked unlocked;
-        job.run();
+        job.begin();
+        for (std::size_t i = 0; i < job.pieces(); ++i) job.run(i);
         job.raise();
     });
     py::class_<Team>(m, "Team", py::module_local())

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.operators import Spectra, linear_of
 from graphdict.problem import Problem
 from graphdict.team import Team
 from graphdict.threads import blas_threads, single_threaded_blas
@@ -294,9 +293,7 @@ def crew_for(problem: Problem, atoms: NDArray, crew: Any = None) -> Iterator[Any
         yield crew
         return
     mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
-    # A pass over edges is slow enough to share among threads early; one over modes is not.
-    modal = isinstance(linear_of(problem.operator), Spectra)
-    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * (3 if modal else len(atoms))
+    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
     with crew_of(problem, bytes_per_row) as crew:
         yield crew
 
