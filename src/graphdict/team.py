@@ -2,12 +2,14 @@
 
 Those of an executor take a tenth of a millisecond to be set to work and to be waited for, which is
 seen where a pass over the samples takes one. These wait at a queue, and whoever asks works too. For
-jobs that need nothing of Python there are others (``native/team.hpp``), quicker still.
+jobs that need nothing of Python there are others (``native/team.hpp``), quicker still. Both kinds
+start when they are first needed: while they wait for work, they keep cores from each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -21,20 +23,23 @@ class Team:
     """So many threads beside the one that calls; use it in a ``with`` statement."""
 
     def __init__(self, helpers: int):
+        self.helpers = helpers
         self.tasks: SimpleQueue = SimpleQueue()
-        self.compiled = native.Team(helpers)
-        self.helpers = [Thread(target=self._serve, daemon=True) for _ in range(helpers)]
+        self.threads: list[Thread] = []
 
     def __enter__(self) -> Team:
-        for helper in self.helpers:
-            helper.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for _ in self.helpers:
+        for _ in self.threads:
             self.tasks.put(None)
-        for helper in self.helpers:
-            helper.join()
+        for thread in self.threads:
+            thread.join()
+
+    @cached_property
+    def compiled(self) -> native.Team:
+        """Those for compiled jobs."""
+        return native.Team(self.helpers)
 
     def run(self, jobs: list[Callable[[], Any]]) -> None:
         """All of them, in any order."""
@@ -57,13 +62,18 @@ class Team:
                 for _ in left:
                     pass
 
+        helpers = max(0, min(self.helpers, count - 1))
+        while len(self.threads) < helpers:
+            thread = Thread(target=self._serve, daemon=True)
+            thread.start()
+            self.threads.append(thread)
         ends: SimpleQueue = SimpleQueue()  # of this call alone: an interrupt may leave some in it
-        for _ in self.helpers:
+        for _ in range(helpers):
             self.tasks.put((work, ends))
         try:
             work()
         finally:
-            errors = [ends.get() for _ in self.helpers]
+            errors = [ends.get() for _ in range(helpers)]
         for error in errors:
             if error is not None:
                 raise error

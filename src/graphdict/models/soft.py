@@ -30,6 +30,7 @@ from graphdict.solvers.mm import mm_lacks
 from graphdict.solvers.passes import total_objective
 from graphdict.sources import signal_fit
 from graphdict.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
+from graphdict.threads import single_threaded_blas
 
 __all__ = ["SoftDictionary"]
 
@@ -123,6 +124,7 @@ class SoftDictionary(GraphDictionary):
 
     # What a user calls ----------------------------------------------------------------------
 
+    @single_threaded_blas  # whose threads wait busily for more, on the cores that passes need
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the atoms and the coefficients of the signals ``X`` (T, N).
 
@@ -266,6 +268,7 @@ class SoftDictionary(GraphDictionary):
             self._warn_unconverged(steps, _reached(found.residual), stacklevel=4)
         return found.coefficients, found.value, not found.interrupted
 
+    @single_threaded_blas
     def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
         """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
         signals = self._prepare(X)

@@ -256,7 +256,7 @@ class Threads:
         self, work: Callable[..., Any], *message: Any, columns: Sequence[States] = ()
     ) -> Iterator[tuple[NDArray, tuple]]:
         """``work`` on one part after the other: its states as one array, and its sums."""
-        at_once = 1 + len(self.team.helpers)
+        at_once = 1 + self.team.helpers
         for start in range(0, len(self.cut), at_once):
 
             def visit(number: int, start: int = start) -> Any:
