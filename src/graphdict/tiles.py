@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from graphdict import native
 
 __all__ = [
+    "CodingRules",
     "Goal",
     "Landing",
     "Lead",
@@ -36,6 +37,7 @@ __all__ = [
     "Recoding",
     "Stand",
     "advance",
+    "code",
     "degrees",
     "degrees_adjoint",
     "descend",
@@ -118,6 +120,25 @@ def recode(
     given = in_order(images), in_order(coefficients), shrinkage, rounds, stretch
     edges = in_order(atoms[:, :0] if powers else atoms)
     return native.recode(samples, weights, edges, *given, *found, powers), found
+
+
+class CodingRules(NamedTuple):
+    """The constants of :mod:`graphdict.solvers.coding`."""
+
+    tie_break: float
+    centring: float
+    reach: float
+    at_bound: float
+    damping: float
+
+
+def code(
+    costs: NDArray, images: NDArray, max_iter: int, tol: float, warm_up: int, rules: CodingRules
+) -> tuple[native.Job, NDArray]:
+    """Coefficients (T, K) in [0, 1] of least ``<c, costs> - sum log(c images)``, all double."""
+    found = np.empty_like(costs, order="C")
+    given = native.doubles(costs), native.doubles(images)
+    return native.code(*given, max_iter, tol, warm_up, rules, found), found
 
 
 class Box(NamedTuple):

@@ -42,6 +42,15 @@ def iterate(
     pace: tuple[float, float, float, float, float, float, float],
     together: int,
 ) -> tuple[int, float, float]: ...
+def code(
+    costs: NDArray,
+    images: NDArray,
+    max_iter: int,
+    tol: float,
+    warm_up: int,
+    rules: tuple[float, float, float, float, float],
+    out: NDArray,
+) -> Job: ...
 def push(coefficients: NDArray, weights: NDArray, images: NDArray, out: NDArray) -> Job: ...
 def recode(
     samples: NDArray,

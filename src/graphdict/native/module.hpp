@@ -6,6 +6,7 @@
 #include "eigenvalue.hpp"
 #include "gaps.hpp"
 #include "graph_maps.hpp"
+#include "interior_point.hpp"
 #include "iterations.hpp"
 #include "laplacian_sweeps.hpp"
 #include "matrix_roots.hpp"
@@ -37,6 +38,7 @@ inline void bind(py::module_& m) {
     bind_eigenvalue(m);
     bind_gaps(m);
     bind_graph_maps(m);
+    bind_interior_point(m);
     bind_iterations(m);
     bind_laplacian_sweeps(m);
     bind_matrix_roots(m);

@@ -8,7 +8,8 @@ with its own multipliers, steps and end. What one sample gets does not depend on
 
     gradient - a + b = 0,    a delta = mu,    b (1 - delta) = mu
 
-keeps everything strictly inside, and ``mu`` falls by a factor of ten or so from step to step.
+keeps everything strictly inside, and ``mu`` falls by a factor of ten or so from step to step. Below
+is this method for any barrier; for logarithms it is compiled (``native/interior_point.hpp``).
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict import tiles
 from graphdict.problem import Problem
 from graphdict.solvers.blocks import Part, crew_for, in_blocks, row_blocks
 from graphdict.solvers.passes import keep_value
-from graphdict.terms import L1, UnitBox
+from graphdict.terms import L1, LogBarrier, UnitBox
 
-__all__ = ["code", "code_part", "codes_samples_alone"]
+__all__ = ["Block", "code", "code_part", "codes_samples_alone", "solve"]
 
 BLOCK_BYTES = 1 << 24
 WARM_UP = 4  # multiplicative updates that bring a start to the right magnitude
@@ -32,6 +34,7 @@ CENTRING = 0.1  # how much of the complementarity the next step aims to leave
 REACH = 0.99  # of the way to the nearest bound that a step may go
 AT_BOUND = 1e-6
 DAMPING = 1e-13  # atoms that nothing tells apart would make the system singular
+RULES = tiles.CodingRules(TIE_BREAK, CENTRING, REACH, AT_BOUND, DAMPING)
 
 
 def codes_samples_alone(problem: Problem) -> bool:
@@ -68,13 +71,25 @@ def code_part(
         row_bytes = 8 * (images.size + 4 * len(images) ** 2)
         for rows in row_blocks(problem.rows, row_bytes, BLOCK_BYTES):
             costs = problem.fit.energies(atoms, rows).astype(np.float64) + shrinkage
-            block = _Block(problem.barrier, costs[:, alive], images)
-            coefficients[rows, alive] = block.solve(max_iter, tol)
+            coefficients[rows, alive] = solve(
+                problem.barrier, costs[:, alive], images, max_iter, tol
+            )
     states = [coefficients[rows] for rows in part.blocks]
     return in_blocks(keep_value, part, [states], atoms)
 
 
-class _Block:
+def solve(
+    barrier: Any, costs: NDArray, images: NDArray, max_iter: int = 100, tol: float = 1e-12
+) -> NDArray:
+    """Coefficients of samples with known costs (T, K) and images (K, ...) of the atoms."""
+    if type(barrier) is not LogBarrier:
+        return Block(barrier, costs, images).solve(max_iter, tol)
+    job, found = tiles.code(costs, images, max_iter, tol, WARM_UP, RULES)
+    job()
+    return found
+
+
+class Block:
     """Some samples, coded together: costs (T, K) and the images (K, ...) of the atoms."""
 
     def __init__(self, barrier: Any, costs: NDArray, images: NDArray):
