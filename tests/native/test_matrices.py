@@ -31,6 +31,46 @@ def root_by_eigenvectors(dual, sigma):
 
 @builds
 @dtypes
+@pytest.mark.parametrize("side", [1, 2, 3, 5, 12, 40])
+@pytest.mark.parametrize("rank", [0, 1, 4, 60])
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_largest_eigenvalues(build, dtype, side, rank, unit):
+    rows = (unit * np.random.default_rng(rank).normal(size=(side, rank))).astype(dtype)
+    wanted = np.linalg.norm(rows.astype(np.float64), 2) ** 2 if rank else 0.0
+    assert_allclose(build.largest_eigenvalue_of_products(rows), wanted, rtol=1e-12)
+    gram = rows @ rows.T
+    rounding = 1e-11 if dtype == np.float64 else 1e-5
+    assert_allclose(build.largest_eigenvalue(gram), wanted, rtol=rounding)
+
+
+@builds
+def test_largest_eigenvalues_of_what_is_hard(build):
+    assert build.largest_eigenvalue(np.diag([1.0, 5.0, 5.0, 0.0])) == pytest.approx(5)
+    close = np.diag([1.0, 1.0 + 1e-9])
+    assert build.largest_eigenvalue(close) == pytest.approx(1 + 1e-9, rel=1e-12)
+    assert build.largest_eigenvalue(np.ones((6, 6))) == pytest.approx(6)
+    assert not np.isfinite(build.largest_eigenvalue(np.array([[np.inf]])))
+    with pytest.raises(ValueError, match="square"):
+        build.largest_eigenvalue(np.ones((2, 3)))
+
+
+@builds
+@dtypes
+@pytest.mark.parametrize("nodes", [2, 3, 9, 33])
+def test_degrees_and_their_adjoint(build, dtype, nodes):
+    weights = RNG.normal(size=(3, graphs.n_edges(nodes))).astype(dtype)
+    values = RNG.normal(size=(3, nodes)).astype(dtype)
+    degrees, sums = np.full_like(values, np.nan), np.full_like(weights, np.nan)
+    build.degrees(weights, degrees)
+    build.degrees_adjoint(values, sums)
+    first, second = np.triu_indices(nodes, 1)
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+    assert_allclose(degrees, graphs.degrees(weights), atol=tolerance)
+    assert_array_equal(sums, values[:, first] + values[:, second])
+
+
+@builds
+@dtypes
 @pytest.mark.parametrize("nodes", [1, 2, 3, 4, 5, 8, 9, 17, 30, 32, 45])
 @pytest.mark.parametrize("size", [1e-3, 0.05, 0.3, 2.0])  # from no step of Newton's to several
 def test_roots_at_every_size(build, dtype, nodes, size):

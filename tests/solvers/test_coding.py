@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict.problem import Problem
 from graphdict.solvers import bipds, code
-from graphdict.solvers.coding import codes_samples_alone
-from graphdict.terms import TotalVariation, smoothness
+from graphdict.solvers.coding import Block, codes_samples_alone, solve
+from graphdict.terms import LogBarrier, TotalVariation, smoothness
 from kinds import KINDS
 
 
@@ -35,6 +35,38 @@ def test_optimality_conditions_hold(make_problem, kind, samples, nodes, atoms, u
     found = code(case.problem, case.atoms)
     assert np.all((found >= 0) & (found <= 1))
     assert projected_gradient(case, found, alpha_c).max() < 5e-6
+
+
+@given(
+    st.integers(1, 700), st.integers(1, 14), st.integers(1, 9), st.sampled_from([0.1, 1.0, 10.0]),
+    st.integers(0, 10_000),
+)  # fmt: skip
+def test_compiled_steps_are_the_plain_ones(samples, nodes, atoms, unit, seed):
+    rng = np.random.default_rng(seed)
+    images = rng.exponential(size=(atoms, nodes)) * (rng.random((atoms, nodes)) < 0.7) + 1e-3
+    costs = unit * nodes * rng.gamma(2, size=(samples, atoms))
+    found = solve(LogBarrier(), costs, images)
+    plain = Block(LogBarrier(), costs, images).solve(100, 1e-12)
+    assert_allclose(found, plain, atol=1e-9)
+    assert_array_equal(found == 0, plain == 0)
+    assert_array_equal(found == 1, plain == 1)
+
+
+@pytest.mark.parametrize("atoms", [40, 90])  # as many pairs as leave room for fewer samples
+def test_compiled_steps_of_many_atoms(atoms):
+    rng = np.random.default_rng(atoms)
+    images, costs = rng.exponential(size=(atoms, 6)), rng.gamma(2, size=(40, atoms))
+    found = solve(LogBarrier(), costs, images)
+    assert_allclose(found, Block(LogBarrier(), costs, images).solve(100, 1e-12), atol=1e-6)
+
+
+def test_compiled_steps_end_where_they_are_told_to():
+    rng = np.random.default_rng(0)
+    images, costs = rng.exponential(size=(3, 6)), rng.gamma(2, size=(300, 3))
+    for count in (0, 1, 5):
+        found = solve(LogBarrier(), costs, images, max_iter=count)
+        plain = Block(LogBarrier(), costs, images).solve(count, 1e-12)
+        assert_allclose(found, plain, rtol=1e-9)
 
 
 def test_sparse_atoms_that_outnumber_the_nodes_do_not_stall():

@@ -303,6 +303,16 @@ def test_logdet_is_that_of_the_nonzero_eigenvalues(nodes, seed):
     assert_allclose(LogDet().values(laplacians), expected, rtol=1e-8, atol=1e-8)
 
 
+def test_logdet_in_single_precision_sees_weak_edges_beside_a_strong_one():
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.1, 3, (20, graphs.n_edges(6))).astype(np.float32)
+    weights[:, 0] = 1e5
+    laplacians = graphs.laplacian(weights)
+    assert laplacians.dtype == np.float32
+    exact = LogDet().values(graphs.laplacian(weights.astype(np.float64)))
+    assert_allclose(LogDet().values(laplacians), exact, rtol=1e-6)
+
+
 def test_logdet_leaves_its_domain_where_a_graph_falls_apart_or_is_indefinite():
     weights = np.zeros((3, 15))
     weights[0] = 1

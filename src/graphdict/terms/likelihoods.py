@@ -180,7 +180,12 @@ class LogDet:
     def values(self, laplacians: NDArray) -> NDArray:
         """The barrier of each sample (T,); ``inf`` where a graph is not connected."""
         basis = centred_basis(laplacians.shape[-1])
-        return -log_determinants(basis.T @ laplacians.astype(np.float64) @ basis)
+        matrices = laplacians.astype(np.float64)
+        if laplacians.dtype != np.float64:
+            # Rows of a Laplacian sum to zero. In single precision, what one strong edge leaves of
+            # that would hide the weak ones.
+            np.einsum("tnn->tn", matrices)[...] -= matrices.sum(axis=-1)
+        return -log_determinants(basis.T @ matrices @ basis)
 
     def value(self, laplacians: NDArray) -> float:
         return float(self.values(laplacians).sum())
