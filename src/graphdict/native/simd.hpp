@@ -160,11 +160,14 @@ struct Span {
     Span(py::ssize_t start, py::ssize_t end)
         : start(start),
           size(std::min<py::ssize_t>(end - start, TILE * lanes)),
-          registers((size + lanes - 1) / lanes) {}
+          registers(count(size)) {}
 
-    // How many tiles so many samples take.
-    static py::ssize_t count(py::ssize_t samples) {
-        return (samples + TILE * lanes - 1) / (TILE * lanes);
+    // How many registers so many samples fill, and how many samples go into each of the fewest
+    // tiles that hold them.
+    static py::ssize_t count(py::ssize_t samples) { return (samples + lanes - 1) / lanes; }
+    static py::ssize_t even(py::ssize_t samples) {
+        const py::ssize_t registers = count(samples), tiles = (registers + TILE - 1) / TILE;
+        return tiles ? (registers + tiles - 1) / tiles * lanes : 0;
     }
 
     // How many samples register `v` holds.

@@ -184,8 +184,9 @@ void advance(const Pass<Real>& pass) {
                     scratch.take(atoms),        scratch.take(atoms),        scratch.take(ROWS)};
     std::fill(rows.x, rows.old, Vec<Real>{});  // beyond the last node they stay so, or finite
     Check check;
+    const py::ssize_t most = Span<Real>::even(pass.samples.rows);
     for (py::ssize_t start = 0; start < pass.samples.rows;) {
-        const Span<Real> span(start, pass.samples.rows);
+        const Span<Real> span(start, std::min(start + most, pass.samples.rows));
         enter(pass.before, span, rows.ahead);
         if (pass.box) {
             enter(pass.slope, span, rows.e);
@@ -287,16 +288,17 @@ void check_shapes(const Pass<Real>& pass, bool powers) {
     shaped(pass.gram, K, K, "gram must be (atoms, atoms)");
 }
 
-// The pass over a block of samples, in pieces of a few tiles. Each has sums of its own, which are
-// then added in order: who did which does not show.
+// The pass over a block of samples, in pieces of up to two tiles, and at least four if these are
+// not tiny. Each has sums of its own, which are then added in order: who did which does not show.
 template <class Real>
 class Splitting : public Job {
    public:
     Splitting(const Pass<Real>& pass, bool powers)
         : pass(pass),
           powers(powers),
-          tiles(Span<Real>::count(pass.samples.rows)),
-          count(std::max<py::ssize_t>(1, tiles / TILES)),
+          registers(Span<Real>::count(pass.samples.rows)),
+          count(
+              std::max({py::ssize_t(1), registers / (2 * TILE), std::min(FEW, registers / TINY)})),
           sums((count - 1) * size()),
           numbers((count - 1) * pass.numbers.size) {
         check_shapes(pass, powers);
@@ -331,16 +333,16 @@ class Splitting : public Job {
     }
 
    private:
-    static constexpr py::ssize_t TILES = 2;  // in a piece, or more
+    static constexpr py::ssize_t FEW = 4, TINY = 16;  // pieces, and registers in one
 
     py::ssize_t size() const {
         return pass.gram.rows * (pass.distances.columns + pass.mixed.columns + pass.gram.columns);
     }
 
     Pass<Real> piece_of(py::ssize_t i) {
-        const py::ssize_t whole = TILE * Span<Real>::lanes, rows = pass.samples.rows;
-        const py::ssize_t start = tiles * i / count * whole;
-        const py::ssize_t stop = std::min(tiles * (i + 1) / count * whole, rows);
+        const py::ssize_t lanes = Span<Real>::lanes;
+        const py::ssize_t start = registers * i / count * lanes;
+        const py::ssize_t stop = std::min(registers * (i + 1) / count * lanes, pass.samples.rows);
         Pass<Real> own = pass;
         own.samples = rows_of(pass.samples, start, stop);
         own.weights = {pass.weights.data + start, stop - start};
@@ -360,7 +362,7 @@ class Splitting : public Job {
     }
 
     bool powers;
-    py::ssize_t tiles, count;
+    py::ssize_t registers, count;
     std::vector<Real> sums;  // of all pieces but the first
     std::vector<double> numbers;
 };

@@ -80,6 +80,11 @@ class Team {
             job->begin();
             for (std::size_t i = 0; i < job->pieces(); ++i) pieces.push_back({job, i});
         }
+        if (threads.empty() || pieces.size() == 1) {
+            for (const Piece& piece : pieces) piece.job->run(piece.number);
+            for (const Job* job : jobs) job->raise();
+            return;
+        }
         const std::uint64_t round = (next.load() >> 32) + 1;
         // First a round without work, so that nobody takes a piece of one round for that of
         // another.

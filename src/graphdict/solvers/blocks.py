@@ -15,7 +15,7 @@ order, so results do not depend on who ran it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -52,7 +52,7 @@ BLOCK_BYTES = 1 << 21  # about the second-level cache of a core
 PARTS = 64  # enough for the threads of a machine; more only where a part would be larger than
 PART_BYTES = 1 << 30
 TOGETHER = 16  # sums that are added at a time
-MANY_ROWS = 1000  # from here on even a single part has products too thin for the threads of BLAS
+LITTLE_BYTES = 1 << 17  # so much is done before a second thread has begun
 
 
 class States(list):
@@ -302,15 +302,15 @@ def crew_for(problem: Problem, atoms: NDArray, crew: Any = None) -> Iterator[Any
 def crew_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
     """The cluster that the samples live on, or the threads of this machine.
 
-    There are as many threads as BLAS would use, which is told to use one meanwhile, unless there is
-    one part of few samples.
+    There are as many threads as BLAS would use, which is told to use one meanwhile; one where there
+    is little to do. Compiled jobs are shared by them piece by piece, others part by part.
     """
     cut = row_parts(problem.rows, bytes_per_row)
     if hasattr(problem.fit, "crew"):
         with problem.fit.crew(problem, cut, bytes_per_row) as crew:
             yield crew
         return
-    count = min(blas_threads(), len(cut))
-    many = count > 1 or problem.rows >= MANY_ROWS
-    with single_threaded_blas if many else nullcontext(), Team(count - 1) as team:
+    little = len(cut) == 1 and problem.rows * bytes_per_row < LITTLE_BYTES
+    helpers = 0 if little else blas_threads() - 1
+    with single_threaded_blas, Team(helpers) as team:
         yield Threads(problem, cut, bytes_per_row, team)
