@@ -127,11 +127,16 @@ def test_missing_values_are_not_taken_for_zeros(monkeypatch, solver):
     assert_allclose(fits[0].atoms_, fits[1].atoms_, rtol=1e-9)
 
 
-def test_spectra_by_majorising(monkeypatch):
-    plain = _fit(monkeypatch, GraphDictSpectral, False, solver="mm")
-    compiled = _fit(monkeypatch, GraphDictSpectral, True, solver="mm")
+@pytest.mark.parametrize("settings", [{}, {"alpha_c": 0.3, "alpha_orth": 0.2}], ids=str)
+@pytest.mark.parametrize("model", [GraphDictSpectral, GraphDictExact])
+def test_by_majorising(monkeypatch, model, settings):
+    plain = _fit(monkeypatch, model, False, solver="mm", **settings)
+    compiled = _fit(monkeypatch, model, True, solver="mm", **settings)
     assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
+    for name, values in plain.history_.items():
+        if name != "seconds":
+            assert_allclose(compiled.history_[name], values, rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -159,3 +164,66 @@ def test_sweeps_over_edges(shape, dtype):
     assert_allclose(energies, kernels.energies(signals, atoms), **tolerance)
     assert_allclose(pulls, operator.adjoint_coefficients(dual, atoms), **tolerance)
     assert_allclose(distances, expected, **tolerance)
+
+
+def _plain_slopes(coefficients, atoms):
+    """Resistances along all edges (T, E), and the log-determinants, by eigenvectors."""
+    laplacians = graphs.laplacian(coefficients @ atoms)
+    values = np.linalg.eigvalsh(laplacians)[:, 1:]
+    return graphs.laplacian_adjoint(np.linalg.pinv(laplacians)), np.log(values).sum(axis=1)
+
+
+@pytest.mark.parametrize("stretch", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "shape", [(1, 2, 1), (5, 3, 2), (7, 4, 3), (8, 9, 4), (30, 14, 5)], ids=str
+)
+def test_exact_updates(shape, dtype, stretch):
+    samples, nodes, count = shape
+    rng = np.random.default_rng(nodes)
+    signals = rng.normal(size=(samples, nodes)).astype(dtype)
+    atoms = rng.uniform(0.1, 1, size=(count, graphs.n_edges(nodes))).astype(dtype)
+    coefficients = rng.uniform(0.1, 1, size=(samples, count)).astype(dtype)
+    coefficients[0, 0] = 1
+    weights = rng.dirichlet(np.ones(samples))
+    tolerance = {"rtol": 1e-9} if dtype == np.float64 else {"rtol": 2e-4}
+    c, w = coefficients.astype(float), atoms.astype(float)
+    energies = kernels.energies(signals.astype(float), w)
+
+    job, push = exact.push_on_atoms(coefficients, weights, atoms)
+    job()
+    resistances, _ = _plain_slopes(c, w)
+    assert_allclose(push, (weights[:, None] * c).T @ resistances, **tolerance)
+
+    job, found = exact.recode(signals, weights, atoms, coefficients, 0.2, 3, stretch)
+    job()
+    for inner in range(3):
+        push = _plain_slopes(c, w)[0] @ w.T
+        slope = energies + 0.2 - push
+        free = np.where((c >= 1) & (slope < 0), 0, c * slope)
+        if inner == 0:
+            squares = np.sum(free**2), np.sum((c * (energies + 0.2)) ** 2)
+        c = np.minimum(1, c * (push / (energies + 0.2)) ** (1.5 if stretch else 1))
+    value = weights @ (np.sum(c * energies, axis=1) - _plain_slopes(c, w)[1])
+    assert_allclose(found.coefficients, c, **tolerance)
+    assert_allclose(found.numbers, [value, *squares], rtol=10 * tolerance["rtol"])
+    distances = kernels.weighted_distances(signals.astype(float), weights[:, None] * c)
+    assert_allclose(found.distances, distances, **tolerance)
+    assert found.coefficients.dtype == found.distances.dtype == dtype
+
+
+def test_an_exact_graph_that_falls_apart_has_no_finite_value():
+    signals, atoms = np.ones((5, 4)), np.array([[1.0, 0, 0, 0, 0, 1.0]])
+    job, found = exact.recode(signals, np.full(5, 0.2), atoms, np.ones((5, 1)), 0.0, 0, False)
+    job()
+    assert found.numbers[0] == np.inf
+
+
+def test_exact_updates_refuse_what_does_not_fit():
+    arrays = np.ones((5, 4)), np.ones(5), np.ones((2, 6)), np.ones((5, 2))
+    for at, wrong in enumerate((np.ones((5, 5)), np.ones(4), np.ones((2, 5)), np.ones((5, 3)))):
+        given = [wrong if i == at else array for i, array in enumerate(arrays)]
+        with pytest.raises(ValueError, match="must be|differ"):
+            exact.recode(*given, 0.0, 1, False)
+    with pytest.raises(ValueError, match="differ"):
+        exact.push_on_atoms(np.ones((5, 3)), np.ones(5), np.ones((2, 6)))

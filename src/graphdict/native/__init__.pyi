@@ -51,6 +51,19 @@ def code(
     rules: tuple[float, float, float, float, float],
     out: NDArray,
 ) -> Job: ...
+def exact_push(coefficients: NDArray, weights: NDArray, atoms: NDArray, out: NDArray) -> Job: ...
+def exact_recode(
+    signals: NDArray,
+    weights: NDArray,
+    atoms: NDArray,
+    coefficients: NDArray,
+    shrinkage: float,
+    rounds: int,
+    stretch: bool,
+    recoded: NDArray,
+    distances: NDArray,
+    numbers: NDArray,
+) -> Job: ...
 def push(coefficients: NDArray, weights: NDArray, images: NDArray, out: NDArray) -> Job: ...
 def recode(
     samples: NDArray,

@@ -24,9 +24,6 @@ struct CodingRules {
 // A symmetric matrix is kept as its lower half, row after row.
 constexpr py::ssize_t halved(py::ssize_t side) { return side * (side + 1) / 2; }
 
-GRAPHDICT_INLINE Vec<double> least(Vec<double> a, Vec<double> b) { return a < b ? a : b; }
-GRAPHDICT_INLINE Vec<double> most(Vec<double> a, Vec<double> b) { return a > b ? a : b; }
-
 // Solutions of positive definite systems, one in each lane, scaled to a unit diagonal for accuracy.
 // The matrix becomes its factor, and `right` the solution; `unit` is room for a vector.
 inline void solve_scaled(Vec<double>* matrix, Vec<double>* right, Vec<double>* unit,

@@ -4,6 +4,7 @@
 
 #include "chain.hpp"
 #include "eigenvalue.hpp"
+#include "exact_recoding.hpp"
 #include "gaps.hpp"
 #include "graph_maps.hpp"
 #include "interior_point.hpp"
@@ -36,6 +37,7 @@ inline void bind(py::module_& m) {
     m.def("has_wide_registers", &has_wide_registers);
     bind_chain(m);
     bind_eigenvalue(m);
+    bind_exact_recoding(m);
     bind_gaps(m);
     bind_graph_maps(m);
     bind_interior_point(m);

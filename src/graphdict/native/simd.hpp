@@ -53,6 +53,16 @@ GRAPHDICT_INLINE Vec<Real> root(Vec<Real> x) {
     return found;
 }
 
+template <class V>
+GRAPHDICT_INLINE V least(V a, V b) {
+    return a < b ? a : b;
+}
+
+template <class V>
+GRAPHDICT_INLINE V most(V a, V b) {
+    return a > b ? a : b;
+}
+
 // The lanes I of a and b, those of b counted on from those of a.
 template <int... I, class V>
 GRAPHDICT_INLINE V shuffled(V a, V b) {

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import exact
+from graphdict import exact, native
 from graphdict.operators import Laplacians, linear_of
 from graphdict.problem import Problem
 from graphdict.solvers.passes import shares, single_at_hand
 from graphdict.terms import LogDet
+from graphdict.tiles import Recoding
 
-__all__ = ["land", "serves"]
+__all__ = ["land", "push", "recode", "serves"]
 
 
 def serves(problem: Problem, atoms: NDArray) -> bool:
@@ -28,6 +29,27 @@ def serves(problem: Problem, atoms: NDArray) -> bool:
         and type(problem.barrier) is LogDet
         and single_at_hand(problem, atoms)
     )
+
+
+def push(
+    problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray
+) -> tuple[native.Job, NDArray]:
+    """``A**(p Delta, B)`` (K, E) of some rows, where ``B`` is the slope of the barrier."""
+    return exact.push_on_atoms(coefficients, problem.weights[rows], atoms)
+
+
+def recode(
+    problem: Problem,
+    rows: slice,
+    coefficients: NDArray,
+    atoms: NDArray,
+    shrinkage: float,
+    rounds: int,
+    stretch: bool,
+) -> tuple[native.Job, Recoding]:
+    """``rounds`` updates of the coefficients; value, squares of the residual, ``(p Delta)' Z``."""
+    signals, weights = problem.fit.signals[rows], problem.weights[rows]
+    return exact.recode(signals, weights, atoms, coefficients, shrinkage, rounds, stretch)
 
 
 def land(problem: Problem, rows: slice, before: Any, moved: Any, step: Any) -> Any:

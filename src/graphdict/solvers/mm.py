@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from graphdict.operators import linear_of
 from graphdict.problem import Problem
-from graphdict.solvers import compiled_log
+from graphdict.solvers import compiled_exact, compiled_log
 from graphdict.solvers.base import Callback, History, Progress, Solution, warn_interrupted
 from graphdict.solvers.blocks import Staged, States, alike, as_precise, at_once, crew_for
 from graphdict.solvers.passes import shares, total_objective, weighted_distances
@@ -211,8 +211,9 @@ class _Run:
         pull = np.maximum(pull, least * float(pull.mean()) + tiny)
         for inner in range(INNER):
             images = self._images(updated)
-            _, (push,) = self.crew.run(_push, [point.coefficients], updated, images)
-            push = push if self.linear is None else self.linear.adjoint(push)
+            _, (push, on_images) = self.crew.run(_push, [point.coefficients], updated, images)
+            if isinstance(on_images, np.ndarray):
+                push = self.linear.adjoint(on_images)
             # Never negative but for rounding, where resistances of strong edges cancel.
             push = np.maximum(push, tiny)
             others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
@@ -261,10 +262,13 @@ def _begin(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray,
 def _push(
     problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
 ) -> Any:
-    """``R = A**(p Delta, B)``; where ``images`` are known, what ``M*`` is still to be taken of."""
+    """``R = A**(p Delta, B)``, in two places: ``M*`` of the second is still to be taken."""
     if images is not None and compiled_log.serves(problem, atoms):
-        job, push = compiled_log.push(problem, rows, coefficients, images)
-        return job, lambda: (None, (push,))
+        job, on_images = compiled_log.push(problem, rows, coefficients, images)
+        return job, lambda: (None, (0.0, on_images))
+    if compiled_exact.serves(problem, atoms):
+        job, push = compiled_exact.push(problem, rows, coefficients, atoms)
+        return job, lambda: (None, (push, 0.0))
     return at_once(_push_plainly, problem, rows, coefficients, atoms, images)
 
 
@@ -274,9 +278,9 @@ def _push_plainly(
     weighted = shares(problem, rows, coefficients) * coefficients
     if images is None:
         slope = problem.barrier.slope(problem.operator.forward(coefficients, atoms))
-        return None, (problem.operator.adjoint_atoms(weighted, slope),)
+        return None, (problem.operator.adjoint_atoms(weighted, slope), 0.0)
     slope = problem.barrier.slope(np.tensordot(coefficients, images, 1))
-    return None, (np.tensordot(weighted.T, slope, 1),)
+    return None, (0.0, np.tensordot(weighted.T, slope, 1))
 
 
 @Staged
@@ -296,18 +300,22 @@ def _recode(
     The last is in two places: of powers in modes, ``M*`` of the second is still to be taken.
     """
     given = problem, rows, coefficients
+    how = shrinkage, INNER, stretch
     if fixed is None and images is not None and compiled_log.serves(problem, atoms):
-        job, found = compiled_log.recode(*given, atoms, images, shrinkage, INNER, stretch)
+        job, found = compiled_log.recode(*given, atoms, images, *how)
+    elif fixed is None and compiled_exact.serves(problem, atoms):
+        job, found = compiled_exact.recode(*given, atoms, *how)
+    else:
+        return at_once(_recode_plainly, *given, energies, atoms, fixed, shrinkage, stretch)
 
-        def read() -> Any:
-            value, *squares = found.numbers.tolist()
-            value += problem.coefficients.value(found.coefficients, rows) / problem.total
-            powers = compiled_log.of_powers(problem)
-            sums = (0.0, found.distances) if powers else (found.distances, 0.0)
-            return found.coefficients, (value, *squares, *sums)
+    def read() -> Any:
+        value, *squares = found.numbers.tolist()
+        value += problem.coefficients.value(found.coefficients, rows) / problem.total
+        powers = compiled_log.of_powers(problem)
+        sums = (0.0, found.distances) if powers else (found.distances, 0.0)
+        return found.coefficients, (value, *squares, *sums)
 
-        return job, read
-    return at_once(_recode_plainly, *given, energies, atoms, fixed, shrinkage, stretch)
+    return job, read
 
 
 def _recode_plainly(
