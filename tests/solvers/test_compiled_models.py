@@ -223,7 +223,7 @@ def test_exact_updates_refuse_what_does_not_fit():
     arrays = np.ones((5, 4)), np.ones(5), np.ones((2, 6)), np.ones((5, 2))
     for at, wrong in enumerate((np.ones((5, 5)), np.ones(4), np.ones((2, 5)), np.ones((5, 3)))):
         given = [wrong if i == at else array for i, array in enumerate(arrays)]
-        with pytest.raises(ValueError, match="must be|differ"):
+        with pytest.raises(ValueError, match=r"must be|differ"):
             exact.recode(*given, 0.0, 1, False)
     with pytest.raises(ValueError, match="differ"):
         exact.push_on_atoms(np.ones((5, 3)), np.ones(5), np.ones((2, 6)))
