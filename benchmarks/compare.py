@@ -13,6 +13,7 @@ import argparse
 import csv
 import json
 import os
+import statistics
 import subprocess
 import sys
 import venv
@@ -54,10 +55,13 @@ def rows_of_table(peer: str, threads: int, quick: bool):
             measure(ours, "graphdict", task, threads, **settings),
         )
 
-    def timed(name: str, samples: int, nodes: int, atoms: int, dtype: str, few: int, many: int):
+    def timed(
+        name: str, samples: int, nodes: int, atoms: int, dtype: str, few: int, many: int,
+        seed: int = 0,
+    ):  # fmt: skip
         theirs, mine = pair(
             "iteration", model=name, samples=samples, nodes=nodes, atoms=atoms, dtype=dtype,
-            few=few, many=many, repeats=repeats,
+            few=few, many=many, repeats=repeats, seed=seed,
         )  # fmt: skip
         what = f"{name}, BiPDS iteration, {dtype}"
         return what, (samples, nodes, atoms), theirs["seconds"], mine["seconds"], "s"
@@ -65,7 +69,18 @@ def rows_of_table(peer: str, threads: int, quick: bool):
     yield timed("GraphDictLog", 2500, 30, 5, "float64", 10, 60)
     yield timed("GraphDictSpectral", 2500, 30, 5, "float64", 10, 60)
     yield timed("GraphDictExact", 500, 30, 5, "float64", 2, 22)
+    for seed, shape in enumerate([(1000, 20, 3), (8000, 16, 8), (500, 100, 2)], start=1):
+        yield timed("GraphDictLog", *shape, "float64", 10, 60, seed)
+    for seed, shape in enumerate([(1000, 20, 3), (4000, 64, 8)], start=4):
+        yield timed("GraphDictSpectral", *shape, "float64", 10, 60, seed)
+    yield timed("GraphDictExact", 200, 50, 4, "float64", 2, 22, 6)
 
+    imports = [
+        [measure(ours, library, "importing", threads)["seconds"] for _ in range(repeats)]
+        for library in ("scikit-learn", "graphdict")
+    ]
+    what = "import (peer: scikit-learn)"
+    yield what, None, *map(statistics.median, imports), "s"
     for solver, name in (("auto", "default solver"), ("bipds", "BiPDS")):
         mine = measure(
             ours, "graphdict", "waiting", threads, samples=2500, nodes=30, atoms=5, solver=solver
@@ -121,10 +136,10 @@ def main() -> None:
     print(f"{'what':58} {'(T, N, K)':>18} {'peer':>12} {'graphdict':>12} {'ratio':>8}")
     for what, shape, theirs, mine, unit in rows_of_table(peer, options.threads, options.quick):
         ratio = None if theirs is None else theirs / mine
-        lines.append([what, *shape, theirs, mine, unit, ratio])
+        lines.append([what, *(shape or [None] * 3), theirs, mine, unit, ratio])
         shown = ["" if theirs is None else f"{theirs:.4g} {unit}", f"{mine:.4g} {unit}"]
         factor = "" if ratio is None else f"{ratio:.1f}"
-        place = str(shape).replace(",", "")
+        place = str(shape or "").replace(",", "")
         print(f"{what:58} {place:>18} {shown[0]:>12} {shown[1]:>12} {factor:>8}", flush=True)
 
     header = ["what", "samples", "nodes", "atoms", "peer", "graphdict", "unit", "ratio"]
@@ -139,7 +154,7 @@ def main() -> None:
         for what, samples, nodes, atoms, theirs, mine, unit, ratio in lines:
             left = "" if theirs is None else f"{theirs:.3g} {unit}"
             factor = "" if ratio is None else f"{ratio:.3g}"
-            shape = f"{samples:,}, {nodes}, {atoms}"
+            shape = "" if samples is None else f"{samples:,}, {nodes}, {atoms}"
             file.write(f"| {what} | {shape} | {left} | {mine:.3g} {unit} | {factor} |\n")
 
 
