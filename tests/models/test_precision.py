@@ -1,4 +1,4 @@
-"""Single precision gives what double precision gives, to the tolerance that docs/speed.md states."""
+"""Single precision gives what double precision gives, to what docs/speed.md states."""
 
 import numpy as np
 import pytest
