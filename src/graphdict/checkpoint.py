@@ -26,7 +26,7 @@ from graphdict.signals import each_block
 
 __all__ = ["Checkpoint", "Stage", "identity"]
 
-FORMAT, VERSION = "graphdict-checkpoint", 1
+FORMAT, VERSION = "graphdict-checkpoint", 2
 SECONDS = 2.0  # at least this long between two writes,
 SHARE = 0.05  # and as long as keeps the time spent on writing below this share
 ARRAY = "array:"  # how the manifest names an array

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphdict.exceptions import ConvergenceWarning
+from graphdict.exceptions import ConvergenceWarning, warn
 from graphdict.foresight import check_memory
 from graphdict.logs import logger
 from graphdict.signals import Preparation, check_finite, largest_value
@@ -94,13 +93,12 @@ class SignalEstimator(BaseEstimator):
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
 
-    def _warn_unconverged(self, steps: int, reached: str, stacklevel: int = 3) -> None:
+    def _warn_unconverged(self, steps: int, reached: str) -> None:
         """Say that ``steps`` iterations did not do, and what they reached; called from ``fit``."""
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped at max_iter={steps} before tol={self.tol}: {reached}. "
             "Raise max_iter, or tol if the result serves you.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )
 
     @property

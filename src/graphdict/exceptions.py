@@ -1,5 +1,8 @@
 """Warnings and errors with classes of their own, so that they can be told apart."""
 
+import sys
+import warnings
+
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
@@ -14,7 +17,21 @@ __all__ = [
     "ModelFileError",
     "NotEnoughMemoryError",
     "SilentNodeWarning",
+    "warn",
 ]
+
+
+def warn(message: str | Warning, category: type[Warning]) -> None:
+    """Warn about the line outside this package that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    """Whether it is of this package, or what its decorators are made of."""
+    return module.partition(".")[0] in ("graphdict", "contextlib")
 
 
 class GraphDictWarning(UserWarning):

@@ -8,14 +8,13 @@ three on the shapes of ``tests/robustness/test_memory.py``.
 from __future__ import annotations
 
 import os
-import warnings
 from math import comb, prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError
+from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError, warn
 
 __all__ = ["available_memory", "check_memory", "estimate_memory"]
 
@@ -38,7 +37,7 @@ def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
     )
     if needed > REFUSE * available:
         raise NotEnoughMemoryError(told)
-    warnings.warn(told, MemoryForecastWarning, stacklevel=5)
+    warn(told, MemoryForecastWarning)
 
 
 def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:

@@ -61,10 +61,11 @@ class Degrees:
 
     def apply(self, weights: NDArray) -> NDArray:
         found = tiles.degrees(_flat(weights), self.nodes)
-        return found.reshape(*weights.shape[:-1], -1)
+        return found.reshape(*weights.shape[:-1], self.nodes)
 
     def adjoint(self, values: NDArray) -> NDArray:
-        return tiles.degrees_adjoint(_flat(values)).reshape(*values.shape[:-1], -1)
+        found = tiles.degrees_adjoint(_flat(values))
+        return found.reshape(*values.shape[:-1], found.shape[1])
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,14 @@ class Spectra:
         return float(np.sqrt(np.linalg.norm(gram + 2 * np.square(products), 2)))
 
     def apply(self, weights: NDArray) -> NDArray:
-        found = tiles.energies(self.rows(weights.dtype), _flat(weights))
-        return np.ascontiguousarray(found.T).reshape(*weights.shape[:-1], -1)
+        flat = _flat(weights)
+        found = tiles.energies(self.rows(flat.dtype), flat)
+        return np.ascontiguousarray(found.T).reshape(*weights.shape[:-1], self.size)
 
     def adjoint(self, values: NDArray) -> NDArray:
-        found = tiles.weighted_distances(self.rows(values.dtype), _flat(values).T)
-        return found.reshape(*values.shape[:-1], -1)
+        flat = _flat(values)
+        found = tiles.weighted_distances(self.rows(flat.dtype), flat.T)
+        return found.reshape(*values.shape[:-1], found.shape[1])
 
     def rows(self, dtype: Any) -> NDArray:
         """Modes as signals, (M, N)."""
@@ -189,8 +192,10 @@ class Bilinear:
 
 
 def _flat(values: NDArray) -> NDArray:
-    """A row for each graph."""
-    return values.reshape(-1, values.shape[-1])
+    """A row for each graph, in single precision if it is that, else in double."""
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    count = int(np.prod(values.shape[:-1]))
+    return np.asarray(values, dtype=dtype).reshape(count, values.shape[-1])
 
 
 def linear_of(operator: Any) -> Any:

@@ -8,7 +8,6 @@ Missing values (NaN) stay missing, and the mean is that of the observed nodes.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import graphs
-from graphdict.exceptions import LevelWarning, SilentNodeWarning
+from graphdict.exceptions import LevelWarning, SilentNodeWarning, warn
 from graphdict.logs import printable
 
 __all__ = [
@@ -56,10 +55,9 @@ class Preparation:
         if not active.all():
             silent = ", ".join(map(printable, names[~active][:5]))
             more = "" if (~active).sum() <= 5 else f" and {int((~active).sum()) - 5} more"
-            warnings.warn(
+            warn(
                 f"{int((~active).sum())} node(s) never vary and get no edges: {silent}{more}",
                 SilentNodeWarning,
-                stacklevel=4,
             )
         largest = float(max(np.abs(highs[active]).max(), np.abs(lows[active]).max()))
         origin = (lows / 2 + highs / 2)[active] / largest
@@ -246,11 +244,10 @@ def _check_levels(count: Any, origin: NDArray, first: Any, second: Any) -> None:
     within = np.sqrt(max(float(np.mean(second / count - np.square(means))), 0.0))
     between = float(np.std(means + origin))
     if between > LEVELS * within:
-        warnings.warn(
+        warn(
             f"nodes differ {between / max(within, 1e-300):.0f} times more in their mean levels "
             "than they vary around them, so graphs will join nodes of like level; subtract the "
             "mean of each column first, and standardise columns of different units "
             "(sklearn.preprocessing.StandardScaler)",
             LevelWarning,
-            stacklevel=5,
         )

@@ -31,8 +31,8 @@ class Team:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for _ in self.threads:
-            self.tasks.put(None)
+        self.__dict__.pop("compiled", None)  # whose threads end with it
+        self.tasks.put(None)
         for thread in self.threads:
             thread.join()
 
@@ -88,3 +88,4 @@ class Team:
             else:
                 ends.put(None)
             del work, ends  # and what they hold: the next ones may be long in coming
+        self.tasks.put(None)  # for the others, of whom there may be one that was not listed in time

@@ -29,7 +29,10 @@ from numpy.typing import NDArray
 from graphdict import native
 
 __all__ = [
+    "Block",
+    "Box",
     "CodingRules",
+    "Dictionary",
     "Goal",
     "Landing",
     "Lead",

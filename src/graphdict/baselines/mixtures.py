@@ -11,7 +11,6 @@ lower.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
@@ -26,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphdict import graphs, tiles
 from graphdict.baselines.base import COUNT, LogDegreeBaseline
 from graphdict.estimator import SignalEstimator
-from graphdict.exceptions import DeadAtomWarning
+from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.likelihood import log_likelihoods
 from graphdict.logdegree import learn_graphs, log_degree_objective
 from graphdict.logdegree.windows import without_rounding
@@ -263,12 +262,11 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     def _warn(self, converged: bool) -> None:
         if not converged:
             gain = self.history_["residual"][-1]
-            self._warn_unconverged(self.max_iter, f"last gain {gain:.2g}", stacklevel=4)
+            self._warn_unconverged(self.max_iter, f"last gain {gain:.2g}")
         empty = np.flatnonzero(~(self.coefficients_ > 1e-8).any(axis=0))
         if empty.size:
-            warnings.warn(
+            warn(
                 f"{empty.size} of {self.n_clusters} clusters are empty: {empty.tolist()}. "
                 "Fewer clusters would do.",
                 DeadAtomWarning,
-                stacklevel=3,
             )

@@ -7,7 +7,6 @@ Attribution licence, fetched by MNE-Python.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.exceptions import GraphDictWarning
+from graphdict.exceptions import GraphDictWarning, warn
 
 __all__ = ["EEGBCI_CHANNELS", "EEGBCISubject", "RecordingError", "load_eegbci"]
 
@@ -131,7 +130,7 @@ def load_eegbci(
         except RecordingError as error:
             if errors == "raise":
                 raise
-            warnings.warn(f"{error}; the others go on", GraphDictWarning, stacklevel=2)
+            warn(f"{error}; the others go on", GraphDictWarning)
     if not loaded:
         raise RecordingError(f"none of the subjects {numbers} could be loaded")
     return loaded
@@ -217,11 +216,10 @@ def _read(mne: Any, subject: int, path: Path, sfreq: float) -> Any:
     raw.reorder_channels(list(EEGBCI_CHANNELS))
     raw.set_montage(ten_five_montage(), verbose="error")
     if not np.isclose(raw.info["sfreq"], sfreq):
-        warnings.warn(
+        warn(
             f"subject {subject}: {path.name} has {raw.info['sfreq']:g} samples a second and was "
             f"resampled to {sfreq:g}",
             GraphDictWarning,
-            stacklevel=4,
         )
         raw.resample(sfreq, verbose="error")
     return raw

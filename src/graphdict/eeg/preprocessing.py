@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from graphdict.eeg.extra import require_mne
-from graphdict.exceptions import GraphDictWarning
+from graphdict.exceptions import GraphDictWarning, warn
 
 __all__ = ["preprocess"]
 
@@ -68,13 +68,12 @@ def _filter(inst: Any, l_freq: float | None, h_freq: float | None) -> None:
     too_long = [str(w.message) for w in said if "longer than the signal" in str(w.message)]
     for warning in said:
         if "longer than the signal" not in str(warning.message):
-            warnings.warn(warning.message, warning.category, stacklevel=3)
+            warn(warning.message, warning.category)
     if too_long:
         seconds = inst.times[-1] - inst.times[0]
-        warnings.warn(
+        warn(
             f"signals of {seconds:.3g} s (or parts of them between boundaries) are shorter than "
             f"the filter that l_freq={l_freq} Hz asks for, so their ends are distorted; filter "
             "the Raw before cutting it, or raise l_freq",
             GraphDictWarning,
-            stacklevel=3,
         )

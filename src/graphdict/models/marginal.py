@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -19,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.checkpoint import Checkpoint, identity
-from graphdict.exceptions import DeadAtomWarning
+from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.marginal.active import choose_patterns
 from graphdict.marginal.dictionary import Dictionary
 from graphdict.marginal.em import Fit
@@ -412,14 +411,13 @@ class GraphDictMarginal(GraphDictionary):
         used = np.logical_and(self.atoms_.any(axis=1), fit.usage >= 1)
         dead = np.flatnonzero(~used).tolist()
         if dead:
-            warnings.warn(
+            warn(
                 f"{len(dead)} of {len(used)} atoms have no edges or are active in less than one "
                 f"sample: {dead}. Fewer atoms would do.",
                 DeadAtomWarning,
-                stacklevel=3,
             )
         if not fit.converged and not fit.interrupted:
             change = (
                 f"the last iteration changed the objective by {self.history_['residual'][-1]:.2g}"
             )
-            self._warn_unconverged(self.max_iter, f"{change}, relatively", stacklevel=4)
+            self._warn_unconverged(self.max_iter, f"{change}, relatively")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import abstractmethod
 from functools import partial
 from numbers import Integral, Real
@@ -16,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict import graphs
 from graphdict.checkpoint import Checkpoint, Stage, identity
-from graphdict.exceptions import DeadAtomWarning
+from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
@@ -255,7 +254,7 @@ class SoftDictionary(GraphDictionary):
         else:
             stage.finish(solution.summary())
         if not (solution.converged or solution.interrupted or solution.stopped):
-            self._warn_unconverged(self.max_iter, _reached(last_residual(solution)), stacklevel=4)
+            self._warn_unconverged(self.max_iter, _reached(last_residual(solution)))
         return solution
 
     def _code(
@@ -265,7 +264,7 @@ class SoftDictionary(GraphDictionary):
         steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
         found = code(problem, atoms, crew, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
-            self._warn_unconverged(steps, _reached(found.residual), stacklevel=4)
+            self._warn_unconverged(steps, _reached(found.residual))
         return found.coefficients, found.value, not found.interrupted
 
     @single_threaded_blas
@@ -294,11 +293,10 @@ class SoftDictionary(GraphDictionary):
         used = np.logical_and(self.atoms_.any(axis=1), self.coefficients_.any(axis=0))
         dead = np.flatnonzero(~used).tolist()
         if dead:
-            warnings.warn(
+            warn(
                 f"{len(dead)} of {len(self.atoms_)} atoms have no edges or are used by no sample: "
                 f"{dead}. Fewer atoms or smaller penalties would do.",
                 DeadAtomWarning,
-                stacklevel=3,
             )
 
 

@@ -60,12 +60,16 @@ inline double largest_eigenvalue(std::vector<double>& matrix, py::ssize_t n) {
     }
     if (high <= 0) return 0;
     if (!std::isfinite(high)) return high;
+    // In units of the trace, so that squares of entries are neither too large nor too small.
+    const double unit = high;
+    for (double& entry : matrix) entry /= unit;
+    low /= unit, high = 1;
     const Tridiagonal tridiagonal(matrix, n);
     while (high - low > 1e-13 * high) {
         const double middle = 0.5 * (low + high);
         (tridiagonal.is_below(middle) ? high : low) = middle;
     }
-    return high;
+    return high * unit;
 }
 
 // That of a matrix (K, K), and of the products of the rows of another one.

@@ -4,6 +4,7 @@
 // updated by their push R W' and their pull, which is what the signals cost.
 #pragma once
 
+#include "multiplicative.hpp"
 #include "products.hpp"
 #include "resistances.hpp"
 #include "team.hpp"
@@ -174,16 +175,13 @@ class ExactRecode : public Job {
                 mixed.resist();
                 for (py::ssize_t k = 0; k < K; ++k) {
                     V& now = mixed.coefficients[k];
-                    const V push = most(mixed.push(k), V{}), slope = pull[k] - push;
+                    const V push = most(mixed.push(k), V{});
                     if (round == 0) {
-                        // At the upper bound, what pushes beyond it is no gradient.
-                        const V free = mixed.counts * now * (now < 1 ? slope : most(slope, V{}));
+                        const V free = mixed.counts * projected<double>(now, push, pull[k]);
                         const V size = mixed.counts * now * pull[k];
                         gradient += free * free, scale += size * size;
                     }
-                    // Where the push is the stronger by far, the quotient could overflow.
-                    const V ratio = push < 1e6 * pull[k] ? push / pull[k] : all(1e6);
-                    now = least(now * (stretch ? ratio * root<double>(ratio) : ratio), all(1.0));
+                    now = updated<double>(now, push, pull[k], stretch);
                 }
             }
             mixed.leave(start, to);
@@ -196,7 +194,7 @@ class ExactRecode : public Job {
         std::vector<Real> weighted(T * K);
         for (py::ssize_t t = 0; t < T; ++t)
             for (py::ssize_t k = 0; k < K; ++k)
-                weighted[t * K + k] = static_cast<Real>(shares[t] * to[t][k]);
+                weighted[t * K + k] = static_cast<Real>(shares[t]) * to[t][k];
         weighted_distances<Real>(signals, {weighted.data(), T, K}, sums);
         numbers[0] = value, numbers[1] = sum<double>(gradient), numbers[2] = sum<double>(scale);
     }

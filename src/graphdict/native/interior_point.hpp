@@ -161,8 +161,8 @@ class Coding : public Job {
 
         // What the barrier gives to every coefficient; and its curvature.
         void push(bool curved) {
-            std::fill(pushes, pushes + atoms * TILE, V{});
-            if (curved) std::fill(curvatures, curvatures + halved(atoms) * TILE, V{});
+            clear(pushes, atoms);
+            if (curved) clear(curvatures, halved(atoms));
             Span<double> span(0, registers * lanes);
             Work<double> work{};
             work.z = z, work.registers = registers, work.pitch = of.factors.pitch;
@@ -187,11 +187,12 @@ class Coding : public Job {
                 const V gradient = costs[i] + tie_break * costs[i] * x[i] - pushes[i];
                 const V lack = gradient - a[i] + b[i];
                 gap += a[i] * x[i] + b[i] * y[i];
-                residual = most(residual, (lack < 0 ? -lack : lack) / (costs[i] + pushes[i]));
+                const V size = (lack < 0 ? -lack : lack) / (costs[i] + pushes[i]);
+                residual = size <= residual ? residual : size;  // once it is no number, for good
                 step[k] = -gradient;
             }
             gap /= 2 * static_cast<double>(atoms);
-            const auto unsolved = (gap > tol) | (residual > 1e3 * tol);
+            const auto unsolved = ~((gap <= tol) & (residual <= 1e3 * tol));
             bool any = false;
             for (int l = 0; l < lanes; ++l) any |= unsolved[l] != 0;
             if (!any) return false;
@@ -249,6 +250,11 @@ class Coding : public Job {
             places[v] = places[last];
             for (V* rows : {costs, x, y, a, b})
                 for (py::ssize_t i = 0; i < atoms * TILE; i += TILE) rows[i + v] = rows[i + last];
+        }
+
+        void clear(V* rows, py::ssize_t count) const {
+            for (py::ssize_t i = 0; i < count; ++i, rows += TILE)
+                std::fill(rows, rows + registers, V{});
         }
 
         template <class Visit>

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "barrier.hpp"
+#include "multiplicative.hpp"
 #include "team.hpp"
 
 namespace graphdict {
@@ -151,23 +152,17 @@ class Recode : public Job {
             work.factors = factors[0] + n;
             multiply<Real, Want::ENERGIES>(work, count, true);
         }
-        const Vec<Real> one = all(Real(1)), most = all(Real(1e6));
         for (py::ssize_t k = 0; k < count; ++k) {
             Vec<Real> squares{}, scales{};
             for (py::ssize_t v = 0; v < span.registers; ++v) {
                 Vec<Real>& now = c[k * TILE + v];
                 const Vec<Real> pull = e[k * TILE + v] + shrink, push = slopes[k * TILE + v];
                 if (first) {
-                    // At the upper bound, what pushes beyond it is no gradient.
-                    const Vec<Real> slope = pull - push, none{};
-                    const Vec<Real> free = now * (now < one ? slope : slope > none ? slope : none);
+                    const Vec<Real> free = projected<Real>(now, push, pull);
                     squares += free * free;
                     scales += now * pull * now * pull;
                 }
-                // Where the push is the stronger by far, the quotient could overflow.
-                const Vec<Real> ratio = push < most * pull ? push / pull : most;
-                const Vec<Real> moved = now * (stretch ? ratio * root<Real>(ratio) : ratio);
-                now = moved < one ? moved : one;
+                now = updated<Real>(now, push, pull, stretch);
             }
             gradient += sum<Real>(squares);
             scale += sum<Real>(scales);

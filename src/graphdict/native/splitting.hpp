@@ -288,7 +288,7 @@ void check_shapes(const Pass<Real>& pass, bool powers) {
     shaped(pass.gram, K, K, "gram must be (atoms, atoms)");
 }
 
-// The pass over a block of samples, in pieces of up to two tiles, and at least four if these are
+// The pass over a block of samples, in pieces of about two tiles, and at least four if these are
 // not tiny. Each has sums of its own, which are then added in order: who did which does not show.
 template <class Real>
 class Splitting : public Job {

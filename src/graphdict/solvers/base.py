@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.exceptions import InterruptedFitWarning
+from graphdict.exceptions import InterruptedFitWarning, warn
 
 __all__ = ["Callback", "History", "Progress", "Solution", "warn_interrupted"]
 
@@ -140,8 +139,7 @@ def _gone() -> NDArray:
 
 def warn_interrupted(iteration: int) -> None:
     """Say that the user stopped the solver, and what is returned."""
-    warnings.warn(
+    warn(
         f"interrupted at iteration {iteration}: the best iterate so far is returned",
         InterruptedFitWarning,
-        stacklevel=3,
     )

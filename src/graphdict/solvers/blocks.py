@@ -303,7 +303,7 @@ def crew_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
     """The cluster that the samples live on, or the threads of this machine.
 
     There are as many threads as BLAS would use, which is told to use one meanwhile; one where there
-    is little to do. Compiled jobs are shared by them piece by piece, others part by part.
+    is little to do. Passes of BiPDS are shared by them piece by piece, others block by block.
     """
     cut = row_parts(problem.rows, bytes_per_row)
     if hasattr(problem.fit, "crew"):

@@ -34,6 +34,7 @@ CENTRING = 0.1  # how much of the complementarity the next step aims to leave
 REACH = 0.99  # of the way to the nearest bound that a step may go
 AT_BOUND = 1e-6
 DAMPING = 1e-13  # atoms that nothing tells apart would make the system singular
+MOST_ATOMS = 128  # with more, systems of one sample fill the cache, and compiled steps gain nothing
 RULES = tiles.CodingRules(TIE_BREAK, CENTRING, REACH, AT_BOUND, DAMPING)
 
 
@@ -82,7 +83,7 @@ def solve(
     barrier: Any, costs: NDArray, images: NDArray, max_iter: int = 100, tol: float = 1e-12
 ) -> NDArray:
     """Coefficients of samples with known costs (T, K) and images (K, ...) of the atoms."""
-    if type(barrier) is not LogBarrier:
+    if type(barrier) is not LogBarrier or len(images) > MOST_ATOMS:
         return Block(barrier, costs, images).solve(max_iter, tol)
     job, found = tiles.code(costs, images, max_iter, tol, WARM_UP, RULES)
     job()

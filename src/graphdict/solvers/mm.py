@@ -156,26 +156,28 @@ class _Run:
         states = self.crew.place(alike(coefficients, atoms))
         if self.fixed != "coefficients":
             states, _ = self.crew.run(_raise, [states])
-        return self._at(0, atoms, states, None)
+        energies, distances = self._begin(atoms, states)
+        objective = total_objective(self.crew, states, atoms) + self.problem.atoms.value(atoms)
+        return _Point(0, atoms, states, energies, distances, objective)
 
     def restore(self, saved: dict[str, Any]) -> _Point:
-        states = self.crew.place(saved["coefficients"])
-        return self._at(saved["iteration"], saved["atoms"], states, saved["objective"])
+        states, atoms = self.crew.place(saved["coefficients"]), saved["atoms"]
+        energies, _ = self._begin(atoms, states)
+        return _Point(
+            saved["iteration"], atoms, states, energies, saved["distances"], saved["objective"]
+        )
 
     def save(self, point: _Point, history: History) -> dict[str, Any]:
         """All that :meth:`restore` needs to go on as if nothing had happened."""
         return {
             "iteration": point.iteration, "atoms": point.atoms, "objective": point.objective,
-            "coefficients": self.crew.collect(point.coefficients),
+            "coefficients": self.crew.collect(point.coefficients), "distances": point.distances,
             "history": history.until(point.iteration),
         }  # fmt: skip
 
-    def _at(self, iteration: int, atoms: NDArray, states: States, objective: Any) -> _Point:
-        keep = self.fixed == "atoms"
-        energies, (distances,) = self.crew.run(_begin, [states], atoms, keep)
-        if objective is None:
-            objective = total_objective(self.crew, states, atoms) + self.problem.atoms.value(atoms)
-        return _Point(iteration, atoms, states, energies, distances, objective)
+    def _begin(self, atoms: NDArray, states: States) -> tuple[States, Any]:
+        energies, (distances,) = self.crew.run(_begin, [states], atoms, self.fixed == "atoms")
+        return energies, distances
 
     def settle(self, point: _Point) -> _Point:
         coefficients, energies = self.crew.settle(point.coefficients, point.energies)

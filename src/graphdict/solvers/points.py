@@ -145,10 +145,11 @@ def move(
 def descend(
     group: TermGroup, x: NDArray, gradient: NDArray, tau: float, rows: slice = slice(None)
 ) -> NDArray:
-    """A proximal gradient step of a variable."""
+    """A proximal gradient step of a variable, in its precision, whatever a prior returns."""
+    gradient = np.asarray(gradient, dtype=x.dtype)
     if group.box is not None:
         return tiles.descend(x, gradient, tau, group.box)
-    return group.prox(x - tau * gradient, tau, rows)
+    return np.asarray(group.prox(x - tau * gradient, tau, rows), dtype=x.dtype)
 
 
 def ascend(

@@ -178,7 +178,11 @@ class LogDet:
     """
 
     def values(self, laplacians: NDArray) -> NDArray:
-        """The barrier of each sample (T,); ``inf`` where a graph is not connected."""
+        """The barrier of each sample (T,); ``inf`` where a graph is not connected.
+
+        What is not a Laplacian must be in double precision: else its diagonal is taken to be that
+        of one.
+        """
         basis = centred_basis(laplacians.shape[-1])
         matrices = laplacians.astype(np.float64)
         if laplacians.dtype != np.float64:
