@@ -103,6 +103,24 @@ def test_a_template_draws_the_atoms_to_it(model):
     assert distances[2] < 0.2
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_priors_in_double_precision_on_signals_in_single(model):
+    template = np.linspace(0.1, 1, 10)  # in double precision
+    on_coefficients = OneAtATime(np.float64(0.5))
+    settings = {"max_iter": 40, "tol": 0, "random_state": 0}
+    fits = [
+        model(
+            3,
+            atom_priors=[CloseTo(template, 1.0)],
+            coefficient_priors=[on_coefficients],
+            **settings,
+        ).fit(x)
+        for x in (X, X.astype(np.float32))
+    ]
+    assert fits[1].atoms_.dtype == fits[1].coefficients_.dtype == np.float32
+    assert_allclose(fits[1].atoms_, fits[0].atoms_, atol=1e-3)
+
+
 @pytest.mark.parametrize("window_size", [1, 4])
 def test_a_prior_on_coefficients(window_size):
     plain = fit(GraphDictLog, window_size=window_size)

@@ -49,6 +49,18 @@ def test_forward_is_what_the_map_says_of_each_samples_graph(name, shape, seed):
 
 
 @pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("dtype", [int, ">f8", np.float16, np.float32])
+def test_numbers_of_any_kind_and_any_number_of_graphs(name, dtype):
+    linear = linear_map(name, 5, np.random.default_rng(0))
+    weights = np.arange(20).reshape(2, 10).astype(dtype)
+    wanted = linear.apply(weights.astype(float))
+    assert_allclose(linear.apply(weights), wanted, rtol=1e-6)
+    assert_allclose(linear.adjoint(linear.apply(weights)), linear.adjoint(wanted), rtol=1e-5)
+    assert linear.apply(weights[:0]).shape == (0, *wanted.shape[1:])
+    assert linear.adjoint(wanted[:0]).shape == (0, 10)
+
+
+@pytest.mark.parametrize("name", MAPS)
 @given(shapes, seeds)
 def test_adjoint_in_the_atoms(name, shape, seed):
     operator, coefficients, weights, dual = draw(name, shape, seed)

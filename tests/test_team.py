@@ -1,5 +1,6 @@
 """Threads that work together: all is done once, errors come back, an interrupt leaves no trace."""
 
+import os
 import threading
 from queue import SimpleQueue
 
@@ -65,6 +66,22 @@ def test_compiled_jobs_are_all_done_in_every_round(helpers):
             team.run([job for job, _ in pushes])
             for _, found in pushes:
                 np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted on Linux")
+def test_threads_end_with_the_team():
+    before = _threads()
+    with Team(3) as team:
+        job, _ = tiles.push_on_atoms(np.ones((50, 3)), np.ones(50), np.ones((3, 7)))
+        team.run([job, job])
+        team.map(abs, 4)
+        assert _threads() == before + 6
+    assert _threads() == before
+
+
+def _threads():
+    """Of this process, native ones too."""
+    return len(os.listdir("/proc/self/task"))
 
 
 def test_other_calls_are_run_too():

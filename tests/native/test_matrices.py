@@ -44,6 +44,21 @@ def test_largest_eigenvalues(build, dtype, side, rank, unit):
 
 
 @builds
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-100, 1e100, 1e150, 1e300])
+def test_largest_eigenvalues_in_any_unit(build, unit):
+    gram = unit * np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 0.7]])
+    wanted = unit * np.linalg.eigvalsh(gram / unit)[-1]
+    assert_allclose(build.largest_eigenvalue(gram), wanted, rtol=1e-12)
+
+
+@builds
+def test_largest_eigenvalues_of_the_smallest_numbers_come_to_an_end(build):
+    tiny = np.full(2, 5e-324)
+    assert 0 <= build.largest_eigenvalue(np.diag(tiny)) <= 1e-322
+    assert 0 <= build.largest_eigenvalue_of_products(np.full((2, 4), 1e-158)) <= 1e-300
+
+
+@builds
 def test_largest_eigenvalues_of_what_is_hard(build):
     assert build.largest_eigenvalue(np.diag([1.0, 5.0, 5.0, 0.0])) == pytest.approx(5)
     close = np.diag([1.0, 1.0 + 1e-9])

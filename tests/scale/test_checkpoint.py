@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphdict import GraphDictLog, GraphDictSpectral, checkpoint
+from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, checkpoint
 from graphdict.exceptions import CheckpointError, InterruptedFitWarning
 
 HERE = Path(__file__).parent
@@ -82,6 +82,21 @@ def test_ctrl_c_keeps_the_file_and_a_second_call_goes_on(tmp_path, signals, solv
     np.testing.assert_array_equal(model.atoms_, whole.atoms_)
     np.testing.assert_array_equal(model.coefficients_, whole.coefficients_)
     np.testing.assert_array_equal(model.history_["objective"], whole.history_["objective"])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("solver", ["mm", "bipds"])
+@pytest.mark.parametrize("kind", [GraphDictLog, GraphDictSpectral, GraphDictExact])
+def test_resuming_is_exact_in_every_model_and_precision(tmp_path, signals, kind, solver, dtype):
+    settings = {"n_atoms": 2, "solver": solver, "max_iter": 30, "tol": 0, "random_state": 1}
+    signals = signals[:90].astype(dtype)
+    whole = kind(**settings).fit(signals)
+    model = kind(**settings, checkpoint=tmp_path / "here", callback=interrupt_at(20))
+    with pytest.warns(InterruptedFitWarning):
+        model.fit(signals)
+    model.set_params(callback=None).fit(signals)
+    np.testing.assert_array_equal(model.atoms_, whole.atoms_)
+    np.testing.assert_array_equal(model.coefficients_, whole.coefficients_)
 
 
 def test_chance_without_a_seed_is_remembered(tmp_path, signals, eager):

@@ -1,5 +1,6 @@
 """Coding: optimal for every sample, whatever its company and however many atoms there are."""
 
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from graphdict import native
 from graphdict.problem import Problem
 from graphdict.solvers import bipds, code
 from graphdict.solvers.coding import Block, codes_samples_alone, solve
@@ -52,12 +54,34 @@ def test_compiled_steps_are_the_plain_ones(samples, nodes, atoms, unit, seed):
     assert_array_equal(found == 1, plain == 1)
 
 
-@pytest.mark.parametrize("atoms", [40, 90])  # as many pairs as leave room for fewer samples
+@pytest.mark.parametrize("atoms", [40, 90, 130])  # as many pairs as leave room for fewer samples
 def test_compiled_steps_of_many_atoms(atoms):
     rng = np.random.default_rng(atoms)
     images, costs = rng.exponential(size=(atoms, 6)), rng.gamma(2, size=(40, atoms))
     found = solve(LogBarrier(), costs, images)
     assert_allclose(found, Block(LogBarrier(), costs, images).solve(100, 1e-12), atol=1e-6)
+
+
+def test_what_is_no_number_stays_none():
+    rng = np.random.default_rng(0)
+    images, costs = rng.exponential(size=(3, 6)), rng.gamma(2, size=(9, 3))
+    whole = solve(LogBarrier(), costs, images)
+    costs[2, 1] = np.nan
+    found = solve(LogBarrier(), costs, images)
+    assert np.isnan(found[2]).any()
+    assert_array_equal(np.delete(found, 2, axis=0), np.delete(whole, 2, axis=0))
+    images[:, 2] = 0  # a node that no atom joins to another
+    assert np.isnan(solve(LogBarrier(), costs, images)).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 1), (230, 9, 4)], ids=str)
+def test_both_builds_code_alike(monkeypatch, shape):
+    samples, nodes, atoms = shape
+    rng = np.random.default_rng(samples)
+    images, costs = rng.exponential(size=(atoms, nodes)), rng.gamma(2, size=(samples, atoms))
+    found = solve(LogBarrier(), costs, images)
+    monkeypatch.setattr(native, "compiled", import_module("graphdict.native._portable"))
+    assert_allclose(solve(LogBarrier(), costs, images), found, atol=1e-12)
 
 
 def test_compiled_steps_end_where_they_are_told_to():

@@ -1,12 +1,21 @@
 """Compiled passes find what the plain ones find."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, exact, graphs, kernels
+from graphdict import (
+    GraphDictExact,
+    GraphDictLog,
+    GraphDictSpectral,
+    exact,
+    graphs,
+    kernels,
+    native,
+)
 from graphdict.operators import Bilinear, Laplacians
 from graphdict.solvers import bipds, compiled_exact, compiled_log, mm
 from graphdict.terms import likelihoods
@@ -178,7 +187,10 @@ def _plain_slopes(coefficients, atoms):
 @pytest.mark.parametrize(
     "shape", [(1, 2, 1), (5, 3, 2), (7, 4, 3), (8, 9, 4), (30, 14, 5)], ids=str
 )
-def test_exact_updates(shape, dtype, stretch):
+@pytest.mark.parametrize("build", ["portable", "chosen"])
+def test_exact_updates(monkeypatch, build, shape, dtype, stretch):
+    if build == "portable":
+        monkeypatch.setattr(native, "compiled", import_module("graphdict.native._portable"))
     samples, nodes, count = shape
     rng = np.random.default_rng(nodes)
     signals = rng.normal(size=(samples, nodes)).astype(dtype)

@@ -1,13 +1,18 @@
 """Many iterations of BiPDS in one compiled call go where single ones go."""
 
+from dataclasses import replace
+from importlib import import_module
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from graphdict import GraphDictLog, GraphDictSpectral, threads
+from graphdict import GraphDictLog, GraphDictSpectral, native, threads
+from graphdict.exceptions import InterruptedFitWarning
 from graphdict.solvers import bipds, blocks, compiled_log
-from graphdict.terms import ConstantOverWindows
+from graphdict.terms import L1, ConstantOverWindows, Interval
+from graphdict.terms.modal import modal_smoothness
 
 MODELS = [GraphDictLog, GraphDictSpectral]
 RNG = np.random.default_rng(8)
@@ -76,6 +81,47 @@ def test_as_single_iterations(model, dtype, settings, stretches, monkeypatch):
         assert_allclose(one, other, atol=tolerance * np.abs(one).max())
 
 
+SHAPES = [(3, 2, 1), (5, 4, 7), (90, 3, 2), (901, 5, 4)]
+
+
+@pytest.mark.parametrize("build", ["portable", "chosen"])
+@pytest.mark.parametrize("kind", ["log", "spectral"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_odd_shapes_and_several_priors(make_problem, monkeypatch, stretches, kind, shape, build):
+    if build == "portable":
+        monkeypatch.setattr(native, "compiled", import_module("graphdict.native._portable"))
+    samples, nodes, atoms = shape
+    more = {"atom_terms": [L1(0.2), Interval(0.0, 0.8)], "coefficient_terms": [L1(0.1)]}
+    case = make_problem(kind, samples=samples, nodes=nodes, atoms=atoms, **more)
+    problem = case.problem
+    if kind == "spectral":
+        fit = modal_smoothness(case.signals, case.counts, spectra=problem.operator.linear)
+        problem = replace(problem, fit=fit)
+    single = _last(problem, case.coefficients, case.atoms, every=1)
+    many = _last(problem, case.coefficients, case.atoms, every=30)
+    assert stretches == [29]
+    for one, other in zip(single, many, strict=True):
+        assert_allclose(one, other, atol=1e-10)
+
+
+def test_an_interrupt_in_between_returns_the_best_point(monkeypatch):
+    case = _problem_of(GraphDictLog)
+    stretch, calls = compiled_log.stretch, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return stretch(*arguments)
+
+    monkeypatch.setattr(compiled_log, "stretch", interrupted)
+    problem, coefficients, atoms = case
+    with pytest.warns(InterruptedFitWarning, match="at iteration 30"):
+        found = bipds(problem, coefficients, atoms, max_iter=100, tol=0)
+    assert found.interrupted
+    assert found.objective == pytest.approx(problem.objective(found.coefficients, found.atoms))
+
+
 def test_python_has_a_say_in_between_and_changes_nothing(stretches, monkeypatch):
     case = _problem_of(GraphDictLog)
     whole = _last(*case, every=30)
@@ -87,15 +133,17 @@ def test_python_has_a_say_in_between_and_changes_nothing(stretches, monkeypatch)
         assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("block_bytes", [20_000, 1 << 21], ids=["blocks", "pieces of one"])
 @pytest.mark.parametrize("model", MODELS)
-def test_threads_change_nothing(model, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 20_000)
+def test_threads_change_nothing(model, block_bytes, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
     monkeypatch.setattr(threads, "_cores", lambda: 3)
     case = _problem_of(model)
     with threadpool_limits(1):
         alone = _last(*case, every=30)
-    with threadpool_limits(3):
-        together = _last(*case, every=30)
+    with threadpool_limits(3), blocks.crew_for(case[0], case[2]) as crew:
+        assert crew.team.helpers == 2
+        together = _last(*case, every=30, crew=crew)
     for one, other in zip(alone, together, strict=True):
         assert_array_equal(one, other)
 

@@ -140,7 +140,8 @@ class Coding : public Job {
             push(false);
             each([&](py::ssize_t i) {
                 // A cost of zero would let a coefficient rest anywhere.
-                costs[i] = most(costs[i], of.rules.tie_break * pushes[i]);
+                const V least_cost = of.rules.tie_break * pushes[i];
+                costs[i] = costs[i] < least_cost ? least_cost : costs[i];
             });
             for (int i = 0; i < of.rules.warm_up; ++i) {
                 if (i > 0) push(false);
