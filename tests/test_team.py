@@ -1,6 +1,8 @@
 """Threads that work together: all is done once, errors come back, an interrupt leaves no trace."""
 
 import os
+import subprocess
+import sys
 import threading
 from queue import SimpleQueue
 
@@ -68,20 +70,29 @@ def test_compiled_jobs_are_all_done_in_every_round(helpers):
                 np.testing.assert_allclose(found, wanted)
 
 
+COUNTED = """
+import os
+import numpy as np
+from graphdict import tiles
+from graphdict.team import Team
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+before = threads()
+with Team(3) as team:
+    job, _ = tiles.push_on_atoms(np.ones((50, 3)), np.ones(50), np.ones((3, 7)))
+    team.run([job, job])
+    team.map(abs, 4)
+    during = threads()
+print(during - before, threads() - before)
+"""
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted on Linux")
 def test_threads_end_with_the_team():
-    before = _threads()
-    with Team(3) as team:
-        job, _ = tiles.push_on_atoms(np.ones((50, 3)), np.ones(50), np.ones((3, 7)))
-        team.run([job, job])
-        team.map(abs, 4)
-        assert _threads() == before + 6
-    assert _threads() == before
-
-
-def _threads():
-    """Of this process, native ones too."""
-    return len(os.listdir("/proc/self/task"))
+    done = subprocess.run([sys.executable, "-c", COUNTED], capture_output=True, check=True)
+    assert done.stdout.split() == [b"6", b"0"]
 
 
 def test_other_calls_are_run_too():
