@@ -2,9 +2,9 @@
 
     python benchmarks/scaling.py [--output DIR]
 
-Each point is the time of one iteration of the default solver of GraphDictLog (the difference of a
-longer and a shorter fit, median of three). The slopes are fitted to the larger half of each range,
-where the fixed cost of an iteration no longer shows.
+Each point is the time of one iteration of the default solver of GraphDictLog, the median of three
+runs of several. The slopes are fitted to the larger half of each range, where the fixed cost of an
+iteration no longer shows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EXPECTED = {"T": 1, "N": 2, "K": 1}
 
 
 def seconds_per_iteration(samples: int, nodes: int, atoms: int) -> float:
-    """Median of three differences between a longer and a shorter run."""
+    """Median of the times between two iterations, of three runs."""
     signals = make_signals(samples, nodes, min(atoms, 8), 0, "float32")
     counts = np.ones(samples, dtype=int)
     problem = Problem(
@@ -47,15 +47,16 @@ def seconds_per_iteration(samples: int, nodes: int, atoms: int) -> float:
     rng = np.random.default_rng(0)
     coefficients = rng.random((samples, atoms), dtype=np.float32)
     start = rng.random((atoms, graphs.n_edges(nodes)), dtype=np.float32)
-    few, many = (1, 3) if samples * nodes**2 * atoms > 1e8 else (2, 12)
-
-    def run(iterations: int) -> float:
-        started = time.perf_counter()
-        mm(problem, coefficients, start, max_iter=iterations, tol=0)
-        return time.perf_counter() - started
-
-    run(1)
-    return statistics.median((run(many) - run(few)) / (many - few) for _ in range(3))
+    iterations = 6 if samples * nodes**2 * atoms > 1e9 else 31
+    stamps: list[float] = []
+    for _ in range(3):
+        times: list[float] = []
+        mm(
+            problem, coefficients, start, max_iter=iterations, tol=0,
+            callback=lambda progress: times.append(time.perf_counter()) and None,
+        )  # fmt: skip
+        stamps += np.diff(times).tolist()
+    return statistics.median(stamps)
 
 
 def main() -> None:
