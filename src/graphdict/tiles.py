@@ -138,7 +138,11 @@ class CodingRules(NamedTuple):
 def code(
     costs: NDArray, images: NDArray, max_iter: int, tol: float, warm_up: int, rules: CodingRules
 ) -> tuple[native.Job, NDArray]:
-    """Coefficients (T, K) in [0, 1] of least ``<c, costs> - sum log(c images)``, all double."""
+    """Coefficients (T, K) in [0, 1] of least ``<c, costs> + h(c images)``, all double.
+
+    ``h`` is minus the sum of logarithms of degrees or spectra (K, N), or minus the log-determinant
+    of Laplacians (K, N, N).
+    """
     found = np.empty_like(costs, order="C")
     given = native.doubles(costs), native.doubles(images)
     return native.code(*given, max_iter, tol, warm_up, rules, found), found

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import native
+from graphdict import graphs, native
 from graphdict.problem import Problem
 from graphdict.solvers import bipds, code
 from graphdict.solvers.coding import Block, codes_samples_alone, solve
-from graphdict.terms import LogBarrier, TotalVariation, smoothness
+from graphdict.terms import LogBarrier, LogDet, TotalVariation, smoothness
 from kinds import KINDS
 
 
@@ -39,57 +39,83 @@ def test_optimality_conditions_hold(make_problem, kind, samples, nodes, atoms, u
     assert projected_gradient(case, found, alpha_c).max() < 5e-6
 
 
+def barrier_and_images(kind, atoms, nodes, rng):
+    """What the barrier of a kind sees of sparse random atoms."""
+    if kind == "log":
+        present = rng.random((atoms, nodes)) < 0.7
+        return LogBarrier(), rng.exponential(size=(atoms, nodes)) * present + 1e-3
+    shape = (atoms, graphs.n_edges(nodes))
+    weights = rng.exponential(size=shape) * (rng.random(shape) < 0.7) + 1e-3
+    return LogDet(), graphs.laplacian(weights)
+
+
+compiled_kinds = pytest.mark.parametrize("kind", ["log", "exact"])
+
+
+@compiled_kinds
 @given(
-    st.integers(1, 700), st.integers(1, 14), st.integers(1, 9), st.sampled_from([0.1, 1.0, 10.0]),
+    st.integers(1, 300), st.integers(2, 14), st.integers(1, 9), st.sampled_from([0.1, 1.0, 10.0]),
     st.integers(0, 10_000),
 )  # fmt: skip
-def test_compiled_steps_are_the_plain_ones(samples, nodes, atoms, unit, seed):
+def test_compiled_steps_are_the_plain_ones(kind, samples, nodes, atoms, unit, seed):
     rng = np.random.default_rng(seed)
-    images = rng.exponential(size=(atoms, nodes)) * (rng.random((atoms, nodes)) < 0.7) + 1e-3
+    barrier, images = barrier_and_images(kind, atoms, nodes, rng)
     costs = unit * nodes * rng.gamma(2, size=(samples, atoms))
-    found = solve(LogBarrier(), costs, images)
-    plain = Block(LogBarrier(), costs, images).solve(100, 1e-12)
+    found = solve(barrier, costs, images)
+    plain = Block(barrier, costs, images).solve(100, 1e-12)
     assert_allclose(found, plain, atol=1e-9)
     assert_array_equal(found == 0, plain == 0)
     assert_array_equal(found == 1, plain == 1)
 
 
-@pytest.mark.parametrize("atoms", [40, 90, 130])  # as many pairs as leave room for fewer samples
-def test_compiled_steps_of_many_atoms(atoms):
+@compiled_kinds
+@pytest.mark.parametrize("atoms", [40, 90, 130])  # so many pairs leave room for fewer samples
+def test_compiled_steps_of_many_atoms(kind, atoms):
     rng = np.random.default_rng(atoms)
-    images, costs = rng.exponential(size=(atoms, 6)), rng.gamma(2, size=(40, atoms))
-    found = solve(LogBarrier(), costs, images)
-    assert_allclose(found, Block(LogBarrier(), costs, images).solve(100, 1e-12), atol=1e-6)
+    barrier, images = barrier_and_images(kind, atoms, 6, rng)
+    costs = rng.gamma(2, size=(40, atoms))
+    found = solve(barrier, costs, images)
+    assert_allclose(found, Block(barrier, costs, images).solve(100, 1e-12), atol=1e-6)
 
 
-def test_what_is_no_number_stays_none():
+@compiled_kinds
+def test_what_is_no_number_stays_none(kind):
     rng = np.random.default_rng(0)
-    images, costs = rng.exponential(size=(3, 6)), rng.gamma(2, size=(9, 3))
-    whole = solve(LogBarrier(), costs, images)
+    barrier, images = barrier_and_images(kind, 3, 6, rng)
+    costs = rng.gamma(2, size=(9, 3))
+    whole = solve(barrier, costs, images)
     costs[2, 1] = np.nan
-    found = solve(LogBarrier(), costs, images)
+    found = solve(barrier, costs, images)
     assert np.isnan(found[2]).any()
     assert_array_equal(np.delete(found, 2, axis=0), np.delete(whole, 2, axis=0))
-    images[:, 2] = 0  # a node that no atom joins to another
-    assert np.isnan(solve(LogBarrier(), costs, images)).all()
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 1), (230, 9, 4)], ids=str)
-def test_both_builds_code_alike(monkeypatch, shape):
+def test_a_node_that_no_atom_joins_to_another_has_no_codes():
+    images = np.ones((3, 6))
+    images[:, 2] = 0
+    assert np.isnan(solve(LogBarrier(), np.ones((9, 3)), images)).all()
+
+
+@compiled_kinds
+@pytest.mark.parametrize("shape", [(1, 2, 1), (3, 2, 1), (230, 9, 4)], ids=str)
+def test_both_builds_code_alike(monkeypatch, kind, shape):
     samples, nodes, atoms = shape
     rng = np.random.default_rng(samples)
-    images, costs = rng.exponential(size=(atoms, nodes)), rng.gamma(2, size=(samples, atoms))
-    found = solve(LogBarrier(), costs, images)
+    barrier, images = barrier_and_images(kind, atoms, nodes, rng)
+    costs = rng.gamma(2, size=(samples, atoms))
+    found = solve(barrier, costs, images)
     monkeypatch.setattr(native, "compiled", import_module("graphdict.native._portable"))
-    assert_allclose(solve(LogBarrier(), costs, images), found, atol=1e-12)
+    assert_allclose(solve(barrier, costs, images), found, atol=1e-12)
 
 
-def test_compiled_steps_end_where_they_are_told_to():
+@compiled_kinds
+def test_compiled_steps_end_where_they_are_told_to(kind):
     rng = np.random.default_rng(0)
-    images, costs = rng.exponential(size=(3, 6)), rng.gamma(2, size=(300, 3))
+    barrier, images = barrier_and_images(kind, 3, 6, rng)
+    costs = rng.gamma(2, size=(300, 3))
     for count in (0, 1, 5):
-        found = solve(LogBarrier(), costs, images, max_iter=count)
-        plain = Block(LogBarrier(), costs, images).solve(count, 1e-12)
+        found = solve(barrier, costs, images, max_iter=count)
+        plain = Block(barrier, costs, images).solve(count, 1e-12)
         assert_allclose(found, plain, rtol=1e-9)
 
 

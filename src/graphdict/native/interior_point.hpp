@@ -1,15 +1,12 @@
-// Coefficients of samples under known atoms, with a logarithmic barrier, by an interior-point
-// method; graphdict.solvers.coding has the mathematics, and the same for any barrier.
+// Coefficients of samples under known atoms by an interior-point method; graphdict.solvers.coding
+// has the mathematics.
 //
-// All samples of a tile take a step together. What the barrier contributes to a step,
-//
-//     push_k = sum_n g_kn / d_n   and   curvature_kj = sum_n g_kn g_jn / d_n^2,
-//
-// are products of known rows with known factors, as in products.hpp. Registers whose samples are
-// all done leave the tile, and others take their place.
+// All samples of a tile take a step together, once the barrier has said for each what it pushes the
+// coefficients by, and how it curves (slopes.hpp). Registers whose samples are all done leave the
+// tile, and others take their place.
 #pragma once
 
-#include "barrier.hpp"
+#include "slopes.hpp"
 #include "team.hpp"
 
 namespace graphdict {
@@ -20,9 +17,6 @@ struct CodingRules {
     int warm_up;
     double tie_break, centring, reach, at_bound, damping;
 };
-
-// A symmetric matrix is kept as its lower half, row after row.
-constexpr py::ssize_t halved(py::ssize_t side) { return side * (side + 1) / 2; }
 
 // Solutions of positive definite systems, one in each lane, scaled to a unit diagonal for accuracy.
 // The matrix becomes its factor, and `right` the solution; `unit` is room for a vector.
@@ -52,22 +46,18 @@ inline void solve_scaled(Vec<double>* matrix, Vec<double>* right, Vec<double>* u
     }
 }
 
+template <class Barrier>
 class Coding : public Job {
    public:
-    Coding(Array<double> costs, Array<double> images, CodingRules rules, Array<double> out)
+    Coding(Array<double> costs, Barrier barrier, CodingRules rules, Array<double> out)
         : given(matrix(costs)),
           to(matrix_out(out)),
+          barrier(std::move(barrier)),
           rules(rules),
           atoms(given.columns),
-          factors(matrix(images)),
-          pairs(halved(atoms), factors.columns),
-          held{costs, images, out} {
-        expect(factors.rows == atoms, "images must be (atoms, nodes)");
+          held{costs, out} {
+        expect(this->barrier.atoms() == atoms, "costs must be (samples, atoms)");
         expect(to.rows == given.rows && to.columns == atoms, "out must be as costs");
-        for (py::ssize_t k = 0; k < atoms; ++k)
-            for (py::ssize_t j = 0; j <= k; ++j)
-                for (py::ssize_t n = 0; n < factors.columns; ++n)
-                    pairs[halved(k) + j][n] = factors[k][n] * factors[j][n];
         // Fewer samples at a time where there are many pairs, so that these stay in cache.
         width = std::clamp<py::ssize_t>(CACHED / (halved(atoms) + ROWS_OF_ATOM * atoms), 2, TILE);
     }
@@ -82,7 +72,7 @@ class Coding : public Job {
         Tile tile(*this, start, std::min(start + width * lanes, given.rows));
         tile.begin();
         for (int i = 0; i < rules.max_iter && tile.registers > 0; ++i) {
-            tile.push(true);
+            tile.desk.find(tile.x, tile.registers, tile.pushes, tile.curvatures);
             for (py::ssize_t v = tile.registers; v-- > 0;)
                 if (!tile.advance(v)) tile.part_with(v);
         }
@@ -101,7 +91,8 @@ class Coding : public Job {
         const Coding& of;
         py::ssize_t start, end, atoms, registers;
         Scratch<double> scratch;
-        V *costs, *x, *y, *a, *b, *pushes, *curvatures, *z;
+        V *costs, *x, *y, *a, *b, *pushes, *curvatures;
+        typename Barrier::Desk desk;
         std::vector<V> system, step, unit;
         std::vector<py::ssize_t> places;  // of registers among the samples
 
@@ -111,7 +102,7 @@ class Coding : public Job {
               end(end),
               atoms(of.atoms),
               registers((end - start + lanes - 1) / lanes),
-              scratch((ROWS_OF_ATOM * atoms + halved(atoms) + ROWS) * TILE),
+              scratch((ROWS_OF_ATOM * atoms + halved(atoms)) * TILE),
               costs(scratch.take(atoms)),
               x(scratch.take(atoms)),
               y(scratch.take(atoms)),
@@ -119,7 +110,7 @@ class Coding : public Job {
               b(scratch.take(atoms)),
               pushes(scratch.take(atoms)),
               curvatures(scratch.take(halved(atoms))),
-              z(scratch.take(ROWS)),
+              desk(of.barrier),
               system(halved(atoms)),
               step(atoms),
               unit(atoms),
@@ -137,14 +128,14 @@ class Coding : public Job {
                         costs[k * TILE + v][l] = of.given[t][k];
                         x[k * TILE + v][l] = 0.5;
                     }
-            push(false);
+            desk.find(x, registers, pushes, nullptr);
             each([&](py::ssize_t i) {
                 // A cost of zero would let a coefficient rest anywhere.
                 const V least_cost = of.rules.tie_break * pushes[i];
                 costs[i] = costs[i] < least_cost ? least_cost : costs[i];
             });
             for (int i = 0; i < of.rules.warm_up; ++i) {
-                if (i > 0) push(false);
+                if (i > 0) desk.find(x, registers, pushes, nullptr);
                 each([&](py::ssize_t i) {
                     x[i] = least(most(x[i] * pushes[i] / costs[i], 1e-3 * x[i]), all(0.9));
                 });
@@ -157,25 +148,6 @@ class Coding : public Job {
                     y[i] = 1 - x[i];
                     a[i] = spread / x[i], b[i] = spread / y[i];
                 }
-            }
-        }
-
-        // What the barrier gives to every coefficient; and its curvature.
-        void push(bool curved) {
-            clear(pushes, atoms);
-            if (curved) clear(curvatures, halved(atoms));
-            Span<double> span(0, registers * lanes);
-            Work<double> work{};
-            work.z = z, work.registers = registers, work.pitch = of.factors.pitch;
-            for (py::ssize_t n = 0; n < of.factors.columns; n += ROWS) {
-                form_slopes(x, of.factors[0] + n, of.factors.pitch, atoms, of.factors.columns - n,
-                            span, z);
-                work.e = pushes, work.factors = of.factors[0] + n;
-                multiply<double, Want::ENERGIES>(work, atoms, true);
-                if (!curved) continue;
-                for (py::ssize_t i = 0; i < registers * ROWS; ++i) z[i] *= z[i];
-                work.e = curvatures, work.factors = of.pairs[0] + n;
-                multiply<double, Want::ENERGIES>(work, halved(atoms), true);
             }
         }
 
@@ -253,11 +225,6 @@ class Coding : public Job {
                 for (py::ssize_t i = 0; i < atoms * TILE; i += TILE) rows[i + v] = rows[i + last];
         }
 
-        void clear(V* rows, py::ssize_t count) const {
-            for (py::ssize_t i = 0; i < count; ++i, rows += TILE)
-                std::fill(rows, rows + registers, V{});
-        }
-
         template <class Visit>
         void each(Visit visit) {
             for (py::ssize_t k = 0; k < atoms; ++k)
@@ -267,22 +234,30 @@ class Coding : public Job {
 
     Matrix<const double> given;
     Matrix<double> to;
+    Barrier barrier;
     CodingRules rules;
     py::ssize_t atoms, width;
-    Padded<double> factors, pairs;  // images, and products of any two of them
-    std::vector<py::array> held;    // so that their memory stays
+    std::vector<py::array> held;  // so that their memory stays
 };
+
+template <class Barrier>
+std::unique_ptr<Job> code(Array<double> costs, Barrier barrier, int max_iter, double tol,
+                          int warm_up, std::array<double, 5> rules, Array<double> out) {
+    const auto [tie_break, centring, reach, at_bound, damping] = rules;
+    return std::make_unique<Coding<Barrier>>(
+        costs, std::move(barrier),
+        CodingRules{max_iter, tol, warm_up, tie_break, centring, reach, at_bound, damping}, out);
+}
 
 inline void bind_interior_point(py::module_& m) {
     m.def(
         "code",
         [](Array<double> costs, Array<double> images, int max_iter, double tol, int warm_up,
-           std::array<double, 5> rules, Array<double> out) -> std::unique_ptr<Job> {
-            const auto [tie_break, centring, reach, at_bound, damping] = rules;
-            return std::make_unique<Coding>(
-                costs, images,
-                CodingRules{max_iter, tol, warm_up, tie_break, centring, reach, at_bound, damping},
-                out);
+           std::array<double, 5> rules, Array<double> out) {
+            // Degrees or spectra (K, N), else Laplacians (K, N, N).
+            if (images.ndim() == 2)
+                return code(costs, LogSlopes(matrix(images)), max_iter, tol, warm_up, rules, out);
+            return code(costs, DetSlopes(cube(images)), max_iter, tol, warm_up, rules, out);
         },
         py::arg("costs").noconvert(), py::arg("images").noconvert(), py::arg("max_iter"),
         py::arg("tol"), py::arg("warm_up"), py::arg("rules"), py::arg("out").noconvert());

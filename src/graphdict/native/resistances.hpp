@@ -12,6 +12,13 @@
 
 namespace graphdict {
 
+// Visits rows or columns up to `count`, at most so many at a time.
+template <int AT_ONCE, class Visit>
+void each_of(py::ssize_t count, Visit visit, py::ssize_t i = 0) {
+    for (; i + AT_ONCE <= count; i += AT_ONCE) visit(i, std::integral_constant<int, AT_ONCE>());
+    if constexpr (AT_ONCE > 1) each_of<AT_ONCE / 2>(count, visit, i);
+}
+
 class Resistances {
    public:
     using V = Vec<double>;
@@ -29,13 +36,25 @@ class Resistances {
                                                : all(-std::numeric_limits<double>::infinity());
     }
 
-    // Resistances take the place of the weights. They are of no use where the graph falls apart.
-    void replace(V* edges) {
+    // P is found for weights of edges. It is of no use where the graph falls apart.
+    void invert(const V* edges) {
         enter(edges);
         factorise();
         invert_factor();
         multiply_inverses();
+    }
+
+    // Resistances take the place of the weights.
+    void replace(V* edges) {
+        invert(edges);
         leave(edges);
+    }
+
+    // The whole of P, (N, N).
+    void copy_to(V* matrix) {
+        for (py::ssize_t i = 0; i < nodes; ++i)
+            for (py::ssize_t j = 0; j <= i; ++j)
+                matrix[i * nodes + j] = matrix[j * nodes + i] = row(i)[j];
     }
 
    private:
@@ -162,13 +181,6 @@ class Resistances {
                 for (int c = 0; c < count; ++c) own[j + c] = found[c];
             });
         }
-    }
-
-    // Visits rows or columns up to `count`, at most so many at a time.
-    template <int AT_ONCE, class Visit>
-    static void each_of(py::ssize_t count, Visit visit, py::ssize_t i = 0) {
-        for (; i + AT_ONCE <= count; i += AT_ONCE) visit(i, std::integral_constant<int, AT_ONCE>());
-        if constexpr (AT_ONCE > 1) each_of<AT_ONCE / 2>(count, visit, i);
     }
 
     void leave(V* resistance) {

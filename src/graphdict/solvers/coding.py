@@ -9,7 +9,7 @@ with its own multipliers, steps and end. What one sample gets does not depend on
     gradient - a + b = 0,    a delta = mu,    b (1 - delta) = mu
 
 keeps everything strictly inside, and ``mu`` falls by a factor of ten or so from step to step. Below
-is this method for any barrier; for logarithms it is compiled (``native/interior_point.hpp``).
+is this method for any barrier; for ours it is compiled (``native/interior_point.hpp``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from graphdict import tiles
 from graphdict.problem import Problem
 from graphdict.solvers.blocks import Part, crew_for, in_blocks, row_blocks
 from graphdict.solvers.passes import keep_value
-from graphdict.terms import L1, LogBarrier, UnitBox
+from graphdict.terms import L1, LogBarrier, LogDet, UnitBox
 
 __all__ = ["Block", "code", "code_part", "codes_samples_alone", "solve"]
 
@@ -83,7 +83,7 @@ def solve(
     barrier: Any, costs: NDArray, images: NDArray, max_iter: int = 100, tol: float = 1e-12
 ) -> NDArray:
     """Coefficients of samples with known costs (T, K) and images (K, ...) of the atoms."""
-    if type(barrier) is not LogBarrier or len(images) > MOST_ATOMS:
+    if type(barrier) not in (LogBarrier, LogDet) or len(images) > MOST_ATOMS:
         return Block(barrier, costs, images).solve(max_iter, tol)
     job, found = tiles.code(costs, images, max_iter, tol, WARM_UP, RULES)
     job()
