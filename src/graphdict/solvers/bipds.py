@@ -411,7 +411,9 @@ def _first_sigma(problem: Problem, coefficients: NDArray, atoms: NDArray) -> flo
     sigma, size = 1.0, float(np.vdot(image, image))
     for _ in range(20):
         dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
-        sigma = _ratio(float(np.vdot(dual, dual)), size)
+        before, sigma = sigma, _ratio(float(np.vdot(dual, dual)), size)
+        if abs(sigma - before) <= 0.01 * sigma:  # it is only where balancing begins
+            break
     return sigma
 
 
