@@ -123,6 +123,25 @@ def rows_of_table(peer: str, threads: int, quick: bool):
     yield what, (1_000_000, 64, 8), None, mine["bytes"] / GB, "GB"
 
 
+def shown(value: float | None, unit: str) -> str:
+    """A figure to read: short times in milliseconds."""
+    if value is None:
+        return ""
+    return f"{1e3 * value:.3g} ms" if unit == "s" and value < 0.1 else f"{value:.3g} {unit}"
+
+
+def write_table(lines: list, path: Path) -> None:
+    with open(path, "w") as file:
+        file.write(
+            "| what | T, N, K | peer | graphdict | ratio |\n| --- | --- | --- | --- | --- |\n"
+        )
+        for what, samples, nodes, atoms, theirs, mine, unit, ratio in lines:
+            factor = "" if ratio is None else f"{ratio:,.3g}" if ratio < 1000 else f"{ratio:,.0f}"
+            shape = "" if samples is None else f"{samples:,}, {nodes}, {atoms}"
+            row = what, shape, shown(theirs, unit), shown(mine, unit), factor
+            file.write(f"| {' | '.join(row)} |\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small shapes, three repetitions")
@@ -137,25 +156,17 @@ def main() -> None:
     for what, shape, theirs, mine, unit in rows_of_table(peer, options.threads, options.quick):
         ratio = None if theirs is None else theirs / mine
         lines.append([what, *(shape or [None] * 3), theirs, mine, unit, ratio])
-        shown = ["" if theirs is None else f"{theirs:.4g} {unit}", f"{mine:.4g} {unit}"]
+        figures = shown(theirs, unit), shown(mine, unit)
         factor = "" if ratio is None else f"{ratio:.1f}"
         place = str(shape or "").replace(",", "")
-        print(f"{what:58} {place:>18} {shown[0]:>12} {shown[1]:>12} {factor:>8}", flush=True)
+        print(f"{what:58} {place:>18} {figures[0]:>12} {figures[1]:>12} {factor:>8}", flush=True)
 
     header = ["what", "samples", "nodes", "atoms", "peer", "graphdict", "unit", "ratio"]
     with open(options.output / "comparison.csv", "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(lines)
-    with open(options.output / "comparison.md", "w") as file:
-        file.write(
-            "| what | T, N, K | peer | graphdict | ratio |\n| --- | --- | --- | --- | --- |\n"
-        )
-        for what, samples, nodes, atoms, theirs, mine, unit, ratio in lines:
-            left = "" if theirs is None else f"{theirs:.3g} {unit}"
-            factor = "" if ratio is None else f"{ratio:.3g}"
-            shape = "" if samples is None else f"{samples:,}, {nodes}, {atoms}"
-            file.write(f"| {what} | {shape} | {left} | {mine:.3g} {unit} | {factor} |\n")
+    write_table(lines, options.output / "comparison.md")
 
 
 if __name__ == "__main__":
