@@ -19,6 +19,12 @@ RNG = np.random.default_rng(8)
 SIGNALS = RNG.normal(size=(900, 8)) @ RNG.normal(size=(8, 8))
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """However slow the machine is, a stretch goes as far as it was asked to."""
+    monkeypatch.setattr(compiled_log, "PATIENCE", 1e6)
+
+
 @pytest.fixture
 def stretches(monkeypatch):
     """How many iterations each call did."""
