@@ -49,16 +49,7 @@ class MixedGraphs {
     }
 
     // What an atom sees of the resistances.
-    V push(py::ssize_t k) const {
-        V one{}, other{};
-        py::ssize_t e = 0;
-        for (; e + 1 < atoms.columns; e += 2) {
-            one += edges[e] * static_cast<double>(atoms[k][e]);
-            other += edges[e + 1] * static_cast<double>(atoms[k][e + 1]);
-        }
-        if (e < atoms.columns) one += edges[e] * static_cast<double>(atoms[k][e]);
-        return one + other;
-    }
+    V push(py::ssize_t k) const { return dot(edges.data(), atoms[k], atoms.columns); }
 
     // Shares times coefficients times resistances, to sums (K, E) in each lane.
     void add_pushes(V* sums) const {

@@ -19,6 +19,24 @@ void each_of(py::ssize_t count, Visit visit, py::ssize_t i = 0) {
     if constexpr (AT_ONCE > 1) each_of<AT_ONCE / 2>(count, visit, i);
 }
 
+// Sums of products with numbers, or with other registers; several sums, since each waits for its
+// last addition.
+template <class Other>
+Vec<double> dot(const Vec<double>* left, const Other* right, py::ssize_t size) {
+    const auto factor = [right](py::ssize_t i) {
+        if constexpr (std::is_arithmetic_v<Other>)
+            return static_cast<double>(right[i]);
+        else
+            return right[i];
+    };
+    Vec<double> total[4] = {};
+    py::ssize_t i = 0;
+    for (; i + 4 <= size; i += 4)
+        for (int s = 0; s < 4; ++s) total[s] += left[i + s] * factor(i + s);
+    for (; i < size; ++i) total[0] += left[i] * factor(i);
+    return (total[0] + total[1]) + (total[2] + total[3]);
+}
+
 class Resistances {
    public:
     using V = Vec<double>;

@@ -129,17 +129,6 @@ class DetSlopes {
             return dot(inverse.data(), of.laplacian(k), of.nodes * of.nodes);
         }
 
-        // With several sums, since each waits for its last addition.
-        template <class Other>
-        static V dot(const V* left, const Other* right, py::ssize_t size) {
-            V total[4] = {};
-            py::ssize_t i = 0;
-            for (; i + 4 <= size; i += 4)
-                for (int s = 0; s < 4; ++s) total[s] += left[i + s] * right[i + s];
-            for (; i < size; ++i) total[0] += left[i] * right[i];
-            return (total[0] + total[1]) + (total[2] + total[3]);
-        }
-
         // P L_k, several columns at a time.
         void multiply(py::ssize_t k) {
             const py::ssize_t nodes = of.nodes;
