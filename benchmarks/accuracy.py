@@ -42,17 +42,17 @@ from compare import measure, peer_python
 from joblib import Parallel, delayed, parallel_config
 
 from graphdict import GraphDictMarginal
-from graphdict.atomic import write_atomically
+from graphdict.app.experiments import superposition
+from graphdict.app.experiments.cells import run_cell
+from graphdict.app.experiments.tables import choose, write_csv
+from graphdict.core.kernels import weighted_distances
+from graphdict.core.marginal import em
+from graphdict.core.marginal.passes import Expectation
 from graphdict.datasets import make_superposition
-from graphdict.experiments import superposition
-from graphdict.experiments.cells import run_cell
-from graphdict.experiments.tables import choose, write_csv
-from graphdict.kernels import weighted_distances
-from graphdict.marginal import em
-from graphdict.marginal.passes import Expectation
+from graphdict.engine.signals import Preparation
+from graphdict.engine.storage.atomic import write_atomically
 from graphdict.metrics import edge_scores
 from graphdict.selection import choose_max_active, choose_n_atoms
-from graphdict.signals import Preparation
 
 HERE = Path(__file__).parent
 MODEL = "GraphDictMarginal"

@@ -4,8 +4,8 @@
     python benchmarks/array_libraries.py [--output DIR]
 
 Times one thread for the pass of the log model: both big products ``Z W'`` and ``C' Z``, and the
-dual step. By NumPy (graphdict.kernels), by the compiled pass (graphdict.tiles), and by the same
-matrix products on PyTorch's CPU tensors, whole and in blocks that stay in cache. Then counts
+dual step. By NumPy (graphdict.core.kernels), by the compiled pass (graphdict.native.tiles), and by
+the same matrix products on PyTorch's CPU tensors, whole and in blocks that stay in cache. Then counts
 operations and bytes, estimates the pass on GPUs from their published peaks, and from the share of a
 fit that the products take, what a fit would gain. Writes array_libraries.md.
 """
@@ -20,7 +20,9 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphdict import GraphDictLog, graphs, kernels, tiles
+from graphdict import GraphDictLog
+from graphdict.core import graphs, kernels
+from graphdict.native import log_barrier, products
 
 HERE = Path(__file__).parent
 SIZES = ((60_000, 64, 3), (2_500, 30, 5))
@@ -52,11 +54,11 @@ def by_numpy(signals, coefficients, atoms, degrees, dual):
 
 
 def by_tiles(signals, coefficients, atoms, degrees, dual):
-    lead = tiles.Lead.of(atoms, degrees, degrees, SIGMA)
-    stand = tiles.Stand(coefficients, np.zeros_like(coefficients), dual)
-    goal = tiles.Goal(coefficients, 0.0, 1.0, None)
+    lead = log_barrier.AtomMove.of(atoms, degrees, degrees, SIGMA)
+    stand = log_barrier.SampleArrays(coefficients, np.zeros_like(coefficients), dual)
+    goal = log_barrier.CoefficientMove(coefficients, 0.0, 1.0, None)
     ones = np.ones(len(signals), signals.dtype)
-    job, found = tiles.advance(signals, ones, lead, stand, goal, False, False)
+    job, found = log_barrier.primal_dual_pass(signals, ones, lead, stand, goal, False, False)
     job()
     return found.gradient, found.distances, found.mixed
 
@@ -117,8 +119,8 @@ def share_of_products(samples: int, nodes: int, count: int) -> float:
     coefficients = rng.random((samples, count)).astype(np.float32)
     model = GraphDictLog(count, solver="mm", max_iter=iterations, tol=0, random_state=0)
     with threadpool_limits(1):
-        spent = seconds(lambda: tiles.energies(signals, atoms))
-        spent += seconds(lambda: tiles.weighted_distances(signals, coefficients))
+        spent = seconds(lambda: products.energies(signals, atoms))
+        spent += seconds(lambda: products.weighted_distances(signals, coefficients))
         return iterations * spent / seconds(lambda: model.fit(signals), repeats=1)
 
 

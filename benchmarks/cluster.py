@@ -31,8 +31,8 @@ from measure import make_signals
 from scipy.optimize import nnls
 
 from graphdict import GraphDictLog
-from graphdict.cluster import Cluster, bundle_size
-from graphdict.solvers.blocks import TOGETHER, row_parts
+from graphdict.engine.cluster import Cluster, bundle_size
+from graphdict.engine.executor import TOGETHER, row_parts
 
 HERE = Path(__file__).parent
 ATOMS = 5

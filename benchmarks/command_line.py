@@ -47,7 +47,9 @@ def main() -> None:
         print(f"{options.samples:,} x {options.nodes} float32: {path.stat().st_size / 1e9:.2f} GB")
         command = ["fit", path.name, "-k", "5", "--model", "log", "--memory", options.memory,
                    "--max-iter", "2", "--set", "n_init=1", "--table", "parquet", "-q"]  # fmt: skip
-        subprocess.run([sys.executable, "-m", "graphdict.cli", *command], cwd=folder, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "graphdict.app.cli", *command], cwd=folder, check=True
+        )
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(f"graphdict {' '.join(command)}")
         print(f"{used.ru_utime:.0f} s of CPU, at most {used.ru_maxrss / (1 << 20):.2f} GB resident")

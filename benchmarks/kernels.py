@@ -3,7 +3,7 @@
     python benchmarks/kernels.py
 
 prints milliseconds of one thread for ``C' Z`` and ``Z W'`` together: matrix products of the signals
-(``graphdict.kernels``), compiled passes (``graphdict.tiles``), or from a kept ``Z``.
+(``graphdict.core.kernels``), compiled passes (``graphdict.native.tiles``), or from a kept ``Z``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphdict import graphs, kernels, tiles
+from graphdict.core import graphs, kernels
+from graphdict.native import products
 
 
 def milliseconds(function) -> float:
@@ -32,7 +33,7 @@ def blas(signals, coefficients, atoms):
 
 
 def compiled(signals, coefficients, atoms):
-    return tiles.energies(signals, atoms), tiles.weighted_distances(signals, coefficients)
+    return products.energies(signals, atoms), products.weighted_distances(signals, coefficients)
 
 
 def main() -> None:

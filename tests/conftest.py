@@ -10,8 +10,9 @@ import pytest
 from hypothesis import settings
 
 from graphdict import graphs
+from graphdict.core.problem import Problem
+from graphdict.core.terms.coefficients import window_counts
 from graphdict.operators import Bilinear, Degrees, Laplacians, Spectra
-from graphdict.problem import Problem
 from graphdict.terms import (
     L1,
     LogBarrier,
@@ -21,7 +22,6 @@ from graphdict.terms import (
     UnitBox,
     smoothness,
 )
-from graphdict.terms.coefficients import window_counts
 
 settings.register_profile("graphdict", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("graphdict")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from graphdict import GraphDictMarginal
+from graphdict.core.marginal import em
 from graphdict.datasets import make_superposition
 from graphdict.exceptions import SilentNodeWarning
-from graphdict.marginal import em
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import accuracy

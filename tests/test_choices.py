@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphdict import GraphDictLog, GraphDictMarginal, graphs
+from graphdict import GraphDictLog, GraphDictMarginal
+from graphdict.core import graphs
 from graphdict.datasets import make_superposition
 from graphdict.results import held_atoms
 from graphdict.selection import choose_max_active, choose_n_atoms, choose_penalty, densities

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphdict import graphs
+from graphdict.core import graphs
 from graphdict.datasets import (
     erdos_renyi,
     make_emeg,

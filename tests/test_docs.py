@@ -14,8 +14,9 @@ from click.testing import CliRunner
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from graphdict import GraphDictLog, graphs, load_model
-from graphdict.cli import main
+from graphdict import GraphDictLog, load_model
+from graphdict.app.cli import main
+from graphdict.core import graphs
 
 ROOT = Path(__file__).parents[1]
 

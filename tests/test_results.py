@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import GraphDictLog, graphs
+from graphdict import GraphDictLog
+from graphdict.core import graphs
 from graphdict.results import InstantaneousGraphs
 
 rng = np.random.default_rng(0)

@@ -8,7 +8,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import to_rgb
 
-from graphdict import GraphDictLog, GraphDictMarginal, graphs, viz
+from graphdict import GraphDictLog, GraphDictMarginal, viz
+from graphdict.core import graphs
 from graphdict.results import InstantaneousGraphs
 from graphdict.viz.drawing import COLOURS, COLUMN
 

@@ -5,8 +5,8 @@ import pytest
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictMarginal, GraphDictSpectral
 from graphdict.baselines import TGFA, KGraphs
+from graphdict.engine.blas import single_threaded_blas
 from graphdict.exceptions import ConvergenceWarning, SilentNodeWarning, warn
-from graphdict.threads import single_threaded_blas
 
 SIGNALS = np.random.default_rng(0).normal(size=(80, 5))
 MODELS = [

@@ -14,11 +14,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from graphdict.experiments.grids import THRESHOLDS
 
 from graphdict import GraphDictLog, GraphDictMarginal
 from graphdict.baselines import TGFA, WindowLogModel
 from graphdict.datasets import make_emeg, make_sbg
-from graphdict.experiments.grids import THRESHOLDS
 from graphdict.metrics import scores_by_threshold
 
 DATA = {

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from graphdict import graphs
+from graphdict.core import graphs
 
 if TYPE_CHECKING:  # pragma: no cover
     import networkx

@@ -6,7 +6,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from graphdict import graphs
 from graphdict.baselines import (
     GLMM,
     TGFA,
@@ -15,6 +14,7 @@ from graphdict.baselines import (
     LogModel,
     WindowLogModel,
 )
+from graphdict.core import graphs
 from graphdict.datasets import make_emeg, make_superposition
 from graphdict.exceptions import SilentNodeWarning
 from graphdict.models.hier import GraphDictHier

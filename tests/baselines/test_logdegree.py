@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from graphdict import graphs
 from graphdict.baselines.tgfa import _change, _smooth
-from graphdict.datasets import erdos_renyi, sample_lgmrf
-from graphdict.logdegree import (
+from graphdict.core import graphs
+from graphdict.core.graph_learning import (
     average_degree_ridge,
     choose_ridge,
     coupled_graphs,
@@ -15,9 +14,10 @@ from graphdict.logdegree import (
     log_degree_objective,
     optimality,
 )
-from graphdict.logdegree.tree import window_tree
-from graphdict.logdegree.windows import even_counts, heard_nodes
-from graphdict.terms.likelihoods import window_distances
+from graphdict.core.graph_learning.tree import window_tree
+from graphdict.core.graph_learning.windows import even_counts, heard_nodes
+from graphdict.core.terms.likelihoods import window_distances
+from graphdict.datasets import erdos_renyi, sample_lgmrf
 
 
 def _costs(count=4, nodes=12, samples=40, seed=0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from graphdict import graphs, load_model
+from graphdict import load_model
 from graphdict.baselines import (
     GLMM,
     TGFA,
@@ -13,12 +13,13 @@ from graphdict.baselines import (
     LogModel,
     WindowLogModel,
 )
+from graphdict.core import graphs
+from graphdict.core.graph_learning import log_degree_objective, optimality
 from graphdict.datasets import make_emeg, make_sbg, make_superposition
+from graphdict.engine.signals import Preparation
 from graphdict.exceptions import ConvergenceWarning
-from graphdict.logdegree import log_degree_objective, optimality
 from graphdict.metrics import best_threshold
 from graphdict.models.hier import GraphDictHier
-from graphdict.signals import Preparation
 
 
 def _prepared(model, signals):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 
-from graphdict import graphs
+from graphdict.core import graphs
 from graphdict.eeg import head_positions, plot_atoms_on_head, plot_head
 
 

@@ -9,7 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, graphs
+from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
+from graphdict.core import graphs
 from graphdict.exceptions import (
     ConvergenceWarning,
     DeadAtomWarning,

@@ -8,7 +8,8 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from graphdict import GraphDictMarginal, graphs, load_model
+from graphdict import GraphDictMarginal, load_model
+from graphdict.core import graphs
 from graphdict.datasets import make_emeg, make_sbg, make_superposition
 from graphdict.exceptions import (
     ConvergenceWarning,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, graphs
+from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
+from graphdict.core import graphs
 
 
 def _signals(samples, nodes, atoms, seed):

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict.graphs import n_edges
+from graphdict.core.graphs import n_edges
+from graphdict.core.problem import Problem
+from graphdict.core.seeding import spread_labels
+from graphdict.engine import executor as blocks
+from graphdict.engine.executor import crew_for
 from graphdict.models import starts
 from graphdict.models.starts import STARTS
 from graphdict.operators import Bilinear, Degrees
-from graphdict.problem import Problem
-from graphdict.seeding import spread_labels
-from graphdict.solvers import blocks
-from graphdict.solvers.blocks import crew_for
 from graphdict.terms import LogBarrier, Smoothness
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import graphs, native
-from graphdict.logdegree.tree import window_tree
+from graphdict import native
+from graphdict.core import graphs
+from graphdict.core.graph_learning.tree import window_tree
 
 BUILDS = [import_module("graphdict.native._portable"), native.compiled]
 RNG = np.random.default_rng(11)
@@ -91,7 +92,7 @@ def test_degrees_and_their_adjoint(build, dtype, nodes):
 def test_roots_at_every_size(build, dtype, nodes, size):
     dual = (size * symmetric(3, nodes, np.float64)).astype(dtype)
     raised, bounds = np.full_like(dual, np.nan), np.full(3, np.nan, dtype)
-    build.root_steps(dual, 0.7, 1e5, raised, bounds)
+    build.log_det_prox_conjugate(dual, 0.7, 1e5, raised, bounds)
     tolerance = 1e-11 if dtype == np.float64 else 1e-4
     assert_allclose(raised, root_by_eigenvectors(dual, 0.7), atol=tolerance * (1 + bounds.max()))
     largest = np.linalg.norm(dual.astype(np.float64), 2, axis=(1, 2)) ** 2 / 2.8 + 1
@@ -102,7 +103,7 @@ def test_roots_at_every_size(build, dtype, nodes, size):
 @builds
 @dtypes
 def test_roots_of_no_matrices(build, dtype):
-    build.root_steps(
+    build.log_det_prox_conjugate(
         np.empty((0, 7, 7), dtype), 0.7, 1e5, np.empty((0, 7, 7), dtype), np.empty(0, dtype)
     )
 
@@ -135,13 +136,13 @@ def test_sweeps_equal_products_with_laplacians(build, dtype, samples, nodes):
     tolerance = 1e-12 if dtype == np.float64 else 1e-4
 
     lifted = np.full_like(dual, np.nan)
-    build.lift(coefficients, atoms, dual, 0.3, lifted)
+    build.add_laplacians(coefficients, atoms, dual, 0.3, lifted)
     expected = dual + 0.3 * np.einsum("tk,kij->tij", coefficients, laplacians)
     assert_allclose(lifted, expected, atol=10 * tolerance)
 
     energies, pulls = np.full_like(coefficients, np.nan), np.full_like(coefficients, np.nan)
     distances = np.ones_like(atoms)
-    build.gradients(signals, atoms, coefficients, dual, energies, pulls, distances)
+    build.log_det_gradients(signals, atoms, coefficients, dual, energies, pulls, distances)
     assert_allclose(
         energies, np.einsum("ti,kij,tj->tk", signals, laplacians, signals), atol=100 * tolerance
     )
@@ -196,18 +197,18 @@ def test_newton_makes_degrees_and_multipliers_agree(build, nodes):
 def test_wrong_shapes_are_refused(build):
     cube, row = np.ones((2, 4, 4)), np.ones(2)
     with pytest.raises(ValueError, match="square"):
-        build.root_steps(cube[:, :3].copy(), 1.0, 9.0, cube[:, :3].copy(), row)
+        build.log_det_prox_conjugate(cube[:, :3].copy(), 1.0, 9.0, cube[:, :3].copy(), row)
     with pytest.raises(ValueError, match="differ in shape"):
-        build.root_steps(cube, 1.0, 9.0, cube[:1].copy(), row)
+        build.log_det_prox_conjugate(cube, 1.0, 9.0, cube[:1].copy(), row)
     with pytest.raises(ValueError, match="one number for each matrix"):
-        build.root_steps(cube, 1.0, 9.0, cube.copy(), row[:1])
+        build.log_det_prox_conjugate(cube, 1.0, 9.0, cube.copy(), row[:1])
     with pytest.raises(ValueError, match="differ in size"):
         build.positive_root(np.ones(3), 1.0, row)
     coefficients, atoms, signals = np.ones((2, 3)), np.ones((3, 6)), np.ones((2, 4))
     with pytest.raises(ValueError, match="edges"):
-        build.lift(coefficients, np.ones((3, 5)), cube, 1.0, cube.copy())
+        build.add_laplacians(coefficients, np.ones((3, 5)), cube, 1.0, cube.copy())
     with pytest.raises(ValueError, match="coefficients"):
-        build.lift(coefficients[:1], atoms, cube, 1.0, cube.copy())
+        build.add_laplacians(coefficients[:1], atoms, cube, 1.0, cube.copy())
     for wrong in range(7):
         given = [
             signals,
@@ -220,7 +221,7 @@ def test_wrong_shapes_are_refused(build):
         ]
         given[wrong] = given[wrong][1:].copy()
         with pytest.raises(ValueError, match=r"must be|do not have"):
-            build.gradients(*given)
+            build.log_det_gradients(*given)
     with pytest.raises(TypeError):  # nothing is converted
         build.positive_root(np.ones(2), 1.0, np.ones(2, np.float32))
 
@@ -246,7 +247,7 @@ def test_both_builds_agree():
     results = []
     for build in BUILDS:
         raised, bounds = np.empty_like(dual), np.empty(5)
-        build.root_steps(dual, 0.4, 1e5, raised, bounds)
+        build.log_det_prox_conjugate(dual, 0.4, 1e5, raised, bounds)
         results.append(raised)
     assert_allclose(results[0], results[1], atol=1e-11)
     assert_array_equal(results[1], np.swapaxes(results[1], 1, 2))

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from graphdict import GraphDictHier, GraphDictLog, GraphDictMarginal, load_model
+from graphdict.engine.storage.fitted import check_fitted_values
 from graphdict.exceptions import ModelFileError
-from graphdict.fitted import check_fitted_values
 
 X = np.random.default_rng(0).standard_normal((12, 4))
 MUTATIONS = int(os.environ.get("GRAPHDICT_MUTATIONS", "2500"))

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from strange import KINDS, plain
 
 from graphdict import GraphDictLog, GraphDictMarginal, load_model
-from graphdict.threads import blas_threads, single_threaded_blas
+from graphdict.engine.blas import blas_threads, single_threaded_blas
 
 X = np.random.default_rng(0).standard_normal((40, 5))
 FITS = int(os.environ.get("GRAPHDICT_FITS", "110"))

@@ -12,9 +12,9 @@ from graphdict import (
     GraphDictLog,
     GraphDictMarginal,
     GraphDictSpectral,
-    foresight,
 )
 from graphdict.baselines import GLMM, TGFA, KGraphs, LogModel, WindowLogModel
+from graphdict.engine import memory as foresight
 from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError
 
 X = np.random.default_rng(0).standard_normal((6000, 24))

@@ -14,7 +14,6 @@ from graphdict import (
     GraphDictLog,
     GraphDictMarginal,
     GraphDictSpectral,
-    graphs,
     load_model,
 )
 from graphdict.baselines import (
@@ -25,19 +24,20 @@ from graphdict.baselines import (
     LogModel,
     WindowLogModel,
 )
-from graphdict.datasets import make_superposition
-from graphdict.exceptions import SilentNodeWarning
-from graphdict.marginal.likelihood import PatternGraphs
-from graphdict.marginal.missing import (
+from graphdict.core import graphs
+from graphdict.core.marginal.likelihood import PatternGraphs
+from graphdict.core.marginal.missing import (
     Filling,
     expected_distances,
     observed_likelihoods,
     pattern_covariances,
 )
-from graphdict.marginal.patterns import enumerate_patterns
+from graphdict.core.marginal.patterns import enumerate_patterns
+from graphdict.core.terms.missing import GappySmoothness, Gaps
+from graphdict.datasets import make_superposition
+from graphdict.engine.signals import Preparation
+from graphdict.exceptions import SilentNodeWarning
 from graphdict.metrics import edge_scores
-from graphdict.signals import Preparation
-from graphdict.terms.missing import GappySmoothness, Gaps
 
 SOFT = [
     GraphDictLog(2, max_iter=30, random_state=0),

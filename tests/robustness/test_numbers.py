@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from strange import KINDS, LAYOUTS, few, models, plain, signals
 
-from graphdict import GraphDictHier, GraphDictMarginal, GraphDictSpectral, graphs
+from graphdict import GraphDictHier, GraphDictMarginal, GraphDictSpectral
+from graphdict.core import graphs
 from graphdict.exceptions import ConvergenceWarning
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from graphdict import GraphDictLog
-from graphdict.logs import printable
+from graphdict.engine.logs import printable
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphdict import GraphDictLog, GraphDictMarginal, graphs
+from graphdict import GraphDictLog, GraphDictMarginal
+from graphdict.core import graphs
 from graphdict.results import held_atoms
 from graphdict.viz.report import write_report
 

@@ -17,9 +17,9 @@ from graphdict import (
     GraphDictLog,
     GraphDictMarginal,
     GraphDictSpectral,
-    graphs,
     load_model,
 )
+from graphdict.core import graphs
 from graphdict.viz.report import write_report
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.content import describe

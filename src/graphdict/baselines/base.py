@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from graphdict import graphs
-from graphdict.estimator import SignalEstimator
-from graphdict.logdegree import choose_ridge
+from graphdict.core import graphs
+from graphdict.core.graph_learning import choose_ridge
+from graphdict.engine.estimator import SignalEstimator
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["COUNT", "LogDegreeBaseline", "StateGraphs"]

@@ -11,11 +11,11 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from graphdict import graphs
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.mixtures import MixtureBaseline
-from graphdict.terms.likelihoods import centred_basis
-from graphdict.threads import single_threaded_blas
+from graphdict.core import graphs
+from graphdict.core.terms.likelihoods import centred_basis
+from graphdict.engine.blas import single_threaded_blas
 
 __all__ = ["GaussianMixtureGraphs"]
 

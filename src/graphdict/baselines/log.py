@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphdict import graphs, tiles
 from graphdict.baselines.base import LogDegreeBaseline, StateGraphs
-from graphdict.likelihood import log_likelihoods
-from graphdict.logdegree import learn_graphs, log_degree_objective
-from graphdict.signals import has_gaps
-from graphdict.terms.likelihoods import window_distances
-from graphdict.terms.missing import GappySmoothness, Gaps
+from graphdict.core import graphs
+from graphdict.core.gaussian import log_likelihoods
+from graphdict.core.graph_learning import learn_graphs, log_degree_objective
+from graphdict.core.terms.likelihoods import window_distances
+from graphdict.core.terms.missing import GappySmoothness, Gaps
+from graphdict.engine.signals import has_gaps
+from graphdict.native import products
 
 __all__ = ["LogModel"]
 
@@ -102,7 +103,7 @@ class LogModel(LogDegreeBaseline):
         if has_gaps(signals):
             energies = GappySmoothness(signals, Gaps.of_graphs(atoms[0])).energies(atoms)
         else:
-            energies = tiles.energies(signals, atoms)
+            energies = products.energies(signals, atoms)
         normaliser = log_likelihoods(np.zeros((1, 1)), np.ones((1, 1)), atoms)
         return normaliser - energies[:, 0] / 2
 

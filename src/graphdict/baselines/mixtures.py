@@ -22,17 +22,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict import graphs, tiles
 from graphdict.baselines.base import COUNT, LogDegreeBaseline
-from graphdict.estimator import SignalEstimator
+from graphdict.core import graphs
+from graphdict.core.gaussian import log_likelihoods
+from graphdict.core.graph_learning import learn_graphs, log_degree_objective
+from graphdict.core.graph_learning.windows import without_rounding
+from graphdict.core.seeding import spread_labels
+from graphdict.core.solvers import History
+from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.estimator import SignalEstimator
 from graphdict.exceptions import DeadAtomWarning, warn
-from graphdict.likelihood import log_likelihoods
-from graphdict.logdegree import learn_graphs, log_degree_objective
-from graphdict.logdegree.windows import without_rounding
+from graphdict.native import products
 from graphdict.results import InstantaneousGraphs
-from graphdict.seeding import spread_labels
-from graphdict.solvers import History
-from graphdict.threads import single_threaded_blas
 
 __all__ = ["Clusters", "LogDegreeMixture", "MixtureBaseline"]
 
@@ -59,7 +60,7 @@ class Clusters:
     def energies(self, signals: NDArray) -> NDArray[np.float64]:
         """``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
         weights = self.weights.astype(signals.dtype)
-        energies = tiles.energies(signals, weights).astype(np.float64)
+        energies = products.energies(signals, weights).astype(np.float64)
         if self.means.any():
             filtered = np.einsum("kij,kj->ki", graphs.laplacian(self.weights), self.means)
             energies -= 2 * (signals @ filtered.T)
@@ -236,7 +237,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         if dead.any():  # an empty cluster sees all samples, so that it can fill again
             weighted[:, dead] = 1 / len(signals)
         weighted = weighted.astype(signals.dtype)
-        costs = tiles.weighted_distances(signals, weighted).astype(np.float64)
+        costs = products.weighted_distances(signals, weighted).astype(np.float64)
         means = np.zeros((shares.shape[1], signals.shape[1]))
         if self._free_means:
             means = weighted.T.astype(np.float64) @ signals

@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.window import WindowBaseline
-from graphdict.logdegree import coupled_graphs
-from graphdict.terms import TotalVariation
-from graphdict.threads import single_threaded_blas
+from graphdict.core.graph_learning import coupled_graphs
+from graphdict.core.terms import TotalVariation
+from graphdict.engine.blas import single_threaded_blas
 
 __all__ = ["TGFA"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphdict.baselines.base import COUNT, LogDegreeBaseline, StateGraphs
-from graphdict.logdegree import learn_graphs, log_degree_objective
-from graphdict.logdegree.windows import heard_nodes, without_rounding
-from graphdict.terms.coefficients import window_counts
-from graphdict.terms.likelihoods import window_distances
+from graphdict.core.graph_learning import learn_graphs, log_degree_objective
+from graphdict.core.graph_learning.windows import heard_nodes, without_rounding
+from graphdict.core.terms.coefficients import window_counts
+from graphdict.core.terms.likelihoods import window_distances
 
 __all__ = ["WindowLogModel"]
 

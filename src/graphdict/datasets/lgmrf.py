@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
-from graphdict import graphs
+from graphdict.core import graphs
 from graphdict.datasets.random_graphs import check_count, generator
 
 __all__ = ["sample_lgmrf", "sample_states"]

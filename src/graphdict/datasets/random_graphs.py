@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import graphs
+from graphdict.core import graphs
 
 __all__ = [
     "check_count",

@@ -127,7 +127,7 @@ def plot_atoms_on_head(
     """
     import matplotlib.pyplot as plt
 
-    from graphdict import graphs
+    from graphdict.core import graphs
     from graphdict.viz.figures import COLOURS
 
     atoms = np.atleast_2d(np.asarray(atoms))
@@ -168,7 +168,7 @@ def _draw_edges(
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
-    from graphdict import graphs
+    from graphdict.core import graphs
 
     rows, cols = graphs.edge_index(len(positions))
     order = np.argsort(weights)[-strongest:]

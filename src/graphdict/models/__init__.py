@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from graphdict import persistence
+from graphdict.engine.storage import model_files as persistence
 from graphdict.models.base import GraphDictionary
 from graphdict.models.exact import GraphDictExact
 from graphdict.models.hier import GraphDictHier

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict import persistence
-from graphdict.estimator import SignalEstimator
+from graphdict.core.terms.coefficients import window_counts
+from graphdict.core.terms.likelihoods import smoothness
+from graphdict.core.terms.missing import Gaps
+from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.signals import has_gaps
+from graphdict.engine.storage import model_files as persistence
 from graphdict.results import InstantaneousGraphs
-from graphdict.signals import has_gaps
-from graphdict.terms.coefficients import window_counts
-from graphdict.terms.likelihoods import smoothness
-from graphdict.terms.missing import Gaps
 
 __all__ = ["GraphDictionary"]
 

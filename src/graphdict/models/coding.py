@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.problem import Problem
-from graphdict.solvers import Solution, bipds
-from graphdict.solvers.blocks import add_in_groups
-from graphdict.solvers.coding import code_part, codes_samples_alone
-from graphdict.sources import put_together
+from graphdict.core.problem import Problem
+from graphdict.core.solvers import Solution, bipds
+from graphdict.core.solvers.coding import code_part, codes_samples_alone
+from graphdict.engine.executor import add_in_groups
+from graphdict.engine.sources import put_together
 
 __all__ = ["Code", "by_sample", "code", "last_residual"]
 

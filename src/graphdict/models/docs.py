@@ -57,7 +57,7 @@ fix : {"atoms", "coefficients"}, optional
     (nothing is rescaled, so atoms of an earlier fit go in as ``atoms_ / scale_ ** 2``), or graph
     learning with known coefficients.
 atom_priors, coefficient_priors : lists of terms, optional
-    Further terms of the objective; see :mod:`graphdict.terms.base` for what makes a term.
+    Further terms of the objective; see :mod:`graphdict.core.terms.base` for what makes a term.
 rescale : bool, default=True
     Divide all signals by one number, their root mean square after taking from each sample its mean
     over nodes. Volts and microvolts then give the same graphs, and penalties mean the same for
@@ -65,7 +65,7 @@ rescale : bool, default=True
 random_state : int, RandomState or None, default=None
     Decides everything random.
 callback : callable, optional
-    Called with a :class:`graphdict.solvers.Progress` every iteration (every tenth of the
+    Called with a :class:`graphdict.core.solvers.Progress` every iteration (every tenth of the
     primal-dual solver); returning True stops.
 checkpoint : path, optional
     A file in which a fit keeps, every few seconds, what it needs to go on. After an interruption of

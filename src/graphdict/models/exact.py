@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphdict.core.operators import Bilinear, Laplacians
+from graphdict.core.terms import LogDet
 from graphdict.models.docs import document
 from graphdict.models.soft import SoftDictionary
-from graphdict.operators import Bilinear, Laplacians
-from graphdict.terms import LogDet
 
 __all__ = ["GraphDictExact"]
 

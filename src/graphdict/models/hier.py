@@ -10,20 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from graphdict import graphs
-from graphdict.likelihood import RELATIVE_FLOOR, log_likelihoods
-from graphdict.logdegree import average_degree_ridge, coupled_graphs, log_degree_objective
-from graphdict.logdegree.determinant import coupled_likelihood, likelihood_objective
-from graphdict.logdegree.tree import window_tree
-from graphdict.logdegree.windows import (
+from graphdict.core import graphs
+from graphdict.core.gaussian import RELATIVE_FLOOR, log_likelihoods
+from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs, log_degree_objective
+from graphdict.core.graph_learning.determinant import coupled_likelihood, likelihood_objective
+from graphdict.core.graph_learning.tree import window_tree
+from graphdict.core.graph_learning.windows import (
     edges_between,
     even_counts,
     heard_nodes,
     without_rounding,
 )
+from graphdict.core.terms.likelihoods import window_distances
+from graphdict.engine.blas import single_threaded_blas
 from graphdict.models.base import GraphDictionary
-from graphdict.terms.likelihoods import window_distances
-from graphdict.threads import single_threaded_blas
 
 __all__ = ["GraphDictHier"]
 

@@ -8,12 +8,12 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
+from graphdict.core.operators import Bilinear, Degrees
+from graphdict.core.terms import LogBarrier
+from graphdict.engine.online.log import LOG_RULES
+from graphdict.engine.online.stream import restart, take_batch
 from graphdict.models.docs import STREAM_ATTRIBUTES, STREAM_PARAMETERS, document
 from graphdict.models.soft import SoftDictionary
-from graphdict.online.log import LOG_RULES
-from graphdict.online.stream import restart, take_batch
-from graphdict.operators import Bilinear, Degrees
-from graphdict.terms import LogBarrier
 
 __all__ = ["GraphDictLog"]
 

@@ -17,28 +17,28 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.checkpoint import Checkpoint, identity
-from graphdict.exceptions import DeadAtomWarning, warn
-from graphdict.marginal.active import choose_patterns
-from graphdict.marginal.dictionary import Dictionary
-from graphdict.marginal.em import Fit
-from graphdict.marginal.learn import Settings, learn
-from graphdict.marginal.likelihood import NOISE, PatternGraphs
-from graphdict.marginal.passes import (
+from graphdict.core.marginal.active import choose_patterns
+from graphdict.core.marginal.dictionary import Dictionary
+from graphdict.core.marginal.em import Fit
+from graphdict.core.marginal.learn import Settings, learn
+from graphdict.core.marginal.likelihood import NOISE, PatternGraphs
+from graphdict.core.marginal.passes import (
     coefficients_of,
     evidence_of,
     mean_square,
     path_of,
     probabilities_of,
 )
-from graphdict.marginal.patterns import default_max_active, enumerate_patterns
-from graphdict.marginal.samples import Data, open_data
-from graphdict.marginal.silence import silent_nodes
-from graphdict.marginal.timeline import hierarchy
+from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
+from graphdict.core.marginal.silence import silent_nodes
+from graphdict.core.marginal.timeline import hierarchy
+from graphdict.engine.checkpoint import Checkpoint, identity
+from graphdict.engine.online.marginal import MARGINAL_RULES
+from graphdict.engine.online.stream import restart, take_batch
+from graphdict.engine.progress import with_progress
+from graphdict.engine.samples import Data, open_data
+from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
-from graphdict.online.marginal import MARGINAL_RULES
-from graphdict.online.stream import restart, take_batch
-from graphdict.progress import with_progress
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
@@ -90,7 +90,7 @@ class GraphDictMarginal(GraphDictionary):
         learned. "hierarchy" is for graphs that change slowly and do not return: activations are
         given, by a tree of stretches of time (all of it, halves, quarters, ...) whose number of
         stretches is ``n_atoms`` = 3, 7, 15, 31, ..., or by all stretches between marks, ``n_atoms``
-        = 10, 36, 136 for 4, 8, 16 shortest ones; see :mod:`graphdict.marginal.timeline`. New
+        = 10, 36, 136 for 4, 8, 16 shortest ones; see :mod:`graphdict.core.marginal.timeline`. New
         signals are taken to span the same time. A node has no edges in samples in which it is
         exactly silent.
     average : int, default=0
@@ -115,7 +115,7 @@ class GraphDictMarginal(GraphDictionary):
     random_state : int, RandomState or None, default=None
         Decides everything random.
     callback : callable, optional
-        Called with a :class:`graphdict.solvers.Progress` after each iteration that follows the
+        Called with a :class:`graphdict.core.solvers.Progress` after each iteration that follows the
         search among starts; True stops.
     checkpoint : path, optional
         A file in which a fit keeps what it needs to go on after an interruption of any kind; see

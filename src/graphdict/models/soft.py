@@ -13,23 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphdict import graphs
-from graphdict.checkpoint import Checkpoint, Stage, identity
+from graphdict.core import graphs
+from graphdict.core.operators import Bilinear
+from graphdict.core.problem import Problem, row_barriers
+from graphdict.core.solvers import Solution, bipds, mm
+from graphdict.core.solvers.mm import mm_lacks
+from graphdict.core.solvers.passes import total_objective
+from graphdict.core.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
+from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.checkpoint import Checkpoint, Stage, identity
+from graphdict.engine.executor import crew_for
+from graphdict.engine.progress import with_progress
+from graphdict.engine.signals import OnAllNodes, row_slices
+from graphdict.engine.sources import signal_fit
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
-from graphdict.operators import Bilinear
-from graphdict.problem import Problem, row_barriers
-from graphdict.progress import with_progress
-from graphdict.signals import OnAllNodes, row_slices
-from graphdict.solvers import Solution, bipds, mm
-from graphdict.solvers.blocks import crew_for
-from graphdict.solvers.mm import mm_lacks
-from graphdict.solvers.passes import total_objective
-from graphdict.sources import signal_fit
-from graphdict.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
-from graphdict.threads import single_threaded_blas
 
 __all__ = ["SoftDictionary"]
 

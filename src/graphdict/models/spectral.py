@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphdict import graphs
+from graphdict.core import graphs
+from graphdict.core.operators import Bilinear, Spectra
+from graphdict.core.terms import LogBarrier
+from graphdict.core.terms.likelihoods import centred_basis
+from graphdict.core.terms.modal import modal_smoothness
+from graphdict.engine.signals import each_block
 from graphdict.models.docs import document
 from graphdict.models.soft import SoftDictionary
-from graphdict.operators import Bilinear, Spectra
-from graphdict.signals import each_block
-from graphdict.terms import LogBarrier
-from graphdict.terms.likelihoods import centred_basis
-from graphdict.terms.modal import modal_smoothness
 
 __all__ = ["GraphDictSpectral"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import graphs
-from graphdict.problem import Problem
-from graphdict.seeding import distances_to, draw, odds
-from graphdict.solvers.blocks import States
-from graphdict.solvers.passes import shares
-from graphdict.terms import L1
-from graphdict.terms.coefficients import window_means
+from graphdict.core import graphs
+from graphdict.core.problem import Problem
+from graphdict.core.seeding import distances_to, draw, odds
+from graphdict.core.solvers.passes import shares
+from graphdict.core.terms import L1
+from graphdict.core.terms.coefficients import window_means
+from graphdict.engine.executor import States
 
 __all__ = ["STARTS", "begin", "check_given", "start_atoms", "start_coefficients"]
 
@@ -121,7 +121,7 @@ def _discrete(crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dt
 
 
 def _kmeans(crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any) -> States:
-    """Samples go to the nearest of K spread-out samples, as in :mod:`graphdict.seeding`."""
+    """Samples go to the nearest of K spread-out samples, as in :mod:`graphdict.core.seeding`."""
     states, _ = crew.run(_unassigned, [])
     for cluster in range(n_atoms):
         masses = crew.collect(crew.run(_mass, [states])[0])

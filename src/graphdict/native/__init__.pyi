@@ -10,7 +10,7 @@ def doubles(array: Any) -> NDArray: ...
 class Job:
     def __call__(self) -> None: ...
 
-class Team:
+class ThreadPool:
     def __init__(self, helpers: int) -> None: ...
     def run(self, jobs: list[Job]) -> None: ...
 
@@ -20,7 +20,7 @@ def degrees(weights: NDArray, out: NDArray) -> None: ...
 def degrees_adjoint(values: NDArray, out: NDArray) -> None: ...
 def largest_eigenvalue(gram: NDArray) -> float: ...
 def largest_eigenvalue_of_products(rows: NDArray) -> float: ...
-def descend(
+def projected_step(
     before: NDArray,
     gradient: NDArray,
     tau: float,
@@ -28,7 +28,7 @@ def descend(
     after: NDArray,
 ) -> None: ...
 def iterate(
-    team: Team,
+    pool: ThreadPool,
     count: int,
     patience: float,
     parts: Sequence[Sequence[Sequence[NDArray]]],
@@ -42,7 +42,7 @@ def iterate(
     pace: tuple[float, float, float, float, float, float, float],
     together: int,
 ) -> tuple[int, float, float]: ...
-def code(
+def solve_coefficients(
     costs: NDArray,
     images: NDArray,
     max_iter: int,
@@ -51,8 +51,10 @@ def code(
     rules: tuple[float, float, float, float, float],
     out: NDArray,
 ) -> Job: ...
-def exact_push(coefficients: NDArray, weights: NDArray, atoms: NDArray, out: NDArray) -> Job: ...
-def exact_recode(
+def log_det_atom_slopes(
+    coefficients: NDArray, weights: NDArray, atoms: NDArray, out: NDArray
+) -> Job: ...
+def log_det_update_coefficients(
     signals: NDArray,
     weights: NDArray,
     atoms: NDArray,
@@ -64,8 +66,10 @@ def exact_recode(
     distances: NDArray,
     numbers: NDArray,
 ) -> Job: ...
-def push(coefficients: NDArray, weights: NDArray, images: NDArray, out: NDArray) -> Job: ...
-def recode(
+def log_barrier_atom_slopes(
+    coefficients: NDArray, weights: NDArray, images: NDArray, out: NDArray
+) -> Job: ...
+def log_barrier_update_coefficients(
     samples: NDArray,
     weights: NDArray,
     atoms: NDArray,
@@ -79,7 +83,7 @@ def recode(
     numbers: NDArray,
     powers: bool,
 ) -> Job: ...
-def split(
+def primal_dual_pass(
     samples: NDArray,
     weights: NDArray,
     atoms: NDArray,
@@ -149,7 +153,7 @@ def draw_weights(
     edges: NDArray,
     mass: NDArray,
 ) -> None: ...
-def gradients(
+def log_det_gradients(
     signals: NDArray,
     atoms: NDArray,
     weighted: NDArray,
@@ -158,7 +162,7 @@ def gradients(
     pulls: NDArray,
     distances: NDArray,
 ) -> None: ...
-def lift(
+def add_laplacians(
     coefficients: NDArray, atoms: NDArray, dual: NDArray, sigma: float, lifted: NDArray
 ) -> None: ...
 def newton(
@@ -173,7 +177,7 @@ def newton(
     weights: NDArray,
 ) -> int: ...
 def positive_root(x: NDArray, step: float, out: NDArray) -> None: ...
-def root_steps(
+def log_det_prox_conjugate(
     dual: NDArray, sigma: float, limit: float, raised: NDArray, bounds: NDArray
 ) -> None: ...
 def tree_prox(

@@ -209,14 +209,14 @@ template <class Real>
 void bind_exact_recoding_of(py::module_& m) {
     using A = Array<Real>;
     m.def(
-        "exact_push",
+        "log_det_atom_slopes",
         [](A coefficients, Array<double> weights, A atoms, A out) -> std::unique_ptr<Job> {
             return std::make_unique<ExactPush<Real>>(coefficients, weights, atoms, out);
         },
         py::arg("coefficients").noconvert(), py::arg("weights").noconvert(),
         py::arg("atoms").noconvert(), py::arg("out").noconvert());
     m.def(
-        "exact_recode",
+        "log_det_update_coefficients",
         [](A signals, Array<double> weights, A atoms, A coefficients, double shrinkage, int rounds,
            bool stretch, A recoded, A distances, Array<double> numbers) -> std::unique_ptr<Job> {
             return std::make_unique<ExactRecode<Real>>(signals, weights, atoms, coefficients,

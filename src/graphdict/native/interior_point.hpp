@@ -1,4 +1,4 @@
-// Coefficients of samples under known atoms by an interior-point method; graphdict.solvers.coding
+// Coefficients of samples under known atoms by an interior-point method; graphdict.core.solvers.coding
 // has the mathematics.
 //
 // All samples of a tile take a step together, once the barrier has said for each what it pushes the
@@ -251,7 +251,7 @@ std::unique_ptr<Job> code(Array<double> costs, Barrier barrier, int max_iter, do
 
 inline void bind_interior_point(py::module_& m) {
     m.def(
-        "code",
+        "solve_coefficients",
         [](Array<double> costs, Array<double> images, int max_iter, double tol, int warm_up,
            std::array<double, 5> rules, Array<double> out) {
             // Degrees or spectra (K, N), else Laplacians (K, N, N).

@@ -2,7 +2,7 @@
 //
 // Between two passes over the samples (splitting.hpp) there is little to do, all of it with arrays
 // the size of the dictionary: sums over blocks, step sizes, the step of the atoms, and what the
-// barrier sees of them. graphdict.solvers.bipds does the same, by the same functions, for all
+// barrier sees of them. graphdict.core.solvers.bipds does the same, by the same functions, for all
 // models and priors; here it is done where the samples of all blocks are at hand and entries of
 // both variables are held by a box each.
 #pragma once
@@ -24,7 +24,7 @@ GRAPHDICT_APART void descend(Matrix<const Real> before, Matrix<const Real> gradi
         after.data[i] = moved(before.data[i], gradient.data[i], tau, box);
 }
 
-// Step sizes: see graphdict.solvers.steps.
+// Step sizes: see graphdict.core.solvers.steps.
 struct Pace {
     double norm;  // of the map of single graphs
     double floor_atoms, floor_coefficients;
@@ -192,7 +192,7 @@ class Iterations {
         pass.box = coefficient_box;
     }
 
-    // In the order of graphdict.solvers.blocks: blocks of a part, then parts, some at a time.
+    // In the order of graphdict.engine.executor: blocks of a part, then parts, some at a time.
     const Pass<Real>& add_up() {
         std::vector<Block<Real>*> left;
         for (auto& part : blocks) {
@@ -220,7 +220,7 @@ template <class Real>
 void bind_iterations_of(py::module_& m) {
     using A = Array<Real>;
     m.def(
-        "descend",
+        "projected_step",
         [](A before, A gradient, double tau, std::array<double, 4> box, A after) {
             auto to = matrix_out(after);
             for (auto from : {matrix(before), matrix(gradient)})

@@ -1,4 +1,4 @@
-// What goes into the dual step of the exact model, and out; graphdict.exact has the mathematics.
+// What goes into the dual step of the exact model, and out; graphdict.native.exact has the mathematics.
 //
 // Edges are those of numpy.triu_indices(N, 1): row after row, so that the edges of a node with
 // later ones lie side by side, as its row in a matrix does.
@@ -159,9 +159,9 @@ void gradients(const Array<Real>& signals, const Array<Real>& atoms, const Array
 
 template <class Real>
 void bind_laplacian_sweeps_of(py::module_& m) {
-    m.def("lift", &lift<Real>, py::arg("coefficients").noconvert(), py::arg("atoms").noconvert(),
+    m.def("add_laplacians", &lift<Real>, py::arg("coefficients").noconvert(), py::arg("atoms").noconvert(),
           py::arg("dual").noconvert(), py::arg("sigma"), py::arg("lifted").noconvert());
-    m.def("gradients", &gradients<Real>, py::arg("signals").noconvert(),
+    m.def("log_det_gradients", &gradients<Real>, py::arg("signals").noconvert(),
           py::arg("atoms").noconvert(), py::arg("weighted").noconvert(),
           py::arg("dual").noconvert(), py::arg("energies").noconvert(),
           py::arg("pulls").noconvert(), py::arg("distances").noconvert());

@@ -1,4 +1,4 @@
-// The dual step of -log det_+ for many small matrices; graphdict.roots has the mathematics.
+// The dual step of -log det_+ for many small matrices; graphdict.native.roots has the mathematics.
 #pragma once
 
 #include <cmath>
@@ -211,7 +211,7 @@ void root_steps(const Array<Real>& dual, Real sigma, Real limit, Array<Real>& ra
 
 template <class Real>
 void bind_matrix_roots_of(py::module_& m) {
-    m.def("root_steps", &root_steps<Real>, py::arg("dual").noconvert(), py::arg("sigma"),
+    m.def("log_det_prox_conjugate", &root_steps<Real>, py::arg("dual").noconvert(), py::arg("sigma"),
           py::arg("limit"), py::arg("raised").noconvert(), py::arg("bounds").noconvert());
 }
 

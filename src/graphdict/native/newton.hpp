@@ -1,4 +1,4 @@
-// Newton's method for log-degree graphs, one after the other; graphdict.logdegree has the
+// Newton's method for log-degree graphs, one after the other; graphdict.core.graph_learning has the
 // mathematics.
 #pragma once
 

@@ -206,14 +206,14 @@ template <class Real>
 void bind_recoding_of(py::module_& m) {
     using A = Array<Real>;
     m.def(
-        "push",
+        "log_barrier_atom_slopes",
         [](A coefficients, Array<double> weights, A images, A out) -> std::unique_ptr<Job> {
             return std::make_unique<Push<Real>>(coefficients, weights, images, out);
         },
         py::arg("coefficients").noconvert(), py::arg("weights").noconvert(),
         py::arg("images").noconvert(), py::arg("out").noconvert());
     m.def(
-        "recode",
+        "log_barrier_update_coefficients",
         [](A samples, Array<double> weights, A atoms, A images, A coefficients, double shrinkage,
            int rounds, bool stretch, A recoded, A distances, Array<double> numbers,
            bool powers) -> std::unique_ptr<Job> {

@@ -382,7 +382,7 @@ template <class Real>
 void bind_splitting_of(py::module_& m) {
     using A = Array<Real>;
     m.def(
-        "split",
+        "primal_dual_pass",
         [](A samples, A weights, A atoms, A images, A ahead, double sigma, A before, A slope,
            A dual, double tau, std::optional<std::array<double, 4>> box, A after, A raised,
            A gradient, A energies, A distances, A mixed, A gram, Array<double> numbers,

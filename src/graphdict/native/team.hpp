@@ -178,7 +178,7 @@ inline void bind_team(py::module_& m) {
         for (std::size_t i = 0; i < job.pieces(); ++i) job.run(i);
         job.raise();
     });
-    py::class_<Team>(m, "Team", py::module_local())
+    py::class_<Team>(m, "ThreadPool", py::module_local())
         .def(py::init<int>(), py::arg("helpers"))
         .def("run", [](Team& team, const std::vector<Job*>& jobs) {
             for (const Job* job : jobs) expect(job != nullptr, "None is no job");

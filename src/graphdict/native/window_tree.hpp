@@ -1,4 +1,4 @@
-// The proximal operator of the total weight of a tree; graphdict.logdegree.tree has the
+// The proximal operator of the total weight of a tree; graphdict.core.graph_learning.tree has the
 // mathematics.
 #pragma once
 

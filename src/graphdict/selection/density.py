@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from graphdict import graphs
+from graphdict.core import graphs
 from graphdict.results import held_atoms
 from graphdict.selection.trials import as_array, fit_quietly
 

@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from numpy.typing import NDArray
 
-from graphdict import graphs
+from graphdict.core import graphs
 
 __all__ = ["COLOURS", "COLUMN", "circle", "colour_of", "draw_graph", "grid_axes"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from graphdict import graphs
+from graphdict.core import graphs
 from graphdict.metrics import edge_scores, match_atoms
 from graphdict.viz.drawing import COLUMN, INK, grid_axes
 from graphdict.viz.figures import plot_atoms, plot_coefficients

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from graphdict import graphs
+from graphdict.core import graphs
 
 __all__ = ["communities"]
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import __version__, graphs
+from graphdict import __version__
+from graphdict.core import graphs
 from graphdict.results import held_atoms
 from graphdict.selection.density import EDGE
 from graphdict.viz.report.communities import communities

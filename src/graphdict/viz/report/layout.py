@@ -13,7 +13,7 @@ from scipy.sparse.linalg import eigsh
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from graphdict import graphs
+from graphdict.core import graphs
 
 __all__ = ["place"]
 

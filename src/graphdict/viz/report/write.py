@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.atomic import write_atomically
+from graphdict.engine.storage.atomic import write_atomically
 from graphdict.results import InstantaneousGraphs
 from graphdict.viz.report.content import describe
 from graphdict.viz.report.page import assemble

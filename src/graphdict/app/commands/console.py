@@ -1,0 +1,161 @@
+"""What all commands share at the terminal: exit codes, one-line errors, safe text, JSON."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+import numpy as np
+
+__all__ = ["EXIT_CODES", "Console", "Stopped", "command_errors", "safe"]
+
+FAILED, USAGE, INPUT, EXISTS, OUTPUT, EXTRA, CLUSTER, STOPPED = 1, 2, 3, 4, 5, 6, 7, 130
+EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    an unexpected failure
+  2    options that make no sense
+  3    input that cannot be read or used
+  4    output that exists already (--force replaces it)
+  5    output that cannot be written: a full disk, no permission
+  6    a package is missing for this kind of file
+  7    a Dask cluster that cannot be used, or was lost
+  130  stopped by Ctrl-C; no results were written
+"""
+
+
+class Stopped(Exception):  # noqa: N818 - what the user did, not a failure
+    """The user pressed Ctrl-C."""
+
+
+class OutputExists(click.ClickException):
+    """A result would replace something."""
+
+    exit_code = EXISTS
+
+
+def safe(text: Any) -> str:
+    """Text without anything that could steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+class Console:
+    """Says things to people on stderr, and results on stdout, as text or as JSON."""
+
+    def __init__(self, quiet: bool = False, as_json: bool = False):
+        self.quiet = quiet
+        self.as_json = as_json
+        self.warnings: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Something to know while waiting."""
+        if not self.quiet:
+            click.echo(safe(text), err=True)
+
+    def note(self, text: str) -> None:
+        self.say(f"  - {text}")
+
+    def warn(self, text: str) -> None:
+        """Something that should not be missed, even when quiet."""
+        self.warnings.append(text)
+        click.echo(safe(f"Warning: {text}"), err=True)
+
+    def result(self, text: str) -> None:
+        """A line of the result, for people."""
+        if not (self.as_json or self.quiet):
+            click.echo(safe(text))
+
+    def finish(self, content: dict[str, Any]) -> None:
+        """The whole result, for machines."""
+        if self.as_json:
+            from graphdict import __version__
+
+            full = {"graphdict": __version__, **content, "warnings": self.warnings}
+            click.echo(json.dumps(_plain(full), indent=1, allow_nan=False))
+
+    @contextmanager
+    def warnings_as_lines(self) -> Iterator[None]:
+        """Show warnings of the library as lines; a fit that was interrupted stops the command."""
+        from graphdict import exceptions
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        seen = set()
+        for warning in caught:
+            if issubclass(warning.category, exceptions.InterruptedFitWarning):
+                raise Stopped
+            ours = (exceptions.GraphDictWarning, exceptions.ConvergenceWarning)
+            # Commands say these in their own words, with the names that the file has.
+            told = (exceptions.SilentNodeWarning, exceptions.DeadAtomWarning)
+            text = " ".join(str(warning.message).split())
+            if issubclass(warning.category, ours) and not issubclass(warning.category, told):
+                if text not in seen:
+                    self.warn(text)
+                seen.add(text)
+
+
+def command_errors(function: Callable) -> Callable:
+    """Turn whatever goes wrong into one line on stderr and an exit code."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (KeyboardInterrupt, Stopped):
+            message, code = "stopped; no results were written", STOPPED
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except Exception as error:
+            if os.environ.get("GRAPHDICT_DEBUG"):
+                raise
+            message, code = _explain(error)
+        click.echo(safe(f"Error: {message}"), err=True)
+        click.get_current_context().exit(code)
+
+    return run
+
+
+def _explain(error: Exception) -> tuple[str, int]:
+    from graphdict.app.files import InputError, MissingExtraError
+    from graphdict.exceptions import ClusterError, ModelFileError
+
+    text = " ".join(str(error).split())
+    if isinstance(error, MissingExtraError):
+        return text, EXTRA
+    if isinstance(error, (InputError, ModelFileError)):
+        return text, INPUT
+    if isinstance(error, ClusterError):
+        return text, CLUSTER
+    if isinstance(error, OSError):
+        where = f" {error.filename}" if error.filename else ""
+        return f"cannot write{where}: {error.strerror or text}", OUTPUT
+    if isinstance(error, MemoryError):
+        return text or "there is not enough memory for this", FAILED
+    if isinstance(error, ValueError):
+        return text, INPUT
+    return (
+        f"{type(error).__name__}: {text} (unexpected; GRAPHDICT_DEBUG=1 shows where it happened)",
+        FAILED,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """What JSON knows; numbers that are not finite become null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if isinstance(value, (str, int, bool, type(None))) else str(value)

@@ -1,0 +1,149 @@
+"""From options in plain words to a model: which one, how many atoms, how long a window."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from graphdict.app.commands.console import Console
+from graphdict.app.commands.prepare import parse_window
+from graphdict.app.files import SignalTable
+
+__all__ = ["MODELS", "accepts_missing", "build", "learner_of", "reads_in_parts", "window_of"]
+
+MODELS = {
+    "marginal": "GraphDictMarginal",
+    "log": "GraphDictLog",
+    "spectral": "GraphDictSpectral",
+    "exact": "GraphDictExact",
+    "hier": "GraphDictHier",
+}
+MANY_VALUES = 5_000_000  # from which fewer random starts are affordable
+MOST_POSTERIORS = 50_000_000  # windows times sets of atoms that a chain holds in memory
+
+
+def learner_of(name: str) -> type:
+    """The class of a model."""
+    import graphdict
+
+    return getattr(graphdict, MODELS[name])
+
+
+def accepts_missing(name: str) -> bool:
+    """Whether a model takes NaN, as it says itself."""
+    model = learner_of(name)()
+    tags = model.__sklearn_tags__()
+    return bool(tags.input_tags.allow_nan)
+
+
+def reads_in_parts(learner: type, memory: float | None, dask: str | None) -> bool:
+    """Whether a model takes signals that are not in memory; refuses what asks for it in vain."""
+    able = bool(learner._reads_in_parts)  # type: ignore[attr-defined]
+    asked = "--dask" if dask else "--memory" if memory else None
+    if asked and not able:
+        others = [name for name in MODELS if learner_of(name)._reads_in_parts]  # type: ignore[attr-defined]
+        does = "does not run on a Dask cluster" if dask else "holds all signals in memory"
+        raise click.BadParameter(
+            f"{learner.__name__} {does}; --model {', '.join(others)} can", param_hint=asked
+        )
+    return able
+
+
+def build(signals: SignalTable, options: dict[str, Any], console: Console) -> Any:
+    """The model to fit, from the options of ``graphdict fit``."""
+    name, atoms = options["model"], options["atoms"]
+    rows = len(signals.values)
+    learner = learner_of(name)
+    known = learner().get_params()
+    window = window_of(options["window"], signals.step)
+    if window > rows:
+        raise click.BadParameter(
+            f"{window} samples are more than the {rows} there are", param_hint="--window"
+        )
+    settings: dict[str, Any] = {
+        "n_atoms": atoms,
+        "window_size": window,
+        "random_state": options["seed"],
+    }
+    if name == "hier":
+        windows = max(1, rows // window) if options["window"] is not None else (atoms + 1) // 2
+        settings = {"n_windows": min(windows, rows)}
+    if name == "marginal":
+        asked = _asked(options["settings"], known).get("prior")
+        settings |= _marginal(signals, atoms, options["active"], window, asked, console)
+    elif "n_init" in known:
+        settings["n_init"] = 3
+    if options["max_iter"] is not None:
+        settings["max_iter"] = options["max_iter"]
+    if options["penalty"] is not None:
+        settings["sparsity" if "sparsity" in known else "alpha_w"] = options["penalty"]
+    if options["checkpoint"] is not None:
+        if "checkpoint" not in known:
+            raise click.BadParameter(
+                f"--model {name} writes no checkpoints; log, spectral and exact do",
+                param_hint="--checkpoint",
+            )
+        settings["checkpoint"] = str(options["checkpoint"])
+    settings |= _asked(options["settings"], known)
+    return learner(**settings)
+
+
+def window_of(text: str | None, step: float | None) -> int:
+    """Samples of a window as it was asked for."""
+    try:
+        return 1 if text is None else parse_window(text, step)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--window") from None
+
+
+def _marginal(
+    signals: SignalTable,
+    atoms: int,
+    active: int | str,
+    window: int,
+    prior: str | None,
+    console: Console,
+) -> dict[str, Any]:
+    """How the marginal model suits these signals, unless a ``prior`` was asked for."""
+    from graphdict.core.marginal.patterns import count_patterns
+
+    settings: dict[str, Any] = {}
+    if signals.values.size > MANY_VALUES:
+        settings["n_init"] = 2
+        console.note("many samples: 2 random starts instead of 8 (--set n_init=8 takes more)")
+    timed = signals.times is not None or signals.step is not None
+    if prior is None and window == 1 and timed:
+        settings["prior"] = "markov"  # where states do not last, it learns that they do not
+    elif prior is None and window == 1:
+        console.note(
+            "no times are known, so samples are taken to be independent; if rows are in the order "
+            "of time, --rate 1 lets states last from one to the next"
+        )
+    if prior == "hierarchy":
+        return settings
+    windows = -(-len(signals.values) // window)
+    largest = min(atoms, active if isinstance(active, int) else 2)
+    while largest > 1 and windows * count_patterns(atoms, largest) > MOST_POSTERIORS:
+        largest -= 1
+        console.note(f"at most {largest} atom(s) active at a time, so that it fits into memory")
+    return settings | {"max_active": largest}
+
+
+def _asked(pairs: tuple[str, ...], known: dict[str, Any]) -> dict[str, Any]:
+    """Settings given by name."""
+    found = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip()
+        if not equals or name not in known:
+            names = ", ".join(sorted(known))
+            raise click.BadParameter(
+                f"expected NAME=VALUE with one of {names}, got {pair!r}", param_hint="--set"
+            )
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = {"True": True, "False": False, "None": None}.get(text, text)
+    return found

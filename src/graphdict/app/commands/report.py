@@ -1,0 +1,73 @@
+"""``graphdict report``: the page of a model, again or for other signals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
+from graphdict.app.commands.options import (
+    Command,
+    file_argument,
+    memory_option,
+    output_options,
+    reading_options,
+    talk_options,
+)
+from graphdict.app.commands.outputs import check_free
+from graphdict.app.commands.prepare import remembered
+from graphdict.app.commands.results import write_page
+from graphdict.app.commands.transform import encode, open_model
+
+__all__ = ["report"]
+
+
+@click.command(
+    cls=Command,
+    epilog=EXIT_CODES,
+    help="""Write the page of a model again, or for other signals.
+
+    MODEL is the model.graphdict of a fit, or its folder. With DATA, the timeline shows the
+    coefficients of that file instead of those of the fit.
+
+    \b
+    Examples:
+      graphdict report sensors-graphdict -o page.html
+      graphdict report sensors-graphdict today.csv -o today.html --title "Today"
+    """,
+)
+@file_argument("model_file", metavar="MODEL")
+@file_argument("data", metavar="[DATA]", required=False)
+@click.option("--title", help="Title of the page.")
+@output_options("report.html")
+@memory_option
+@talk_options
+@reading_options
+@command_errors
+def report(model_file: Path, data: Path | None, title: str | None, output: Path | None,
+           force: bool, quiet: bool, as_json: bool, **options: Any) -> None:  # fmt: skip
+    console = Console(quiet, as_json)
+    target = output or Path("report.html")
+    if target.is_dir():
+        target = target / "report.html"
+    check_free([target], force)
+    model = open_model(model_file)
+    before = remembered(model)
+    shown: dict[str, Any] = {
+        "times": before.times,
+        "time_unit": before.about.get("time_unit", "samples"),
+        "source": before.about.get("source"),
+    }
+    if data is not None:
+        signals, coefficients = encode(model, data, options, console, silence=True)
+        shown = {
+            "coefficients": coefficients, "times": signals.times, "time_unit": signals.time_unit,
+            "source": data.name,
+        }  # fmt: skip
+    shown |= {"title": title, "remarks": before.about.get("notes", [])}
+    if not write_page(model, target, positions=before.positions, **shown):
+        raise click.ClickException("this installation has no reports")
+    console.result(f"Wrote {target}")
+    console.finish({"command": "report", "files": [str(target)]})

@@ -1,0 +1,148 @@
+"""What a fit writes and says: coefficients, atoms, the model, the report, a summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.app.commands.console import Console
+from graphdict.app.commands.outputs import results_in
+from graphdict.app.files import SignalTable, write_table
+from graphdict.core import graphs
+from graphdict.results import held_atoms
+from graphdict.selection.density import EDGE, densities
+
+__all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms", "time_column",
+           "write_coefficients", "write_page", "write_results"]  # fmt: skip
+
+
+def time_column(times: NDArray | None, name: str | None, rows: int) -> tuple[str, NDArray]:
+    """The column that says to which sample a row belongs."""
+    if times is None:
+        return "sample", np.arange(rows)
+    return name or "time", times
+
+
+def write_coefficients(
+    path: Path, coefficients: NDArray, times: NDArray | None, time_name: str | None
+) -> None:
+    """One row for each sample: its time, and the coefficient of each atom."""
+    name, column = time_column(times, time_name, len(coefficients))
+    atoms = {f"atom_{k + 1}": values for k, values in enumerate(np.asarray(coefficients).T)}
+    clash = f"{name} " if name in atoms else name
+    write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)
+
+
+def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray]:
+    """The edges of all atoms, as columns: atom, source, target, weight; of averages, probability.
+
+    ``harmless`` names are not taken for formulas by spreadsheets.
+    """
+    atoms = held_atoms(model)
+    rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
+    atom, edge = np.nonzero(atoms)
+    names = np.array([_harmless(n) if harmless else n for n in model.node_names], dtype=object)
+    columns = {
+        "atom": atom + 1,
+        "source": names[rows[edge]],
+        "target": names[cols[edge]],
+        "weight": atoms[atom, edge].astype(np.float64),
+    }
+    if hasattr(model, "edge_probabilities_"):
+        columns["probability"] = model.edge_probabilities_[atom, edge].astype(np.float64)
+    return columns
+
+
+def _harmless(name: Any) -> str:
+    text = str(name)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dict[str, Any]]:
+    """Of each atom: its share of all activity, its edges, degree and strongest edges."""
+    used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
+    mean = used.mean(axis=0, dtype=np.float64)
+    atoms = held_atoms(model)
+    share = densities(atoms, model.active_nodes_)
+    nodes = int(np.sum(model.active_nodes_))
+    rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
+    names = model.node_names
+    found = []
+    for k, weights in enumerate(atoms):
+        order = np.argsort(weights)[::-1][:3]
+        strongest = [
+            {"source": names[rows[e]], "target": names[cols[e]], "weight": float(weights[e])}
+            for e in order
+            if weights[e] > 0
+        ]
+        found.append(
+            {
+                "atom": k + 1,
+                "mean_coefficient": float(mean[k]),
+                "samples": float(mean[k] * len(used)),
+                "edges": int((weights > EDGE * weights.max()).sum()) if weights.any() else 0,
+                "degree": float(share[k] * (nodes - 1)),
+                "density": float(share[k]),
+                "strongest": strongest,
+            }
+        )
+    return found
+
+
+def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
+    """The summary as a small table."""
+    console.result("atom  mean coefficient  edges  average degree  strongest edges")
+    for atom in atoms[:30]:
+        edges = ", ".join(f"{edge['source']} - {edge['target']}" for edge in atom["strongest"])
+        console.result(
+            f"{atom['atom']:4d}  {atom['mean_coefficient']:16.3f}  {atom['edges']:5d}  "
+            f"{atom['degree']:14.2f}  {edges}"
+        )
+    if len(atoms) > 30:
+        console.result(f"... and {len(atoms) - 30} more atoms")
+
+
+def write_page(model: Any, path: Path, **settings: Any) -> bool:
+    """Write report.html; False where this installation has no reports."""
+    try:
+        from graphdict.viz.report import write_report
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("graphdict.viz"):
+            raise
+        return False
+    write_report(model, path, **settings)
+    return True
+
+
+def write_results(
+    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path, console: Console
+) -> list[Path]:
+    """All files of a fit, or none."""
+    with results_in(folder) as temporary:
+        model.save(temporary / "model.graphdict")
+        write_coefficients(
+            temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
+            signals.time_name,
+        )  # fmt: skip
+        write_table(temporary / f"atoms.{table_format}", atom_rows(model, table_format == "csv"))
+        page = write_page(
+            model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,
+            positions=signals.positions, source=file.name, remarks=signals.notes,
+        )  # fmt: skip
+        if not page:
+            console.note("this installation has no reports: report.html is not written")
+        names = sorted(path.name for path in temporary.iterdir())
+    return [folder / name for name in names]
+
+
+def about_input(file: Path, signals: SignalTable) -> dict[str, Any]:
+    """What was read, for machines."""
+    rows, nodes = signals.values.shape
+    return {
+        "file": str(file), "samples": rows, "nodes": nodes, "names": signals.names,
+        "time": signals.time_name, "time_unit": signals.time_unit, "step_seconds": signals.step,
+        "missing": signals.missing, "units": signals.units, "notes": signals.notes,
+    }  # fmt: skip

@@ -1,0 +1,168 @@
+"""``graphdict transform``: coefficients of new signals under a learned model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
+from graphdict.app.commands.models import reads_in_parts
+from graphdict.app.commands.options import (
+    Command,
+    file_argument,
+    output_options,
+    place_options,
+    read_file,
+    reading_options,
+    talk_options,
+)
+from graphdict.app.commands.outputs import check_free
+from graphdict.app.commands.place import placed
+from graphdict.app.commands.prepare import fill, remembered, take_changes
+from graphdict.app.commands.results import summarise_atoms, write_coefficients
+from graphdict.app.files import InputError, SignalTable
+from graphdict.app.files.stored import Stored
+from graphdict.app.files.table import listed
+from graphdict.engine.storage.atomic import atomic_file
+
+__all__ = ["encode", "transform"]
+
+
+@click.command(
+    cls=Command,
+    epilog=EXIT_CODES,
+    help="""Find the coefficients of new signals, with graphs learned before.
+
+    MODEL is the model.graphdict of a fit, or its folder. FILE must have the columns the model was
+    learned from, in any order; they are prepared as they were then. Writes one table of
+    coefficients, one row for each sample.
+
+    \b
+    Examples:
+      graphdict transform sensors-graphdict/model.graphdict new.csv
+      graphdict transform sensors-graphdict new.csv -o new-coefficients.parquet
+      graphdict transform sensors-graphdict large.parquet --memory 500MB -o coefficients.npy
+    """,
+)
+@file_argument("model_file", metavar="MODEL")
+@file_argument("file", metavar="FILE")
+@place_options
+@output_options("the file's name with -coefficients.csv; .tsv, .parquet and .npy are written too")
+@talk_options
+@reading_options
+@command_errors
+def transform(model_file: Path, file: Path, output: Path | None, force: bool, quiet: bool,
+              as_json: bool, **options: Any) -> None:  # fmt: skip
+    console = Console(quiet, as_json)
+    target = output or Path(f"{file.name.split('.')[0] or 'signals'}-coefficients.csv")
+    if target.suffix not in (".csv", ".tsv", ".parquet", ".npy"):
+        raise click.UsageError(f"-o {target} must end in .csv, .tsv, .parquet or .npy")
+    check_free([target], force)
+    model = open_model(model_file)
+    out = target if target.suffix == ".npy" else None
+    signals, coefficients = encode(model, file, options, console, out)
+    if out is None:
+        write_coefficients(target, coefficients, signals.times, signals.time_name)
+    console.result(
+        f"Wrote {target}: {len(coefficients):,} rows of {len(model.atoms_)} coefficients"
+    )
+    console.finish(
+        {
+            "command": "transform",
+            "input": {"file": str(file), "samples": len(coefficients), "notes": signals.notes},
+            "result": {"atoms": summarise_atoms(model, coefficients)},
+            "files": [str(target)],
+        }
+    )
+
+
+def open_model(path: Path) -> Any:
+    """A model from its file or the folder of its fit."""
+    from graphdict import load_model
+
+    if path.is_dir() and (path / "model.graphdict").exists():
+        path = path / "model.graphdict"
+    try:
+        return load_model(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def encode(
+    model: Any,
+    file: Path,
+    options: dict[str, Any],
+    console: Console,
+    out: Path | None = None,
+    silence: bool = False,
+) -> tuple[SignalTable, Any]:
+    """Signals of a file, prepared as those of the fit, and their coefficients.
+
+    To ``out``, a file in NumPy's format, they are written as they come where the model can. With
+    ``silence``, graphs instead of coefficients where nodes may be silent.
+    """
+    before = remembered(model)
+    dask = options.get("dask")
+    in_parts = reads_in_parts(type(model), options.get("memory"), dask)
+    nodes = tuple(map(str, model.node_names))
+    signals = read_file(file, options, console, in_parts, nodes)
+    signals = _matched(signals, model, file, console)
+    take_changes(signals, before.preparation.changes)
+    if not model.__sklearn_tags__().input_tags.allow_nan and (done := fill(signals, "interpolate")):
+        signals.notes.append(done)
+        console.note(done)
+    step, then = signals.step, before.about.get("step")
+    if step and then and not 0.9 < step / then < 1.1 and getattr(model, "window_size", 1) > 1:
+        console.warn(
+            f"samples are {step:.4g} s apart, and were {then:.4g} s apart in the fit: "
+            f"a window of {model.window_size} samples now means another time"
+        )
+    values = before.preparation.apply(signals.values)
+    with placed(values, dask, console) as X, console.warnings_as_lines():
+        if out is not None and in_parts:
+            return signals, model.transform(X, out=out)
+        if silence and getattr(model, "prior", None) == "hierarchy":
+            return signals, model.instantaneous_graphs(X)
+        if hasattr(model, "transform"):
+            coefficients = np.asarray(model.transform(X))
+        else:
+            coefficients = np.asarray(model.instantaneous_graphs(X).coefficients)
+    if out is not None:
+        with atomic_file(out) as stream:
+            np.save(stream, coefficients)
+    return signals, coefficients
+
+
+def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> SignalTable:
+    """The columns of the model, in its order."""
+    wanted = [str(name) for name in model.node_names]
+    named = hasattr(model, "feature_names_in_")
+    if not named or (not set(wanted) & set(signals.names) and len(wanted) == len(signals.names)):
+        if len(wanted) != len(signals.names):
+            raise InputError(
+                f"{file} has {len(signals.names)} columns, and the model {len(wanted)}"
+            )
+        if named:
+            console.warn("no column has a name that the model knows: columns are taken in order")
+        return signals
+    places = {name: place for place, name in enumerate(signals.names)}
+    lacking = [name for name in wanted if name not in places]
+    if lacking:
+        raise InputError(f"{file} lacks {len(lacking)} column(s) of the model: {listed(lacking)}")
+    extra = [name for name in signals.names if name not in wanted]
+    if extra:
+        console.note(f"left out {len(extra)} column(s) that the model does not know")
+    order = [places[name] for name in wanted]
+    values = signals.values
+    if isinstance(values, Stored):
+        codes = tuple((order.index(at), code) for at, code in values.codes if at in order)
+        columns = [values.columns[place] for place in order]
+        signals.values = replace(values, columns=columns, codes=codes)
+    else:
+        signals.values = values[:, order]
+    signals.names = wanted
+    return signals

@@ -1,0 +1,70 @@
+"""The paper's experiments: declared grids whose cells are saved one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphdict.app.experiments import brain, brain_report, superposition, time_varying
+from graphdict.app.experiments.grids import Cell, Grid, Samples
+from graphdict.app.experiments.tables import write_tables
+
+__all__ = ["EXPERIMENTS", "Cell", "Experiment", "Grid", "Samples"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: a grid of each scale, and what is made of its results.
+
+    Attributes
+    ----------
+    title : str
+    grid : callable
+        ``grid(scale, **options) -> Grid``.
+    report : callable
+        ``report(grid, outcomes, folder) -> paths``: figures and tables of what ``tables`` found.
+    tables : callable
+        ``tables(grid, rows, folder) -> (outcomes, paths)``.
+    options : sequence of str
+        Further options of the command that ``grid`` takes: "data_dir", "subjects".
+    prepare : callable, optional
+        ``prepare(grid, say) -> grid``, before anything runs: what cannot be done is left out.
+    scales : dict of str
+        What "quick" and "full" mean, where it is not said by the command's own words.
+    """
+
+    title: str
+    grid: Callable[..., Grid]
+    report: Callable[[Grid, Any, Path], list[Path]]
+    tables: Callable[[Grid, Sequence[dict[str, Any]], Path], tuple[Any, list[Path]]] = write_tables
+    options: Sequence[str] = ()
+    prepare: Callable[[Grid, Callable[[str], None]], Grid] | None = None
+    scales: Mapping[str, str] = field(default_factory=dict)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "superposition": Experiment(
+        "Graphs that are sums of up to s of five atoms (the paper's Figures 2 and 3).",
+        superposition.grid,
+        superposition.report,
+    ),
+    "time-varying": Experiment(
+        "Graphs that evolve or switch over time (the paper's Table I).",
+        time_varying.grid,
+        time_varying.report,
+    ),
+    "brain": Experiment(
+        "Which fist is imagined, from EEG (the paper's Figures 4 and 5). Needs the extra eeg.",
+        brain.grid,
+        brain_report.report,
+        tables=brain_report.tables,
+        options=("data_dir", "subjects"),
+        prepare=brain.only_readable,
+        scales={
+            "quick": "Three subjects and few models: two minutes on two cores. The default.",
+            "full": "Fifteen subjects, all models and sizes: under an hour on two cores.",
+        },
+    ),
+}

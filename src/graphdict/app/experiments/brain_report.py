@@ -1,0 +1,168 @@
+"""What the brain experiment found: scores of held-out subjects, tables, what is drawn of them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphdict.app.experiments.grids import Grid
+from graphdict.app.experiments.tables import write_csv
+from graphdict.engine.storage.atomic import write_atomically
+
+__all__ = ["chosen_scores", "report", "summarise", "tables"]
+
+PIPELINES = {"paper": "Paper", "adapted": "Adapted", "guided": "Guided", "reference": "Reference"}
+
+
+def chosen_scores(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A line for each pipeline, model, size and held-out subject.
+
+    Where several settings were tried, the one that serves the other subjects best is taken.
+    """
+    groups: dict[tuple, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["status"] == "done":
+            setting = row["cell"]["setting"]
+            size = setting.get("n_states", setting.get("phases"))
+            key = setting["pipeline"], setting["start"], row["cell"]["model"], size
+            groups[key].append(row)
+    lines = []
+    for (pipeline, start, model, size), tried in groups.items():
+        for subject in tried[0]["held_out"]:
+            best = tried[0]
+            if len(tried) > 1:
+                best = max(tried, key=lambda row: row["training"][subject])
+            lines.append(
+                {
+                    "pipeline": pipeline, "start": start, "model": model, "size": size,
+                    "subject": int(subject), "auroc": best["held_out"][subject],
+                    "auroc_forest": best.get("forest", {}).get(subject, ""),
+                    "auroc_training": best.get("training", {}).get(subject, ""),
+                    "features": best["features"], "settings_tried": len(tried),
+                    "setting": json.dumps(_own(best)),
+                }
+            )  # fmt: skip
+    return [*lines, *_best_guided(lines)]
+
+
+def _best_guided(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Model and size of the guided dictionaries, too, chosen on the other subjects alone."""
+    found: dict[tuple, list[dict[str, Any]]] = defaultdict(list)
+    for line in lines:
+        if line["pipeline"] == "guided" and line["model"].startswith("GraphDict"):
+            found[line["start"], line["subject"]].append(line)
+    best = [max(group, key=lambda line: line["auroc_training"]) for group in found.values()]
+    return [
+        {**line, "model": "GraphDict (chosen)", "size": "", "setting": _named(line)}
+        for line in best
+    ]
+
+
+def summarise(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Mean and spread over held-out subjects of each pipeline, model and size."""
+    groups: dict[tuple, list[Mapping[str, Any]]] = defaultdict(list)
+    for line in lines:
+        groups[line["pipeline"], line["start"], line["model"], line["size"]].append(line)
+    summary = []
+    for (pipeline, start, model, size), group in groups.items():
+        values = np.array([line["auroc"] for line in group])
+        forests = [line["auroc_forest"] for line in group if line["auroc_forest"] != ""]
+        summary.append(
+            {
+                "pipeline": pipeline, "start": start, "model": model, "size": size,
+                "subjects": len(values), "auroc": float(values.mean()),
+                "auroc_std": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+                "auroc_median": float(np.median(values)), "auroc_min": float(values.min()),
+                "auroc_max": float(values.max()),
+                "auroc_forest": float(np.mean(forests)) if forests else "",
+                "features": group[0]["features"],
+            }
+        )  # fmt: skip
+    order = list(PIPELINES)
+    return sorted(summary, key=lambda x: (x["start"], order.index(x["pipeline"]), x["model"]))
+
+
+def tables(
+    grid: Grid, rows: Sequence[Mapping[str, Any]], folder: Path
+) -> tuple[dict[str, Any], list[Path]]:
+    """Write scores.csv (tidy), summary.csv, table.md and portraits.json."""
+    lines = chosen_scores(rows)
+    summary = summarise(lines)
+    portraits = {
+        json.dumps(row["cell"]["setting"]): {"model": row["cell"]["model"], **row["portrait"]}
+        for row in rows
+        if "portrait" in row
+    }
+    outcomes = {"lines": lines, "summary": summary, "portraits": portraits}
+    written = [
+        write_csv(folder / "scores.csv", lines),
+        write_csv(folder / "summary.csv", summary),
+        _write_markdown(folder / "table.md", summary),
+    ]
+    return (outcomes if lines else {}), written
+
+
+def report(grid: Grid, outcomes: Mapping[str, Any], folder: Path) -> list[Path]:
+    """The paper's Figure 4, and its Figure 5 for its own pipeline and for the guided one."""
+    # Here, so that workers, who draw nothing, start without Matplotlib.
+    from graphdict.app.experiments.brain_figures import atoms_figure, scores_figure
+    from graphdict.app.experiments.figures import save
+
+    written = save(scores_figure(outcomes["lines"]), folder / "scores")
+    for pipeline in ("paper", "guided"):
+        portrait = _best_portrait(outcomes, pipeline)
+        if portrait:
+            written += save(atoms_figure(portrait), folder / f"atoms-{pipeline}")
+    return written
+
+
+def _best_portrait(outcomes: Mapping[str, Any], pipeline: str) -> dict[str, Any] | None:
+    """Of the setting that was chosen for the most subjects."""
+    found = {
+        json.dumps(_own({"cell": {"setting": json.loads(setting)}})): portrait
+        for setting, portrait in outcomes["portraits"].items()
+        if json.loads(setting)["pipeline"] == pipeline
+    }
+    votes = [
+        line["setting"]
+        for line in outcomes["lines"]
+        if line["pipeline"] == pipeline and line["size"] == 3 and line["setting"] in found
+    ]
+    return found[max(votes, key=votes.count)] if votes else None
+
+
+def _write_markdown(path: Path, summary: Sequence[Mapping[str, Any]]) -> Path:
+    parts = []
+    for start in sorted({line["start"] for line in summary}):
+        since = "the cue" if start == 0 else f"{start:g} s after it"
+        parts += [
+            f"Events from {since}, mean AUROC (%) over held-out subjects and its deviation:", "",
+            "| pipeline | model | size | AUROC | median | lowest | highest | features |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        ]  # fmt: skip
+        for line in (x for x in summary if x["start"] == start):
+            numbers = [100 * line[f"auroc_{name}"] for name in ("median", "min", "max")]
+            parts.append(
+                f"| {line['pipeline']} | {line['model']} | {line['size']} | "
+                f"{100 * line['auroc']:.1f} ± {100 * line['auroc_std']:.1f} | "
+                + " | ".join(f"{value:.1f}" for value in numbers)
+                + f" | {line['features'] if line['size'] != '' else ''} |"
+            )
+        parts.append("")
+    write_atomically(path, "\n".join(parts))
+    return path
+
+
+def _own(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a setting holds besides its place in the table."""
+    apart = ("pipeline", "start", "n_states", "phases")
+    return {k: v for k, v in row["cell"]["setting"].items() if k not in apart}
+
+
+def _named(line: Mapping[str, Any]) -> str:
+    return json.dumps({"model": line["model"], "n_states": line["size"]})

@@ -1,0 +1,112 @@
+"""States at peaks of global field power, their features, a random forest: the paper's pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+
+from graphdict.app.experiments.brain_data import Events, recentred
+from graphdict.app.experiments.brain_scoring import forest, nested_scores, standardised
+from graphdict.app.experiments.methods import build as build_method
+from graphdict.eeg import PAPER_FEATURES, StateEmbedding, model_coefficients
+from graphdict.eeg.embedding import normalised
+
+__all__ = ["score_states"]
+
+MAX_PEAKS = 4000  # that a model is fitted to, of 75,000 in the events of 15 subjects
+SHOWN = 50  # peaks whose coefficients the paper's figure shows
+
+
+def build_states(model: str, states: int, setting: Mapping[str, Any], seed: int) -> Any:
+    """An unfitted model of so many states."""
+    if model == "KMeans":
+        return KMeans(states, n_init=4, random_state=seed)
+    name = "GaussianMixtureGraphs" if model == "GaussianMixture" else model
+    size = "n_atoms" if model.startswith("GraphDict") else "n_clusters"
+    return build_method(name, {size: states, **setting}, seed)
+
+
+def score_states(
+    events: Mapping[int, Events],
+    model: str,
+    setting: Mapping[str, Any],
+    seed: int,
+    *,
+    adapted: bool,
+    choose: bool,
+    portrait: bool = False,
+) -> dict[str, Any]:
+    """Scores by subject of random forests on the features of states.
+
+    States are learned once from peaks of all subjects, the held-out one included, without labels.
+
+    Parameters
+    ----------
+    events : dict of Events by subject
+    model, setting, seed
+        What :func:`build_states` takes; ``n_states`` and ``normalise`` are in the setting.
+    adapted : bool
+        False is the paper's pipeline. True recentres the signals and standardises the features of
+        each subject, and has mean coefficients among the features.
+    choose : bool
+        Whether to compute the scores that settings are chosen by.
+    portrait : bool, default=False
+        Keep atoms, the coefficients of some peaks and the importance of features, to be drawn.
+    """
+    options = dict(setting)
+    states, normalise = options.pop("n_states"), options.pop("normalise")
+    signals = {s: (recentred(e) if adapted else e).signals for s, e in events.items()}
+    embedding = StateEmbedding(
+        build_states(model, states, options, seed),
+        normalise=normalise,
+        max_peaks=MAX_PEAKS,
+        sfreq=next(iter(events.values())).sfreq,
+        random_state=seed,
+    ).fit(list(signals.values()))
+    names = (*PAPER_FEATURES, "mean_coefficient") if adapted else PAPER_FEATURES
+    described = {}
+    for subject, given in signals.items():
+        values = embedding.transform(given).feature_array(names)
+        values = np.nan_to_num(values.reshape(len(values), -1))  # a state that never occurs
+        described[subject] = standardised(values) if adapted else values
+    labels = {s: e.right for s, e in events.items()}
+    row: dict[str, Any] = nested_scores(
+        labels, lambda s, _: described[s], forest, inner=partial(forest, 30) if choose else None
+    )
+    row["features"] = states * len(names)
+    if portrait:
+        row["portrait"] = _portrait(embedding, events, described, names)
+    return row
+
+
+def _portrait(
+    embedding: StateEmbedding,
+    events: Mapping[int, Events],
+    described: Mapping[int, NDArray],
+    names: Any,
+) -> dict[str, Any]:
+    """Atoms, coefficients of peaks of the first subject's right and left events, importance."""
+    first = next(iter(events))
+    peaks = embedding.peaks(events[first].signals)
+    maps = normalised(peaks, embedding.normalise)
+    right = events[first].right[peaks.event]
+    half = SHOWN // 2
+    chosen = np.concatenate([np.flatnonzero(right)[:half], np.flatnonzero(~right)[:half]])
+    coefficients = model_coefficients(embedding.model_, maps[chosen])
+    labels = np.concatenate([e.right for e in events.values()])
+    fitted = forest().fit(np.concatenate(list(described.values())), labels)
+    importance = fitted.feature_importances_.reshape(-1, len(names))
+    return {
+        "atoms": np.round(embedding.model_.atoms_, 4).tolist(),
+        "coefficients": np.round(coefficients, 4).tolist(),
+        "right": right[chosen].tolist(),
+        "importance": np.round(importance, 4).tolist(),
+        "names": list(names),
+        "titles": [f"Atom {k + 1}" for k in range(len(importance))],
+        "unit": f"GFP peaks of subject {first}",
+    }

@@ -1,0 +1,161 @@
+"""``graphdict experiment``: run one of the paper's experiments, or go on where a run stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graphdict.app.experiments import EXPERIMENTS, Experiment
+from graphdict.app.experiments.engine import WorkerDiedError, run_grid
+from graphdict.app.experiments.grids import Grid
+from graphdict.app.experiments.store import FolderError, Store
+from graphdict.exceptions import ClusterError
+
+__all__ = ["experiment", "run_experiment"]
+
+STOPPED = 130  # what a shell reports after Ctrl-C
+
+
+@click.group()
+def experiment() -> None:
+    """Repeat an experiment of the paper, every method tuned alike.
+
+    Finished cells are saved at once: after Ctrl-C, a crash or a kill, the same command goes on
+    where it stopped.
+    """
+
+
+def _names(ctx: Any, parameter: Any, value: str | None) -> list[str] | None:
+    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
+
+
+def _numbers(ctx: Any, parameter: Any, value: str | None) -> list[int] | None:
+    try:
+        return None if value is None else [int(name) for name in value.split(",") if name.strip()]
+    except ValueError:
+        raise click.BadParameter(f"expected whole numbers like 0,1,2, got {value!r}") from None
+
+
+SCALES = {
+    "quick": "One seed and few settings: under a minute on two cores. The default.",
+    "full": "Five seeds and all settings: under an hour on two cores.",
+}
+FURTHER = {
+    "data_dir": click.option(
+        "--data-dir", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+        help="Folder that has, or will get, the recordings  [default: MNE's own]",
+    ),
+    "subjects": click.option(
+        "--subjects", callback=_numbers, metavar="1,2,3", help="Only these subjects, of 1 to 109.",
+    ),
+}  # fmt: skip
+OPTIONS = [
+    click.option(
+        "--output", type=click.Path(path_type=Path), metavar="DIR",
+        help="Folder of the results  [default: graphdict-results/NAME-SCALE]",
+    ),
+    click.option(
+        "--jobs", type=click.IntRange(min=1), default=os.cpu_count() or 1, show_default="all cores",
+        help="Cells that run at the same time.",
+    ),
+    click.option("--dask", metavar="ADDRESS", help="Run cells on this Dask cluster instead."),
+    click.option("--models", callback=_names, metavar="A,B", help="Only these models."),
+    click.option("--data", callback=_names, metavar="A,B", help="Only these data sets."),
+    click.option("--seeds", callback=_numbers, metavar="0,1", help="Only these seeds."),
+    click.option(
+        "--resume/--restart", default=True, show_default=True,
+        help="Go on with what the folder holds, or discard it first.",
+    ),
+]  # fmt: skip
+
+
+def run_experiment(
+    declared: Experiment,
+    grid: Grid,
+    output: Path,
+    *,
+    jobs: int = 1,
+    dask: str | None = None,
+    models: list[str] | None = None,
+    data: list[str] | None = None,
+    seeds: list[int] | None = None,
+    resume: bool = True,
+) -> int:
+    """Run what is missing, write tables and figures of all that is there, return the exit code."""
+    try:
+        wanted = grid.cells(models, data, seeds)  # before anything is read: names may be unknown
+        if declared.prepare is not None:
+            grid = declared.prepare(grid, partial(click.echo, err=True))
+            wanted = grid.cells(models, data, seeds)
+        store = Store.open(output, grid, restart=not resume)
+    except (ValueError, FolderError) as error:
+        raise click.UsageError(str(error)) from None
+    except ImportError as error:  # of an extra; the message says which
+        raise click.ClickException(str(error)) from None
+    try:
+        run_grid(grid, wanted, store, jobs=jobs, dask=dask)
+    except KeyboardInterrupt:
+        saved = len(store.read(wanted))
+        click.echo(
+            f"Stopped. {saved} of {len(wanted)} cells are saved in {output}; "
+            "the same command goes on from there.",
+            err=True,
+        )
+        return STOPPED
+    except (ClusterError, WorkerDiedError) as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:  # a full disk, or a folder that was removed meanwhile
+        raise click.ClickException(f"cannot write results to {output}: {error}") from None
+    finally:
+        store.close()
+    found = store.read(grid.cells())
+    rows = [found[cell.key] for cell in grid.cells() if cell.key in found]
+    outcomes, written = declared.tables(grid, rows, store.path)
+    if outcomes:
+        written += declared.report(grid, outcomes, store.path)
+    for path in written:
+        click.echo(path)
+    failed = [row for row in rows if row["status"] == "failed"]
+    for row in failed[:5]:
+        cell = row["cell"]
+        click.echo(
+            f"failed: {cell['model']} on {cell['data']}, seed {cell['seed']}: {row['error']}",
+            err=True,
+        )
+    if failed:
+        click.echo(
+            f"{len(failed)} of {len(rows)} cells failed; their tracebacks are in {store.cells}. "
+            "The same command tries them again.",
+            err=True,
+        )
+    return 1 if failed else 0
+
+
+def _command(name: str, declared: Experiment) -> click.Command:
+    def run(scale: str, output: Path | None, **options: Any) -> None:
+        folder = output or Path("graphdict-results") / f"{name}-{scale}"
+        further = {option: options.pop(option) for option in declared.options}
+        try:
+            grid = declared.grid(scale, **further)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        click.get_current_context().exit(run_experiment(declared, grid, folder, **options))
+
+    decorated: Callable = run
+    said = {**SCALES, **declared.scales}
+    scales = [
+        click.option("--quick", "scale", flag_value="quick", default="quick", help=said["quick"]),
+        click.option("--full", "scale", flag_value="full", help=said["full"]),
+    ]
+    for option in reversed([*scales, *(FURTHER[name] for name in declared.options), *OPTIONS]):
+        decorated = option(decorated)
+    return click.command(name, help=declared.title)(decorated)
+
+
+for _name, _declared in EXPERIMENTS.items():
+    experiment.add_command(_command(_name, _declared))

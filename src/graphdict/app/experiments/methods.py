@@ -1,0 +1,37 @@
+"""The methods by their names, as every experiment builds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from graphdict import baselines, models
+from graphdict.app.experiments.grids import unknown_name
+
+__all__ = ["METHODS", "build"]
+
+METHODS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        models.GraphDictLog,
+        models.GraphDictSpectral,
+        models.GraphDictHier,
+        models.GraphDictMarginal,
+        baselines.LogModel,
+        baselines.WindowLogModel,
+        baselines.TGFA,
+        baselines.KGraphs,
+        baselines.GLMM,
+        baselines.GaussianMixtureGraphs,
+    )
+}
+
+
+def build(name: str, setting: Mapping[str, Any], seed: int) -> Any:
+    """An unfitted estimator; the seed decides what is random in it, where something is."""
+    if name not in METHODS:
+        raise ValueError(unknown_name("model", name, METHODS))
+    cls = METHODS[name]
+    random = {"random_state": seed} if "random_state" in signature(cls).parameters else {}
+    return cls(**setting, **random)

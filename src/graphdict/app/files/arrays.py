@@ -1,0 +1,144 @@
+"""NumPy files: one array of signals, or several arrays of which one is the signals."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.app.files.errors import InputError, MissingExtraError
+from graphdict.app.files.table import Column, Table, listed
+
+__all__ = ["open_npy", "open_zarr", "read_npy", "read_npz", "read_zarr"]
+
+SIGNAL_NAMES = ("x", "signals", "data", "values", "eeg", "arr_0")
+TIME_NAMES = ("time", "times", "t", "timestamps", "timestamp")
+NODE_NAMES = ("names", "columns", "nodes", "channels", "ch_names", "labels", "feature_names")
+POSITION_NAMES = ("positions", "pos", "coordinates", "coords", "locations", "xy")
+
+
+def read_npy(path: Path) -> Table:
+    """A file of one array (T, N)."""
+    return _table(open_npy(path), "its array", [])
+
+
+def open_npy(path: Path) -> NDArray:
+    """The array of a file, which stays there."""
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(f"cannot be read as a NumPy array: {_why(error)}") from None
+
+
+def read_zarr(path: Path, wanted: str | None = None) -> Table:
+    """A folder of one array (T, N), or of several, of which one is the signals."""
+    return _table(np.asarray(open_zarr(path, wanted)[...]), "its array", [])
+
+
+def open_zarr(path: Path, wanted: str | None = None) -> Any:
+    """The array of signals in a folder, which stays there."""
+    try:
+        import zarr
+    except ImportError:
+        raise MissingExtraError("a Zarr array", "zarr", "dask") from None
+    try:
+        found = zarr.open(str(path), mode="r")
+        if hasattr(found, "dtype"):
+            return found
+        shapes = {name: array.shape for name, array in found.arrays()}
+        return found[_signals_among(shapes, wanted)]
+    except (ValueError, KeyError, OSError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot be read as a Zarr array: {_why(error)}") from None
+
+
+def read_npz(path: Path, wanted: str | None = None) -> tuple[Table, NDArray | None]:
+    """A file of named arrays, and positions of nodes where it has them."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            shapes = {name: archive[name].shape for name in archive.files}
+            name = _signals_among(shapes, wanted)
+            array = archive[name]
+            rows, nodes = array.shape if array.ndim == 2 else (-1, -1)
+            extra: dict[str, Any] = {}
+            for kind, usual in (("t", TIME_NAMES), ("n", NODE_NAMES), ("p", POSITION_NAMES)):
+                found = [n for n in archive.files if n.lower() in usual and n != name]
+                extra[kind] = archive[found[0]] if found else None
+    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot be read as NumPy arrays: {_why(error)}") from None
+    notes = [f"signals are array {name!r}"] if len(shapes) > 1 else []
+    names: list[str] | None = None
+    if extra["n"] is not None and extra["n"].shape == (nodes,):
+        names = [str(item) for item in extra["n"]]
+    table = _table(array, f"array {name!r}", notes, names)
+    times = extra["t"]
+    if times is not None and times.shape == (rows,) and times.dtype.kind in "fiuM":
+        kept = times if times.dtype.kind == "M" else times.astype(np.float64)
+        table.columns.insert(0, Column("time", kept))
+    positions = extra["p"]
+    if positions is not None and (positions.ndim != 2 or len(positions) != nodes):
+        positions = None
+    return table, None if positions is None else np.asarray(positions[:, :2], dtype=np.float64)
+
+
+def _signals_among(shapes: dict[str, tuple], wanted: str | None) -> str:
+    if wanted is not None:
+        if wanted not in shapes:
+            raise InputError(f"has no array {wanted!r}; it has {listed(list(shapes))}")
+        return wanted
+    tables = [name for name, shape in shapes.items() if len(shape) == 2]
+    usual = [name for name in tables if name.lower() in SIGNAL_NAMES]
+    if len(usual) == 1 or len(tables) == 1:
+        return (usual or tables)[0]
+    have = ", ".join(f"{name} {shape}" for name, shape in list(shapes.items())[:8])
+    if not tables:
+        raise InputError(f"has no array of two dimensions (samples, nodes), only {have or 'none'}")
+    raise InputError(
+        f"has several arrays that could be the signals: name one with --array ({have})"
+    )
+
+
+def _table(array: NDArray, what: str, notes: list[str], names: list[str] | None = None) -> Table:
+    if array.dtype.names:
+        columns = [
+            Column(name, _numbers(array[name].ravel(), f"field {name!r}"))
+            for name in array.dtype.names
+        ]
+        return Table(columns, notes)
+    if array.ndim != 2:
+        hint = ""
+        if array.ndim == 3:
+            a, b, c = array.shape
+            hint = f"; reshape it, for instance to ({a * c}, {b}) or ({a * b}, {c})"
+        raise InputError(
+            f"needs two dimensions, (samples, nodes); {what} has shape {array.shape}{hint}"
+        )
+    if not array.size:
+        raise InputError(f"is empty: {what} has shape {array.shape}")
+    values = _numbers(array, what)
+    infinite = np.isinf(values)
+    if infinite.any():
+        notes.append(f"{int(infinite.sum()):,} infinite value(s), read as missing")
+        values = np.where(infinite, np.nan, values)
+    given = names or [f"x{i}" for i in range(array.shape[1])]
+    return Table([Column(name, values[:, place]) for place, name in enumerate(given)], notes)
+
+
+def _numbers(array: NDArray, what: str) -> NDArray:
+    if array.dtype.kind not in "fiub":
+        kind = "complex numbers" if array.dtype.kind == "c" else f"{array.dtype}"
+        raise InputError(f"holds {kind} in {what}; signals are real numbers")
+    return np.asarray(array, dtype=np.float64)
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    if "allow_pickle" in text or "pickled" in text or "Python objects" in text:
+        return "it holds Python objects, which are not loaded; save numbers only"
+    return text

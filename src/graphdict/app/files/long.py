@@ -1,0 +1,186 @@
+"""Long tables, one row for each value of each node, turned into wide ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.app.files.errors import InputError
+from graphdict.app.files.table import Column, Table, listed
+from graphdict.app.files.times import clock_of
+
+__all__ = ["Long", "as_wide", "find_long"]
+
+NODE_NAMES = ("node", "sensor", "station", "channel", "electrode", "variable", "series", "name",
+              "ticker", "symbol", "id", "unit", "site", "location", "region", "country", "city",
+              "state", "device", "machine", "meter", "key", "tag", "metric", "parameter", "ch",
+              "asset", "stock", "detector", "area", "zone", "signal", "item", "label")  # fmt: skip
+MOST_NODES = 20_000
+
+
+@dataclass(frozen=True)
+class Long:
+    """Which columns of a long table say whose value it is, and which hold values."""
+
+    node: Column
+    values: list[Column]
+
+
+def find_long(
+    table: Table, time: Column | None, node: str | None, value: str | None, layout: str
+) -> Long | None:
+    """The columns of a long table; None where the table is wide.
+
+    A table is long where times repeat, and a column of few different values, each of them seen
+    about as often, tells the rows of one time apart.
+    """
+    if layout == "wide":
+        return None
+    columns = [column for column in table.columns if column is not time]
+    named = {column.name: column for column in columns}
+    asked = layout == "long" or node is not None or value is not None
+    if node is not None:
+        chosen = named[node]
+    else:
+        candidates = [c for c in columns if c.name != value and _could_be_node(c, time, asked)]
+        candidates.sort(key=lambda c: (c.numeric, not _named_like_node(c.name)))
+        if not candidates:
+            if asked:
+                raise InputError("is not a long table: name the column of the nodes with --node")
+            return None
+        chosen = candidates[0]
+    if node is None and not _is_long(chosen, time):
+        joined = _joined([c for c in candidates if not c.numeric])
+        if joined is not None and _is_long(joined, time):
+            chosen = joined
+        elif not asked:
+            return None
+    values = [named[value]] if value is not None else [
+        c for c in columns if c.numeric and c is not chosen and not _is_number_of_row(c)
+    ]  # fmt: skip
+    if not values:
+        raise InputError("is a long table without a column of numbers: name it with --value")
+    for column in values:
+        if not column.numeric:
+            raise InputError(f"column {column.name!r} holds text, not numbers")
+    return Long(chosen, values)
+
+
+def _joined(columns: list[Column]) -> Column | None:
+    """Several columns that name a node together: device and quantity, say."""
+    if len(columns) < 2:
+        return None
+    columns = sorted(columns, key=lambda column: column.name)
+    cells = [" ".join(map(str, row)) for row in zip(*(column.values for column in columns))]
+    name = " and ".join(column.name for column in columns)
+    return Column(name, np.array(cells, dtype=object))
+
+
+def _named_like_node(name: str) -> bool:
+    words = name.lower().replace("_", " ").replace("-", " ").split()
+    return any(word.rstrip("s") in NODE_NAMES for word in words)
+
+
+def _could_be_node(column: Column, time: Column | None, asked: bool) -> bool:
+    """Text that repeats; or whole numbers that repeat, where the name says so."""
+    if column.values.dtype.kind == "M" or column.missing.any():
+        return False
+    if column.numeric and not ((column.values % 1 == 0).all() and _named_like_node(column.name)):
+        return False
+    distinct = len(set(column.values.tolist()))
+    return 2 <= distinct <= MOST_NODES and (asked or 2 * distinct <= len(column.values))
+
+
+def _is_long(node: Column, time: Column | None) -> bool:
+    """Whether rows of one time are told apart by the node, for most rows."""
+    whose = _codes(node)[1]
+    if time is None:
+        # Without times, only nodes that take turns, or follow each other, are a long table.
+        counts = np.bincount(whose)
+        return bool(_named_like_node(node.name) and counts.min() == counts.max() and counts[0] > 1)
+    when = np.unique(_comparable(time), return_inverse=True)[1]
+    pairs = len(np.unique(when.astype(np.int64) * (whose.max() + 1) + whose))
+    repeats = len(whose) / (when.max() + 1)
+    return bool(repeats >= 1.5 and pairs > 0.9 * len(whose))
+
+
+def _is_number_of_row(column: Column) -> bool:
+    values = column.values
+    name = column.name.strip().lower()
+    return name in ("", "index", "unnamed: 0") and bool((np.diff(values) > 0).all())
+
+
+def as_wide(table: Table, time: Column | None, long: Long) -> Table:
+    """One column for each node, or for each node and value, in order of time."""
+    names, whose = _codes(long.node)
+    if time is None:
+        when = _turns(whose, len(names))
+        moments, rows = None, int(when.max()) + 1
+    else:
+        moments, when = np.unique(_comparable(time), return_inverse=True)
+        rows = len(moments)
+    cells = when.astype(np.int64) * len(names) + whose
+    columns, doubled, empty = [], 0, 0
+    for value in long.values:
+        present = ~np.isnan(value.values)
+        sums = np.bincount(cells[present], value.values[present], minlength=rows * len(names))
+        counts = np.bincount(cells[present], minlength=rows * len(names))
+        wide = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+        once = counts == 1  # a sum of one value is that value, exactly
+        wide[cells[present & once[cells]]] = value.values[present & once[cells]]
+        doubled += int((counts > 1).sum())
+        empty += int((counts == 0).sum())
+        wide = wide.reshape(rows, len(names))
+        for place, name in enumerate(names):
+            full = name if len(long.values) == 1 else f"{name} {value.name}"
+            columns.append(Column(full, wide[:, place].copy(), value.unit))
+    kinds = listed([value.name for value in long.values])
+    table.notes.append(
+        f"the table is long: {len(names)} nodes in column {long.node.name!r}, values in {kinds}, "
+        f"now {rows:,} rows of {len(columns)} columns (--layout wide leaves it as it is)"
+    )
+    if len(long.values) > 1:
+        table.notes.append(
+            "every node has several values, each a node of its own (--value takes one)"
+        )
+    if doubled:
+        table.notes.append(
+            f"{doubled:,} time(s) had several values of a node: their mean was taken"
+        )
+    if moments is not None:
+        assert time is not None
+        read = clock_of(time)
+        clock = read and (moments, *read[1:])
+        columns.insert(0, Column(time.name, moments, time.unit, clock))
+        if doubled + empty == 0 and (np.diff(when) < 0).any():
+            table.notes.append("rows were put in order of time")
+    return Table(columns, table.notes)
+
+
+def _comparable(time: Column) -> NDArray:
+    """Times that sort as they should, not as text does."""
+    read = clock_of(time)
+    return time.values if read is None else read[0]
+
+
+def _codes(column: Column) -> tuple[list[str], NDArray]:
+    """Names in order of appearance, and the place of each row's name among them."""
+    places: dict = {}
+    codes = np.fromiter(
+        (places.setdefault(value, len(places)) for value in column.values.tolist()),
+        np.intp, len(column.values),
+    )  # fmt: skip
+    names = [f"{name:g}" if isinstance(name, float) else str(name) for name in places]
+    return names, codes
+
+
+def _turns(whose: NDArray, nodes: int) -> NDArray:
+    """Which value of its node each row holds, counted from 0."""
+    order = np.argsort(whose, kind="stable")
+    counts = np.bincount(whose, minlength=nodes)
+    starts = np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    turns = np.empty(len(whose), dtype=np.intp)
+    turns[order] = np.arange(len(whose)) - starts
+    return turns

@@ -1,0 +1,135 @@
+"""Parquet and Feather files, through PyArrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.app.files.errors import InputError, MissingExtraError
+from graphdict.app.files.table import Column, Table, listed
+
+__all__ = ["UNNAMED", "open_parquet", "read_parquet", "told_name", "values_of", "write_parquet"]
+
+GROUP = 1 << 16  # rows written at a time
+UNNAMED = "__index_level_"  # how pandas begins the name of an index that has none
+
+
+def open_parquet(path: Path) -> Any:
+    """A Parquet file, of which little is read ahead."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("a Parquet file", "pyarrow", "tables") from None
+    try:
+        return parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"cannot be read as a Parquet file: {_first_line(error)}") from None
+
+
+def read_parquet(path: Path) -> Table:
+    """All flat columns of a Parquet or Feather file."""
+    try:
+        import pyarrow
+        from pyarrow import feather, parquet
+    except ImportError:
+        raise MissingExtraError("a Parquet file", "pyarrow", "tables") from None
+    with open(path, "rb") as file:
+        start = file.read(6)
+    try:
+        read = parquet.read_table if start.startswith(b"PAR1") else feather.read_table
+        table = read(path)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"cannot be read as a Parquet file: {_first_line(error)}") from None
+    columns, odd = [], []
+    for name, column in zip(table.column_names, table.columns):
+        values = values_of(column)
+        if values is None:
+            odd.append(name)
+            continue
+        told = told_name(name, table.column_names)
+        columns.append(Column(told, values, labels=name.startswith(UNNAMED)))
+    notes = []
+    if odd:
+        notes.append(f"left out column(s) of lists, structures or bytes: {listed(odd)}")
+    infinite = sum(int(np.isinf(c.values).sum()) for c in columns if c.numeric)
+    if infinite:
+        notes.append(f"{infinite:,} infinite value(s), read as missing")
+        for column in columns:
+            if column.numeric:
+                column.values = np.where(np.isinf(column.values), np.nan, column.values)
+    if not table.num_rows:
+        raise InputError("has no rows")
+    return Table(columns, notes)
+
+
+def told_name(name: str, names: list[str]) -> str:
+    """The name of a column; pandas has its own way to write an index without a name."""
+    alone = "index" not in names and f"{UNNAMED}1__" not in names
+    return "index" if name == f"{UNNAMED}0__" and alone else name
+
+
+def values_of(column: Any) -> NDArray | None:
+    """A column as numbers, times or text; None where it is none of these."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if types.is_timestamp(kind) or types.is_date(kind):
+        plain = column.cast(pa.timestamp("us"), safe=False)
+        return plain.to_numpy().astype("datetime64[us]")
+    if types.is_decimal(kind) or types.is_boolean(kind) or types.is_integer(kind):
+        return column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
+    if types.is_floating(kind):
+        return column.to_numpy().astype(np.float64)
+    if types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return _read_text(np.array(column.to_pylist(), dtype=object))
+    if types.is_time(kind) or types.is_duration(kind):
+        unit = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
+        whole = compute.cast(column, pa.int32() if kind.bit_width == 32 else pa.int64())
+        return whole.cast(pa.float64(), safe=False).to_numpy() / unit
+    return None
+
+
+def _read_text(cells: NDArray) -> NDArray:
+    """Numbers that were stored as text are numbers still."""
+    from graphdict.app.files.numbers import Reader
+
+    values, wrong = Reader().read(["" if cell is None else cell for cell in cells])
+    if not wrong:
+        return values
+    return np.array(
+        [None if c is None or Reader().is_missing(c) else c for c in cells], dtype=object
+    )
+
+
+def write_parquet(path: Path, columns: dict[str, NDArray]) -> None:
+    """Columns by name, some rows at a time."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("writing a Parquet file", "pyarrow", "tables") from None
+    length = len(next(iter(columns.values())))
+    writer = None
+    try:
+        for start in range(0, max(length, 1), GROUP):
+            some = {n: pyarrow.array(v[start : start + GROUP]) for n, v in columns.items()}
+            table = pyarrow.table(some)
+            writer = writer or parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table.cast(writer.schema))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,149 @@
+"""Signals that stay in their file: rows are read, cleaned and prepared when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.engine.signals import row_slices
+
+__all__ = ["Stored", "Summary", "summary_of"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What columns hold, over all rows; NaN where a column has no value."""
+
+    missing: NDArray[np.int64]
+    mean: NDArray
+    spread: NDArray
+    least: NDArray
+    greatest: NDArray
+    infinite: int = 0
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Signals (T, N) of a source, which has ``length``, ``path`` and ``read(columns, a, b)``.
+
+    ``rows`` are the rows of the file to take (all by default), ``codes`` pairs of a column and a
+    value that stands for a missing one, ``changes`` what is done between samples, and ``mean`` and
+    ``scale`` what to subtract and divide by. It can be sent to another machine.
+    """
+
+    source: Any
+    columns: list[int]
+    dtype: np.dtype
+    rows: NDArray | None = None
+    codes: tuple[tuple[int, float], ...] = ()
+    changes: str = "none"
+    mean: NDArray | None = None
+    scale: NDArray | None = None
+
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        length = self.source.length if self.rows is None else len(self.rows)
+        return length - (self.changes != "none"), len(self.columns)
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def chunks(self) -> tuple[int, int]:
+        """How many rows are best read at a time; arrays with this are read part by part."""
+        slices = row_slices(self)
+        return slices[0].stop, self.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        whole = np.empty(self.shape, dtype=dtype or self.dtype)
+        for rows in row_slices(self):
+            whole[rows] = self[rows]
+        return whole
+
+    def __getitem__(self, key: Any) -> NDArray:
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        start, stop, step = rows.indices(len(self))
+        return self._block(start, max(start, stop))[0][::step, columns]
+
+    def _block(self, start: int, stop: int) -> tuple[NDArray, int]:
+        """Prepared rows, and how many infinite values were met."""
+        if start == stop:
+            return np.empty((0, self.shape[1]), dtype=self.dtype), 0
+        end = stop + (self.changes != "none")
+        if self.rows is None:
+            block = self.source.read(self.columns, start, end)
+        else:
+            kept = self.rows[start:end]
+            block = self.source.read(self.columns, int(kept[0]), int(kept[-1]) + 1)
+            block = block[kept - kept[0]]
+        block = np.array(block, dtype=self.dtype if block.dtype == self.dtype else np.float64)
+        infinite = np.isinf(block)
+        block[infinite] = np.nan
+        for place, code in self.codes:
+            column = block[:, place]
+            column[column == block.dtype.type(code)] = np.nan
+        if self.changes != "none":
+            block = np.diff(np.log(block) if self.changes == "relative" else block, axis=0)
+        if self.mean is not None:
+            block = (block - self.mean) / self.scale
+        return block.astype(self.dtype, copy=False), int(infinite.sum())
+
+    def blocks(self) -> Iterator[NDArray]:
+        """All rows in order, some at a time."""
+        return (self[rows] for rows in row_slices(self))
+
+    @cached_property
+    def summary(self) -> Summary:
+        nodes, infinite = self.shape[1], 0
+        number, mean, squares = np.zeros((3, nodes))
+        least, greatest = np.full(nodes, np.nan), np.full(nodes, np.nan)
+        for rows in row_slices(self):
+            block, found = self._block(rows.start, rows.stop)
+            infinite += found
+            least = np.fmin(least, np.fmin.reduce(block, axis=0))
+            greatest = np.fmax(greatest, np.fmax.reduce(block, axis=0))
+            there = np.isfinite(block)
+            count = there.sum(axis=0)
+            some = np.where(there, block, 0).astype(np.float64)
+            own = some.sum(axis=0) / np.maximum(count, 1)
+            around = np.where(there, np.square(some - own), 0).sum(axis=0)
+            total = np.maximum(number + count, 1)
+            squares += around + np.square(own - mean) * number * count / total
+            mean += (own - mean) * count / total
+            number += count
+        blank = np.where(number > 0, 0.0, np.nan)
+        spread = np.sqrt(squares / np.maximum(number, 1))
+        missing = (len(self) - number).astype(np.int64)
+        return Summary(missing, mean + blank, spread + blank, least, greatest, infinite)
+
+    def rows_where(self, gaps: str) -> NDArray[np.bool_]:
+        """Of each row, whether ``any`` or ``all`` of its values are missing."""
+        found = [getattr(np.isnan(block), gaps)(axis=1) for block in self.blocks()]
+        return np.concatenate(found)
+
+
+def summary_of(values: Any) -> Summary:
+    """Of an array in memory, or in its file."""
+    if isinstance(values, Stored):
+        return values.summary
+    least, greatest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    blank = np.isnan(least)
+    # Powers of two change no digit, and no square is too large or too small then.
+    size = np.where(blank, 0.0, np.maximum(np.abs(least), np.abs(greatest)))
+    unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1] - 1, 0))
+    scaled = values / unit
+    scaled[:, blank] = 0
+    mean, spread = np.nanmean(scaled, axis=0) * unit, np.nanstd(scaled, axis=0) * unit
+    mean[blank] = spread[blank] = np.nan
+    return Summary(np.isnan(values).sum(axis=0), mean, spread, least, greatest)

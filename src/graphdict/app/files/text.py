@@ -1,0 +1,99 @@
+"""From bytes to lines of text: compression, byte order marks and encodings, whatever they are."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from graphdict.app.files.errors import InputError
+
+__all__ = ["encoding_of", "open_bytes", "open_text"]
+
+SAMPLE = 1 << 16
+MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+COMPRESSED: tuple[tuple[bytes, Any], ...] = (
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\x00", lzma.open),
+)
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The content of a file, decompressed where it is compressed."""
+    with open(path, "rb") as file:
+        start = file.read(8)
+    opener = next((o for mark, o in COMPRESSED if start.startswith(mark)), open)
+    with opener(path, "rb") as file:
+        yield file
+
+
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
+    """The lines of a file, line ends kept as they are."""
+    with open_bytes(path) as file, io.TextIOWrapper(file, encoding=encoding, newline="") as text:
+        yield text
+
+
+def encoding_of(path: Path, given: str | None = None) -> tuple[str, list[str]]:
+    """The encoding of a text file, and what to say about it.
+
+    A byte order mark decides; otherwise UTF-8 where the whole file is, else UTF-16 where every
+    other byte is zero, else Windows-1252, in which nearly every byte is a letter.
+    """
+    with open_bytes(path) as file:
+        start = file.read(SAMPLE)
+    if given is not None:
+        _check(path, given)
+        return ("utf-8-sig" if given.lower() in ("utf-8", "utf8") else given), []
+    for mark, name in MARKS:
+        if start.startswith(mark):
+            _check(path, name)
+            found = "UTF-8" if name == "utf-8-sig" else name.upper()
+            return name, [f"the file starts with a byte order mark: read as {found}"]
+    if b"\0" in start:
+        even, odd = start[::2].count(0), start[1::2].count(0)
+        if max(even, odd) < 0.3 * len(start) / 2 or min(even, odd) > 0.01 * len(start):
+            raise InputError("is not a table: it holds binary data")
+        name = "utf-16-be" if even > odd else "utf-16-le"
+        _check(path, name)
+        return name, [f"read as {name.upper()}: every other byte is zero"]
+    try:
+        _check(path, "utf-8")
+        return "utf-8", []
+    except InputError:
+        _check_readable(start)
+        return "cp1252", [
+            "the file is not UTF-8: read as Windows-1252 (--encoding NAME names another)"
+        ]
+
+
+def _check(path: Path, encoding: str) -> None:
+    """Refuse an encoding that does not decode the whole file."""
+    try:
+        with open_text(path, encoding) as text:
+            while text.read(1 << 22):
+                pass
+    except LookupError:
+        raise InputError(f"cannot be read: {encoding!r} is no encoding that Python knows") from None
+    except UnicodeError as error:
+        raise InputError(f"is not {encoding.upper()} text: {error}") from None
+
+
+def _check_readable(start: bytes) -> None:
+    """Refuse what no encoding would make a table of."""
+    control = sum(byte < 9 or 13 < byte < 32 for byte in start)
+    if control > 0.02 * len(start):
+        raise InputError("is not a table: it holds binary data")

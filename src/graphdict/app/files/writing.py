@@ -1,0 +1,79 @@
+"""Tables written as CSV or Parquet, by the ending of the name, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.app.files.parquet import write_parquet
+from graphdict.engine.storage.atomic import atomic_file
+
+__all__ = ["write_table"]
+
+BLOCK = 20_000
+
+
+def write_table(path: str | os.PathLike, columns: dict[str, NDArray], digits: int = 6) -> None:
+    """Write columns of equal length: numbers, datetime64 or text.
+
+    CSV (or TSV) has ``digits`` significant digits for fractions, ISO dates and empty cells for NaN;
+    Parquet keeps every digit.
+    """
+    path = Path(path)
+    if path.suffix == ".parquet":
+        folder = path.parent
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.")
+        os.close(handle)
+        try:
+            write_parquet(Path(temporary), columns)
+            with atomic_file(path) as target, open(temporary, "rb") as source:
+                while block := source.read(1 << 20):
+                    target.write(block)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+        return
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    arrays = list(columns.values())
+    with atomic_file(path, "w") as file:
+        _write_rows(file, delimiter, [list(columns)])
+        for start in range(0, len(arrays[0]), BLOCK):
+            cells = [_cells(array[start : start + BLOCK], digits) for array in arrays]
+            buffer = io.StringIO()
+            _write_rows(buffer, delimiter, list(zip(*cells)))
+            file.write(buffer.getvalue())
+
+
+def _write_rows(file: Any, delimiter: str, rows: Sequence[Sequence[str]]) -> None:
+    """Quoted where needed, which older versions of Python do not do for a lone carriage return."""
+    quoted = any("\r" in cell for row in rows for cell in row)
+    made = csv.writer(
+        file, delimiter=delimiter, lineterminator="\n",
+        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
+    )  # fmt: skip
+    made.writerows(rows)
+
+
+def _cells(values: NDArray, digits: int) -> list[str]:
+    if values.dtype.kind == "M":
+        return ["" if text == "NaT" else text for text in _moments(values)]
+    if values.dtype.kind == "f":
+        pattern = f"%.{digits}g"
+        return ["" if value != value else pattern % value for value in values.tolist()]
+    return [str(value) for value in values.tolist()]
+
+
+def _moments(values: NDArray) -> list[str]:
+    """ISO times, no finer than they need to be."""
+    for unit in ("D", "s", "ms"):
+        coarse = values.astype(f"datetime64[{unit}]")
+        if (np.isnat(values) | (coarse == values)).all():
+            return np.datetime_as_string(coarse).tolist()
+    return np.datetime_as_string(values.astype("datetime64[us]")).tolist()

@@ -1,0 +1,21 @@
+"""Graphs of smooth signals with positive degrees: one, many, or many that are tied together."""
+
+from graphdict.core.graph_learning.coupled import coupled_graphs
+from graphdict.core.graph_learning.graphs_from_costs import (
+    LearnedGraphs,
+    average_degree_ridge,
+    choose_ridge,
+    learn_graphs,
+    log_degree_objective,
+    optimality,
+)
+
+__all__ = [
+    "LearnedGraphs",
+    "average_degree_ridge",
+    "choose_ridge",
+    "coupled_graphs",
+    "learn_graphs",
+    "log_degree_objective",
+    "optimality",
+]

@@ -1,0 +1,121 @@
+"""Graphs of several windows that a convex penalty ties together.
+
+    min over w_b >= 0   sum_b p_b [ <w_b, c_b> + ridge/2 |w_b|^2 - sum_n log (D w_b)_n ] + g(W)
+
+by the alternating direction method of multipliers: windows are solved one by one, exactly, by
+:func:`learn_graphs`, and ``g`` enters through its proximal operator over all windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.graph_learning.graphs_from_costs import (
+    average_degree_ridge,
+    learn_graphs,
+    log_degree_objective,
+)
+from graphdict.core.solvers import History
+
+__all__ = ["CoupledGraphs", "balance", "coupled_graphs"]
+
+RELAXATION = 1.6
+BALANCE_EVERY = 10
+BALANCE_UNTIL = 200
+START_DEGREE = 5
+
+
+@dataclass(frozen=True)
+class CoupledGraphs:
+    """Where the method stopped.
+
+    ``weights`` (B, E) are exactly sparse and have positive degrees; ``tied`` has exactly the
+    structure that ``g`` imposes. The two agree up to the tolerance.
+    """
+
+    weights: NDArray
+    tied: NDArray
+    history: History
+    converged: bool
+
+
+def coupled_graphs(
+    costs: NDArray,
+    ridge: float,
+    prox: Callable[[NDArray, float], NDArray],
+    penalty: Callable[[NDArray], float],
+    *,
+    shares: NDArray | None = None,
+    active: NDArray | None = None,
+    max_iter: int = 500,
+    tol: float = 1e-4,
+) -> CoupledGraphs:
+    """Solve the problem of the module.
+
+    Parameters
+    ----------
+    costs : array (B, E)
+        Edge costs of each window.
+    ridge : float
+        Zero or more.
+    prox : callable
+        ``prox(V, step) = argmin_W  step g(W) + sum_b p_b |w_b - v_b|^2 / 2``.
+    penalty : callable
+        ``g`` itself.
+    shares : array (B,), optional
+        ``p``; one by default.
+    active : boolean array (B, N), optional
+        Nodes that take part in each window.
+    max_iter, tol
+        Stop after ``max_iter`` iterations, or once the windows and their tied version agree, and
+        the latter stands still, up to ``tol`` relatively.
+    """
+    costs = costs.astype(np.float64)
+    count = len(costs)
+    shares = np.ones(count) if shares is None else shares
+    average = (shares @ costs / shares.sum())[None]
+    rho = ridge if ridge > 0 else float(average_degree_ridge(average, START_DEGREE)[0])
+    single = learn_graphs(average, rho)
+    weights = np.repeat(single.weights, count, axis=0)
+    dual = np.repeat(single.dual, count, axis=0)
+    tied, scaled = weights, np.zeros_like(weights)
+    accuracy = 1e-2
+    history, converged = History(), False
+    for iteration in range(1, max_iter + 1):
+        centre = (tied - scaled) * (rho / (ridge + rho))
+        # Windows are solved as precisely as the iteration has come, and exactly in the end.
+        found = learn_graphs(
+            costs, ridge + rho, centre=centre, active=active, dual=dual, tol=accuracy
+        )
+        weights, dual = found.weights, found.dual
+        ahead = RELAXATION * weights + (1 - RELAXATION) * tied
+        before, tied = tied, prox(ahead + scaled, 1 / rho)
+        scaled = scaled + ahead - tied
+        size = max(float(np.linalg.norm(tied)), float(np.linalg.norm(weights)), 1e-300)
+        push = max(float(np.linalg.norm(scaled)), 1e-3 * size)
+        residuals = {
+            "primal": float(np.linalg.norm(weights - tied)) / size,
+            "dual": float(np.linalg.norm(tied - before)) / push,
+        }
+        objective = shares @ log_degree_objective(weights, costs, ridge, active)
+        history.add(float(objective) + penalty(weights), residuals)
+        if history.residual[-1] <= tol and found.residual.max() <= 1e-2 * tol:
+            converged = True
+            break
+        accuracy = min(accuracy, max(1e-2 * history.residual[-1], 1e-3 * tol))
+        factor = balance(iteration, residuals)
+        rho, scaled = rho * factor, scaled / factor
+    return CoupledGraphs(weights, tied, history, converged)
+
+
+def balance(iteration: int, residuals: dict[str, float]) -> float:
+    """What to multiply the penalty by, for residuals of about the same size; often one."""
+    if iteration % BALANCE_EVERY or iteration > BALANCE_UNTIL:
+        return 1.0
+    ratio = residuals["primal"] / max(residuals["dual"], 1e-12)
+    factor = float(np.clip(np.sqrt(ratio), 0.2, 5))
+    return 1.0 if 0.5 < factor < 2 else factor

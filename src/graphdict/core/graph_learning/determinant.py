@@ -1,0 +1,148 @@
+"""Tied graphs of several windows under the exact Gaussian likelihood.
+
+    min over w_b >= 0   sum_b p_b [ <w_b, c_b> + ridge/2 |w_b|^2 - log det_+ L_b ] + g(W)
+
+by the alternating direction method: the weights, which are a linear system of closed form since
+``L* L = 2 I + D'D`` and ``D D' = (N - 2) I + 1 1'``, are split from the Laplacians, whose
+log-determinant has a proximal operator in their eigenvalues, and from the tied weights, which obey
+``g`` and are not negative. Nodes that are silent in a window take no part in it: the
+pseudo-determinant is that of the graph on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core import graphs
+from graphdict.core.gaussian import RELATIVE_FLOOR
+from graphdict.core.graph_learning.coupled import RELAXATION, START_DEGREE, CoupledGraphs, balance
+from graphdict.core.graph_learning.graphs_from_costs import average_degree_ridge, learn_graphs
+from graphdict.core.graph_learning.windows import edges_between, with_company
+from graphdict.core.solvers import History
+from graphdict.core.terms import LogBarrier
+from graphdict.core.terms.likelihoods import log_determinants
+
+__all__ = ["coupled_likelihood", "likelihood_objective"]
+
+LAPLACIAN_SHARE = 0.15  # penalty on Laplacians, relative to that on weights
+
+
+def coupled_likelihood(
+    costs: NDArray,
+    ridge: float,
+    prox: Callable[[NDArray, float], NDArray],
+    penalty: Callable[[NDArray], float],
+    *,
+    shares: NDArray,
+    active: NDArray,
+    max_iter: int = 500,
+    tol: float = 1e-4,
+) -> CoupledGraphs:
+    """Solve the problem of the module; arguments as for :func:`coupled_graphs`."""
+    costs = costs.astype(np.float64)
+    active = with_company(active)
+    system = _Windows(active)
+    average = (shares @ costs / shares.sum())[None]
+    rho = float(average_degree_ridge(average, START_DEGREE)[0])
+    weights = np.repeat(learn_graphs(average, rho).weights, len(costs), axis=0) * system.edges
+    tied, laplacians = weights, graphs.laplacian(weights)
+    scaled, scaled_laplacians = np.zeros_like(weights), np.zeros_like(laplacians)
+    history, converged = History(), False
+    for iteration in range(1, max_iter + 1):
+        share = LAPLACIAN_SHARE * rho
+        right = share * graphs.laplacian_adjoint(laplacians - scaled_laplacians)
+        right += rho * (tied - scaled) - costs
+        weights = system.solve(right, ridge + rho + 2 * share, share)
+        image = graphs.laplacian(weights)
+
+        ahead = RELAXATION * weights + (1 - RELAXATION) * tied
+        ahead_image = RELAXATION * image + (1 - RELAXATION) * laplacians
+        before, tied = tied, prox(ahead + scaled, 1 / rho)
+        before_laplacians = laplacians
+        laplacians = system.prox(ahead_image + scaled_laplacians, 1 / share)
+        scaled = scaled + ahead - tied
+        scaled_laplacians = scaled_laplacians + ahead_image - laplacians
+
+        sizes = _norm(tied, laplacians), _norm(scaled, scaled_laplacians)
+        residuals = {
+            "primal": _norm(weights - tied, image - laplacians) / max(sizes[0], 1e-300),
+            "dual": _norm(tied - before, laplacians - before_laplacians) / max(sizes[1], 1e-300),
+        }
+        fit = shares @ likelihood_objective(tied, costs, ridge, active)
+        history.add(float(fit) + penalty(tied), residuals)
+        if history.residual[-1] <= tol:
+            converged = True
+            break
+        factor = balance(iteration, residuals)
+        rho, scaled = rho * factor, scaled / factor
+        scaled_laplacians = scaled_laplacians / factor
+    return CoupledGraphs(np.maximum(weights, 0), tied, history, converged)
+
+
+def likelihood_objective(
+    weights: NDArray, costs: NDArray, ridge: float, active: NDArray
+) -> NDArray:
+    """``<w, c> + ridge/2 |w|^2 - log det_+ L`` of each window (B,), on its active nodes.
+
+    Infinite where a node has no edge. Eigenvalues that vanish for another reason (edges too
+    weak for the arithmetic) count as small, as in :func:`graphdict.core.gaussian.log_likelihoods`.
+    """
+    linear = np.einsum("be,be->b", weights, costs)
+    squares = np.einsum("be,be->b", weights, weights)
+    # Along the constants of the active nodes, and on silent nodes, eigenvalues are set to one.
+    rest = np.eye(active.shape[1]) - _projectors(active)
+    inner = graphs.laplacian(weights * edges_between(active)) + rest
+    logs = log_determinants(inner)
+    connected = (graphs.degrees(weights) > 0) | ~active
+    apart = ~np.isfinite(logs) & connected.all(axis=1)
+    if apart.any():
+        values = np.linalg.eigvalsh(inner[apart])
+        logs[apart] = np.log(np.maximum(values, RELATIVE_FLOOR * values[:, -1:])).sum(axis=1)
+    return linear + ridge * squares / 2 - logs
+
+
+class _Windows:
+    """The linear system and the proximal operator, each for all windows at once."""
+
+    def __init__(self, active: NDArray):
+        self.active = active
+        self.edges = edges_between(active)
+        self.count = active.sum(axis=1)
+        self.projector = _projectors(active)
+        self.outside = active.shape[1] - np.maximum(self.count - 1, 0)  # dimensions left alone
+
+    def solve(self, right: NDArray, scale: float, share: float) -> NDArray:
+        """``(scale I + share D'D)^{-1} right`` on the edges between active nodes."""
+        right = right * self.edges
+        degree = graphs.degrees(right)
+        # (scale I + share D D')^{-1} D r, with D D' = (n - 2) I + 1 1' on n active nodes.
+        inner = scale + share * (self.count - 2.0)
+        total = degree.sum(axis=1) / (inner + share * self.count)
+        pull = self.active * (degree - share * total[:, None]) / inner[:, None]
+        rows, cols = graphs.edge_index(self.active.shape[1])
+        return self.edges * (right - share * (pull[:, rows] + pull[:, cols])) / scale
+
+    def prox(self, matrices: NDArray, step: float) -> NDArray:
+        """Of ``-step log det_+`` on the signals of zero mean over the active nodes."""
+        inner = self.projector @ matrices @ self.projector
+        # Everything else is lifted above the spectrum, where it can be told apart.
+        bound = 1 + np.abs(inner).sum(axis=2).max(axis=1)
+        rest = np.eye(matrices.shape[1]) - self.projector
+        values, vectors = np.linalg.eigh(inner + bound[:, None, None] * rest)
+        found = LogBarrier().prox(values, step)
+        kept = np.arange(matrices.shape[1]) < (matrices.shape[1] - self.outside)[:, None]
+        return (vectors * np.where(kept, found, 0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+
+
+def _projectors(active: NDArray) -> NDArray:
+    """Onto the signals (B, N, N) that vanish on silent nodes and have zero mean on the others."""
+    count = np.maximum(active.sum(axis=1), 1)[:, None, None]
+    pairs = active[:, :, None] & active[:, None, :]
+    return active[:, :, None] * np.eye(active.shape[1]) - pairs / count
+
+
+def _norm(*arrays: NDArray) -> float:
+    return float(np.sqrt(sum(np.vdot(array, array) for array in arrays)))

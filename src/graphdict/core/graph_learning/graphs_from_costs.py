@@ -1,0 +1,250 @@
+"""Many log-degree graphs at once: a Newton method on N dual variables for each graph.
+
+Given costs ``c`` (E,) of the edges, a graph is the solution of the convex problem
+
+    min over w >= 0   <w, c> + ridge/2 |w - v|^2 - alpha sum_n log d_n,      d = D w,
+
+(Kalofolias 2016, with ``v = 0``). With ``y`` the multipliers of ``d = D w``, the best weights for
+given ``y`` are ``w(y) = max(0, v + (D'y - c) / ridge)``, exactly zero on most edges, and what is
+left is a smooth problem in ``y > 0``,
+
+    min over y   ridge/2 |w(y)|^2 - alpha sum_n log y_n,
+
+whose gradient ``D w(y) - alpha / y`` is how far the degrees are from their optimum. Its Hessian is
+N by N, so Newton's method ends after a dozen steps, on all graphs together. Without a ridge the
+same step is repeated as a proximal point method, with ``v`` the last weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphdict import native
+from graphdict.core import graphs
+from graphdict.core.graph_learning.windows import edges_between, with_company
+from graphdict.core.terms import LogBarrier
+
+__all__ = [
+    "LearnedGraphs",
+    "average_degree_ridge",
+    "choose_ridge",
+    "learn_graphs",
+    "log_degree_objective",
+    "optimality",
+]
+
+OUTER = 100  # proximal point steps where there is no ridge
+
+
+@dataclass(frozen=True)
+class LearnedGraphs:
+    """Weights (B, E), multipliers (B, N) and how far each graph is from optimal (B,)."""
+
+    weights: NDArray
+    dual: NDArray
+    residual: NDArray
+    n_iter: int
+
+
+def learn_graphs(
+    costs: NDArray,
+    ridge: ArrayLike = 0.0,
+    *,
+    alpha: float = 1.0,
+    centre: NDArray | None = None,
+    active: NDArray | None = None,
+    dual: NDArray | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> LearnedGraphs:
+    """Solve the problem of the module for each row of ``costs`` (B, E).
+
+    Parameters
+    ----------
+    costs : array (B, E)
+        Not negative.
+    ridge : float or array (B,)
+        Curvature, zero or more.
+    alpha : float, default=1.0
+        Weight of the barrier.
+    centre : array (B, E), optional
+        ``v``; zero by default. It needs a positive ridge.
+    active : boolean array (B, N), optional
+        Nodes that take part. The others get no edge and no barrier.
+    dual : array (B, N), optional
+        Where to start, from an earlier solution.
+    tol : float
+        Largest relative error of a degree, and of an edge's optimality condition.
+    max_iter : int
+        Newton steps (in each outer step, without a ridge).
+    """
+    given = np.atleast_2d(costs)
+    costs = np.ascontiguousarray(given, dtype=np.float64)
+    count, nodes = len(costs), graphs.n_nodes(costs.shape[1])
+    ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (count,)).copy()
+    if active is None:
+        active = np.ones((count, nodes), dtype=bool)
+    active = np.ascontiguousarray(with_company(active))
+    dual = _start(costs, active) if dual is None else np.array(dual, dtype=np.float64, order="C")
+    if (ridges > 0).all():
+        weights = np.empty_like(costs)
+        centre = (
+            np.zeros_like(costs) if centre is None else np.ascontiguousarray(centre, np.float64)
+        )
+        steps = native.newton(costs, centre, ridges, alpha, active, dual, tol, max_iter, weights)
+        moved = np.zeros(count)
+    elif (ridges == 0).all() and centre is None:
+        weights, moved, steps = _proximal_points(costs, alpha, active, dual, tol, max_iter)
+    else:
+        raise ValueError(
+            f"ridge must be positive for every graph, or zero for all and without centre, got "
+            f"values from {ridges.min():g} to {ridges.max():g}"
+        )
+    gap = np.where(active, graphs.degrees(weights) * dual / alpha - 1, 0)
+    residual = np.maximum(np.abs(gap).max(axis=1), moved)
+    return LearnedGraphs(weights.astype(given.dtype), dual, residual, steps)
+
+
+def log_degree_objective(
+    weights: NDArray, costs: NDArray, ridge: ArrayLike, active: NDArray | None = None
+) -> NDArray:
+    """``<w, c> + ridge/2 |w|^2 - sum_n log d_n`` of each row (B,), over the active nodes.
+
+    Infinite where one of them has no edge.
+    """
+    degree = graphs.degrees(weights)
+    if active is not None:
+        degree = np.where(with_company(active), degree, 1)
+    linear = np.einsum("be,be->b", weights, costs, dtype=np.float64)
+    squares = np.einsum("be,be->b", weights, weights, dtype=np.float64)
+    return linear + np.asarray(ridge) * squares / 2 + LogBarrier().values(degree)
+
+
+def optimality(
+    weights: NDArray, costs: NDArray, ridge: ArrayLike = 0.0, alpha: float = 1.0
+) -> NDArray:
+    """Largest violation (B,) of the optimality conditions with ``v = 0``, relative to the costs.
+
+    With the gradient ``g = c + ridge w - alpha D'(1/d)`` these are ``g >= 0``, and ``g = 0`` where
+    ``w > 0``. Nodes without an edge are left out, with all their pairs.
+    """
+    weights, costs = np.atleast_2d(weights), np.atleast_2d(costs)
+    rows, cols = graphs.edge_index(graphs.n_nodes(weights.shape[1]))
+    degree = graphs.degrees(weights)
+    present = degree > 0
+    slope = np.where(present, alpha / np.where(present, degree, 1), 0)
+    gradient = costs + np.reshape(ridge, (-1, 1)) * weights - slope[:, rows] - slope[:, cols]
+    wrong = np.where(weights > 0, np.abs(gradient), np.maximum(-gradient, 0))
+    wrong *= present[:, rows] & present[:, cols]
+    return wrong.max(axis=1) / costs.mean(axis=1)
+
+
+def choose_ridge(
+    costs: NDArray, beta: float | None, avg_degree: float, active: NDArray | None = None
+) -> NDArray:
+    """The ridge (B,) that a user asks for: ``beta`` where given, else from the average degree."""
+    if beta is None:
+        return average_degree_ridge(costs, float(avg_degree), active=active)
+    if beta == 0:
+        present = True if active is None else edges_between(active)
+        if np.any((costs <= 0) & present):
+            raise ValueError(
+                "beta=0 has no solution where two nodes have the same signal; "
+                "use beta > 0, alpha_w > 0 or avg_degree"
+            )
+    return np.full(len(costs), float(beta))
+
+
+def average_degree_ridge(
+    costs: NDArray, avg_degree: float, alpha: float = 1.0, active: NDArray | None = None
+) -> NDArray:
+    """The ridge (B,) that gives graphs about ``avg_degree`` edges at a node.
+
+    Kalofolias and Perraudin (2018): were each node to choose its weights alone, the number of its
+    edges would be k exactly for ``theta = sqrt(1 / (2 alpha ridge))`` between
+
+        (k c_{k+1}^2 - b_k c_{k+1})^{-1/2}   and   (k c_k^2 - b_k c_k)^{-1/2}
+
+    with c its costs in ascending order and ``b_k`` the sum of the first k. The two bounds are
+    averaged over nodes, their geometric mean is taken, and between integers it is interpolated. The
+    upper bound for k = 1 is infinite, and counts as twice the lower one.
+    """
+    costs = np.atleast_2d(costs).astype(np.float64)
+    nodes = graphs.n_nodes(costs.shape[1])
+    matrix = _square(costs, active)
+    ordered = np.sort(matrix, axis=2)[:, :, : nodes - 1]
+    present = np.isfinite(ordered)
+    others = present.sum(axis=2).max(axis=1)  # neighbours that a node can have
+    sums = np.cumsum(np.where(present, ordered, 0), axis=2)
+    wanted = np.clip(avg_degree, 1, np.maximum(others - 1, 1))
+    low = np.floor(wanted).astype(int)
+    share = wanted - low
+    thetas = []
+    for degree in (low, np.minimum(low + 1, np.maximum(others - 1, 1))):
+        lower = _mean_theta(ordered, sums, degree, 1)
+        typical = np.sqrt(np.square(np.where(present, ordered, 0)).max(axis=(1, 2)))
+        lower = np.where(lower > 0, lower, 1 / np.where(typical > 0, typical, 1))
+        upper = _mean_theta(ordered, sums, degree, 0)
+        upper = np.where((degree > 1) & (upper > 0), upper, 2 * lower)
+        thetas.append(np.sqrt(lower * upper))
+    theta = thetas[0] ** (1 - share) * thetas[1] ** share
+    return 1 / (2 * alpha * np.square(theta))
+
+
+def _mean_theta(ordered: NDArray, sums: NDArray, degree: NDArray, above: int) -> NDArray:
+    """The bound for ``degree`` edges (B,), averaged over nodes; zero where no node has one."""
+    index = np.broadcast_to(degree[:, None, None] - 1, (*sums.shape[:2], 1))
+    last = np.minimum(index + above, ordered.shape[2] - 1)
+    partial = np.take_along_axis(sums, index, 2)[..., 0]
+    cost = np.take_along_axis(ordered, last, 2)[..., 0]
+    usable = np.isfinite(cost)
+    cost = np.where(usable, cost, 0)
+    square = degree[:, None] * np.square(cost) - partial * cost
+    # Ties among the nearest neighbours make the bound infinite: such a node has no say.
+    usable &= square > 1e-8 * np.square(cost).max(axis=1, keepdims=True)
+    theta = np.where(usable, 1 / np.sqrt(np.where(usable, square, 1)), 0)
+    return theta.sum(axis=1) / np.maximum(usable.sum(axis=1), 1)
+
+
+def _square(costs: NDArray, active: NDArray | None) -> NDArray:
+    """Costs as matrices (B, N, N), infinite where no edge may be."""
+    matrix = graphs.adjacency(costs)
+    node = np.arange(matrix.shape[-1])
+    matrix[:, node, node] = np.inf
+    if active is not None:
+        matrix[~(active[:, :, None] & active[:, None, :])] = np.inf
+    return matrix
+
+
+def _start(costs: NDArray, active: NDArray) -> NDArray:
+    """Multipliers to start from: half the cost of a near neighbour."""
+    matrix = _square(costs, active)
+    rank = min(3, matrix.shape[1] - 2)
+    near = np.partition(matrix, rank, axis=2)[:, :, : rank + 1]
+    near = np.where(np.isfinite(near), near, 0).max(axis=2)
+    largest = near.max(axis=1, keepdims=True)
+    typical = np.where(largest > 0, largest, 1.0)
+    return np.where(active, np.maximum(near, 1e-3 * typical) / 2, 1.0)
+
+
+def _proximal_points(
+    costs: NDArray, alpha: float, active: NDArray, dual: NDArray, tol: float,
+    max_iter: int,
+) -> tuple[NDArray, NDArray, int]:  # fmt: skip
+    """Graphs without a ridge: weights, how far the last step moved, and Newton steps."""
+    typical = costs.mean(axis=1)
+    typical = np.where(typical > 0, typical, 1.0)
+    ridge = np.square(typical) * dual.shape[1] / alpha
+    centre, weights = np.zeros_like(costs), np.empty_like(costs)
+    moved, total = np.zeros(len(costs)), 0
+    for _ in range(OUTER):
+        total += native.newton(costs, centre, ridge, alpha, active, dual, tol, max_iter, weights)
+        moved = ridge * np.abs(weights - centre).max(axis=1) / typical
+        if moved.max() <= tol:
+            break
+        centre = weights.copy()
+        ridge = np.maximum(ridge / 4, 1e-3 * np.square(typical) / alpha)
+    return weights, moved, total

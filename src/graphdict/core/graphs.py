@@ -1,0 +1,139 @@
+"""Graphs as vectors of edge weights, and the matrices they stand for.
+
+An undirected graph on N nodes is a vector of E = N (N - 1) / 2 weights, ordered as
+``np.triu_indices(N, 1)``. Every function accepts any number of leading axes, so one graph, a
+dictionary (K, E) and a sequence (T, E) are handled alike.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "adjacency",
+    "adjacency_to_weights",
+    "degrees",
+    "edge_index",
+    "fourier_basis",
+    "fourier_transform",
+    "inverse_fourier_transform",
+    "laplacian",
+    "laplacian_adjoint",
+    "laplacian_to_weights",
+    "n_edges",
+    "n_nodes",
+    "squared_differences",
+]
+
+
+def n_edges(nodes: int) -> int:
+    """Number of node pairs among ``nodes`` nodes."""
+    return nodes * (nodes - 1) // 2
+
+
+def n_nodes(edges: int) -> int:
+    """Number of nodes of a graph whose weight vector has ``edges`` entries."""
+    nodes = round((1 + (1 + 8 * edges) ** 0.5) / 2)
+    if edges < 1 or n_edges(nodes) != edges:
+        raise ValueError(
+            f"a weight vector has N (N - 1) / 2 entries (1, 3, 6, 10, ...), got {edges}"
+        )
+    return nodes
+
+
+@lru_cache(maxsize=64)
+def edge_index(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Row and column of every edge: ``np.triu_indices(nodes, 1)``, shared and read-only."""
+    rows, cols = np.triu_indices(nodes, 1)
+    rows.setflags(write=False)
+    cols.setflags(write=False)
+    return rows, cols
+
+
+def adjacency(weights: NDArray) -> NDArray:
+    """Symmetric adjacency matrices (..., N, N) of weight vectors (..., E)."""
+    weights = np.asarray(weights)
+    nodes = n_nodes(weights.shape[-1])
+    rows, cols = edge_index(nodes)
+    matrix = np.zeros((*weights.shape[:-1], nodes, nodes), dtype=weights.dtype)
+    matrix[..., rows, cols] = weights
+    matrix[..., cols, rows] = weights
+    return matrix
+
+
+def adjacency_to_weights(matrix: NDArray) -> NDArray:
+    """Weight vectors (..., E) of symmetric adjacency matrices (..., N, N)."""
+    matrix = np.asarray(matrix)
+    rows, cols = edge_index(matrix.shape[-1])
+    return matrix[..., rows, cols]
+
+
+def degrees(weights: NDArray) -> NDArray:
+    """Sum of the weights at each node, (..., E) -> (..., N)."""
+    weights = np.asarray(weights)
+    nodes = n_nodes(weights.shape[-1])
+    row_starts, by_column, column_starts = _edge_runs(nodes)
+    total = np.zeros((*weights.shape[:-1], nodes), dtype=weights.dtype)
+    total[..., :-1] = np.add.reduceat(weights, row_starts, axis=-1)
+    total[..., 1:] += np.add.reduceat(weights[..., by_column], column_starts, axis=-1)
+    return total
+
+
+@lru_cache(maxsize=64)
+def _edge_runs(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Where the edges (i, .) start; an order that groups edges (., j); where those start."""
+    rows, cols = edge_index(nodes)
+    by_column = np.argsort(cols, kind="stable")
+    row_starts = np.searchsorted(rows, np.arange(nodes - 1))
+    column_starts = np.searchsorted(cols[by_column], np.arange(1, nodes))
+    return row_starts, by_column, column_starts
+
+
+def laplacian(weights: NDArray) -> NDArray:
+    """Combinatorial Laplacians ``diag(degrees) - adjacency``, (..., E) -> (..., N, N)."""
+    matrix = adjacency(weights)
+    node = np.arange(matrix.shape[-1])
+    diagonal = matrix.sum(axis=-1)
+    np.negative(matrix, out=matrix)
+    matrix[..., node, node] = diagonal
+    return matrix
+
+
+def laplacian_to_weights(matrix: NDArray) -> NDArray:
+    """Weight vectors (..., E) of Laplacians (..., N, N): minus the upper triangle."""
+    return -adjacency_to_weights(matrix)
+
+
+def laplacian_adjoint(matrix: NDArray) -> NDArray:
+    """Adjoint of :func:`laplacian`: ``M_ii + M_jj - M_ij - M_ji``, (..., N, N) -> (..., E)."""
+    matrix = np.asarray(matrix)
+    rows, cols = edge_index(matrix.shape[-1])
+    diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
+    pair_sum = diagonal[..., rows] + diagonal[..., cols]
+    return pair_sum - matrix[..., rows, cols] - matrix[..., cols, rows]
+
+
+def squared_differences(signals: NDArray) -> NDArray:
+    """The matrix ``Z`` of ``(x_ti - x_tj)^2`` over edges, (T, N) -> (T, E)."""
+    signals = np.asarray(signals)
+    rows, cols = edge_index(signals.shape[-1])
+    return np.square(signals[..., rows] - signals[..., cols])
+
+
+def fourier_basis(weights: NDArray) -> tuple[NDArray, NDArray]:
+    """Graph frequencies (..., N), ascending, and modes (..., N, N) in columns."""
+    frequencies, modes = np.linalg.eigh(laplacian(weights))
+    return np.maximum(frequencies, 0), modes
+
+
+def fourier_transform(signals: NDArray, modes: NDArray) -> NDArray:
+    """Graph Fourier transform of the rows of ``signals``: ``X U``."""
+    return np.asarray(signals) @ modes
+
+
+def inverse_fourier_transform(spectra: NDArray, modes: NDArray) -> NDArray:
+    """Signals (T, N) whose graph Fourier transform is ``spectra``: ``X_hat U'``."""
+    return np.asarray(spectra) @ np.swapaxes(modes, -1, -2)

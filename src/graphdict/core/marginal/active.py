@@ -1,0 +1,85 @@
+"""How many atoms may be active at once, where nobody says: as many as held-out samples ask for.
+
+Where more may be active than are, other decompositions explain the signals about as well, and no
+penalised likelihood of the samples learned from tells which is right. Others do, and soon: one
+short run for each number is enough.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.marginal.em import Fit
+from graphdict.core.marginal.learn import Settings, Trials, pull_for, random_start
+from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.passes import expect, mean_square
+from graphdict.engine.samples import open_data
+
+__all__ = ["choose_patterns", "hold_out"]
+
+FOLDS = 5  # one block of samples in so many is held out
+BLOCKS = 20
+MOST_ROWS = 20_000  # samples that suffice to choose
+PATIENCE = 3  # numbers to try after the best: those of single runs are not smooth
+COLDEST, WARM_UP, TRIAL = 0.1, 20, 10  # half the annealing of a search: runs need not be the best
+
+
+def choose_patterns(
+    signals: Any,
+    window_size: int,
+    patterns: NDArray,
+    settings: Settings,
+    rng: np.random.RandomState,
+) -> Fit | None:
+    """A short fit whose patterns are those of ``patterns`` (C, K) to allow.
+
+    They are all up to some number of active atoms, which rises from one until three more do not
+    help. None where there is no choice, or too few samples for one. A fit that the user
+    interrupted is to be the last.
+    """
+    sizes = patterns.sum(axis=1)
+    if sizes.max() == 1 or len(signals) // window_size < FOLDS:
+        return None
+    tempers = np.linspace(COLDEST, 1, WARM_UP, endpoint=False).tolist()
+    learned, blocks = hold_out(signals, window_size)
+    fits: list[Fit] = []
+    scores: list[float] = []
+    with (
+        open_data(learned, window_size, len(patterns), rng) as data,
+        open_data(np.concatenate(blocks), window_size, len(patterns)) as others,
+    ):
+        noise = NOISE * mean_square(data)
+        for size in range(1, int(sizes.max()) + 1):
+            allowed = patterns[sizes <= size]
+            start = random_start(data, allowed, noise, rng, settings.prior)
+            trials = Trials(data, pull_for(allowed, settings.alpha_w), settings, len(fits))
+            (fit,) = trials.of([start], tempers=tempers, max_iter=WARM_UP + TRIAL)
+            if fit.interrupted:
+                return fit
+            fits.append(fit)
+            score = expect(others, fit.dictionary, distances=False).log_likelihood
+            scores.append(score if np.isfinite(score) else -np.inf)
+            if len(scores) - int(np.argmax(scores)) > PATIENCE:
+                break
+    return fits[int(np.argmax(scores))]
+
+
+def hold_out(signals: Any, window: int) -> tuple[NDArray, list[NDArray]]:
+    """Samples to learn from, and blocks to measure with; whole windows each."""
+    windows = len(signals) // window
+    count = min(BLOCKS, windows)
+    if count < FOLDS:
+        raise ValueError(
+            f"choosing the number of atoms needs at least {FOLDS} windows, and {len(signals)} "
+            f"samples in windows of {window} are {windows}; give the number"
+        )
+    edges = np.linspace(0, windows, count + 1).astype(int) * window
+    longest = max(window, MOST_ROWS // count // window * window)
+    blocks = [signals[a : min(b, a + longest)] for a, b in pairwise(edges)]
+    held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
+    learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
+    return np.concatenate(learn), held

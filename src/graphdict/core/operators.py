@@ -1,0 +1,211 @@
+"""Bilinear maps from (coefficients, atoms) to what the likelihood sees of each sample's graph.
+
+Whatever is linear in the edge weights of one graph (its degrees, its Laplacian, its spectrum in a
+fixed basis) becomes bilinear in ``Delta`` (T, K) and ``W`` (K, E) once a sample's graph is the
+mixture ``Delta W``. A linear map ``M`` knows ``apply``, ``adjoint`` and ``norm``;
+:class:`Bilinear` lifts it to
+
+    A(Delta, W) = Delta M(W)                       forward
+    A*(Y, W)    = [<Y_t, M(w_k)>]_tk               adjoint_coefficients
+    A**(Delta, Y) = M*(Delta' Y)                   adjoint_atoms
+
+and multiplying by ``Delta`` first keeps every product linear in T. An operator of your own needs
+those three methods and the two norms, nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict import native
+from graphdict.core import graphs
+from graphdict.native import products
+
+__all__ = [
+    "Bilinear",
+    "BilinearOperator",
+    "Degrees",
+    "Laplacians",
+    "LinearMap",
+    "Spectra",
+    "linear_of",
+]
+
+
+class LinearMap(Protocol):
+    """A linear map from edge weights ``(..., E)`` to some array ``(..., *shape)``."""
+
+    @property
+    def norm(self) -> float: ...
+    def apply(self, weights: NDArray) -> NDArray: ...
+    def adjoint(self, values: NDArray) -> NDArray: ...
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """Node degrees ``D w``, (..., E) -> (..., N)."""
+
+    nodes: int
+
+    @property
+    def size(self) -> int:
+        return self.nodes
+
+    @property
+    def norm(self) -> float:
+        """``||D||``: D D' = (N - 2) I + 1 1', whose largest eigenvalue is 2 (N - 1)."""
+        return float(np.sqrt(2 * (self.nodes - 1)))
+
+    def apply(self, weights: NDArray) -> NDArray:
+        found = products.degrees(_flat(weights), self.nodes)
+        return found.reshape(*weights.shape[:-1], self.nodes)
+
+    def adjoint(self, values: NDArray) -> NDArray:
+        found = products.degrees_adjoint(_flat(values))
+        return found.reshape(*values.shape[:-1], found.shape[1])
+
+
+@dataclass(frozen=True)
+class Laplacians:
+    """Combinatorial Laplacians ``L_w``, (..., E) -> (..., N, N)."""
+
+    nodes: int
+
+    @property
+    def norm(self) -> float:
+        """``||L||``: L* L = 2 I + D' D, whose largest eigenvalue is 2 N."""
+        return float(np.sqrt(2 * self.nodes))
+
+    def apply(self, weights: NDArray) -> NDArray:
+        return graphs.laplacian(weights)
+
+    def adjoint(self, values: NDArray) -> NDArray:
+        return graphs.laplacian_adjoint(values)
+
+
+class Spectra:
+    """Energy of each mode, ``diag(U' L_w U)``, (..., E) -> (..., M).
+
+    These are the eigenvalues of the Laplacian when the columns of ``modes`` (N, M) are its
+    eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``: modes are to it what signals
+    are to a fit. What is constant in a mode does not count, and is taken off.
+    """
+
+    def __init__(self, modes: NDArray):
+        self.modes = np.asarray(modes) - np.mean(modes, axis=0)
+        self.size = self.modes.shape[1]
+
+    @cached_property
+    def norm(self) -> float:
+        """From the products of the rows: sums of ``(a_i - a_j)^2 (b_i - b_j)^2`` over pairs."""
+        squares, products = np.square(self.modes), self.modes.T @ self.modes
+        total = squares.sum(axis=0)
+        gram = len(self.modes) * squares.T @ squares + np.outer(total, total)
+        return float(np.sqrt(np.linalg.norm(gram + 2 * np.square(products), 2)))
+
+    def apply(self, weights: NDArray) -> NDArray:
+        flat = _flat(weights)
+        found = products.energies(self.rows(flat.dtype), flat)
+        return np.ascontiguousarray(found.T).reshape(*weights.shape[:-1], self.size)
+
+    def adjoint(self, values: NDArray) -> NDArray:
+        flat = _flat(values)
+        found = products.weighted_distances(self.rows(flat.dtype), flat.T)
+        return found.reshape(*values.shape[:-1], found.shape[1])
+
+    def rows(self, dtype: Any) -> NDArray:
+        """Modes as signals, (M, N)."""
+        return self._rows.astype(dtype, copy=False)
+
+    def weights(self, spectra: NDArray) -> NDArray:
+        """Weights (..., E) of ``U diag(spectra) U'``: they can be negative."""
+        return graphs.laplacian_to_weights(self._matrices(spectra))
+
+    def weights_adjoint(self, values: NDArray) -> NDArray:
+        return -self._energies(graphs.adjacency(values)) / 2
+
+    @cached_property
+    def _rows(self) -> NDArray:
+        return np.ascontiguousarray(self.modes.T)
+
+    def _energies(self, matrices: NDArray) -> NDArray:
+        """``diag(U' A U)``, (..., N, N) -> (..., M)."""
+        modes = self.modes.astype(matrices.dtype, copy=False)
+        return ((matrices @ modes) * modes).sum(axis=-2)
+
+    def _matrices(self, values: NDArray) -> NDArray:
+        """``U diag(values) U'``, (..., M) -> (..., N, N)."""
+        modes = self.modes.astype(values.dtype, copy=False)
+        return (modes * values[..., None, :]) @ modes.T
+
+
+class BilinearOperator(Protocol):
+    """What a solver asks of an operator."""
+
+    def forward(self, coefficients: NDArray, atoms: NDArray) -> NDArray: ...
+    def adjoint_atoms(self, coefficients: NDArray, dual: NDArray) -> NDArray: ...
+    def adjoint_coefficients(self, dual: NDArray, atoms: NDArray) -> NDArray: ...
+    def norm_atoms(self, coefficients: NDArray) -> float: ...
+    def norm_coefficients(self, atoms: NDArray) -> float: ...
+
+
+@dataclass(frozen=True)
+class Bilinear:
+    """``A(Delta, W) = Delta M(W)`` for a linear map ``M`` of edge weights."""
+
+    linear: LinearMap
+
+    def forward(self, coefficients: NDArray, atoms: NDArray) -> NDArray:
+        """The map itself, (T, K) and (K, E) -> (T, ...)."""
+        image = self.linear.apply(atoms)
+        flat = coefficients @ image.reshape(len(image), -1)
+        return flat.reshape(len(coefficients), *image.shape[1:])
+
+    def adjoint_atoms(self, coefficients: NDArray, dual: NDArray) -> NDArray:
+        """``A**(Delta, Y)`` (K, E): adjoint of ``W -> A(Delta, W)``."""
+        mixed = coefficients.T @ dual.reshape(len(dual), -1)
+        return self.linear.adjoint(mixed.reshape(-1, *dual.shape[1:]))
+
+    def adjoint_coefficients(self, dual: NDArray, atoms: NDArray) -> NDArray:
+        """``A*(Y, W)`` (T, K): adjoint of ``Delta -> A(Delta, W)``."""
+        image = self.linear.apply(atoms)
+        return dual.reshape(len(dual), -1) @ image.reshape(len(image), -1).T
+
+    def norm_atoms(self, coefficients: NDArray) -> float:
+        """Norm of ``W -> A(Delta, W)``, exactly ``||M|| ||Delta||_2``."""
+        return self.linear.norm * _spectral_norm(coefficients)
+
+    def norm_coefficients(self, atoms: NDArray) -> float:
+        """Norm of ``Delta -> A(Delta, W)``, exactly ``||M(W)||_2`` over the K rows."""
+        image = self.linear.apply(atoms)
+        return _spectral_norm(image.reshape(len(image), -1))
+
+    def norms(self, gram: NDArray, image: NDArray) -> tuple[float, float]:
+        """Both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
+        of_coefficients = native.largest_eigenvalue(np.ascontiguousarray(gram))
+        rows = np.ascontiguousarray(image).reshape(len(image), -1)
+        of_atoms = native.largest_eigenvalue_of_products(rows)
+        return self.linear.norm * of_coefficients**0.5, of_atoms**0.5
+
+
+def _flat(values: NDArray) -> NDArray:
+    """A row for each graph, in single precision if it is that, else in double."""
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    count = int(np.prod(values.shape[:-1]))
+    return np.asarray(values, dtype=dtype).reshape(count, values.shape[-1])
+
+
+def linear_of(operator: Any) -> Any:
+    """The map of single graphs that an operator lifts; None where it is of another kind."""
+    return operator.linear if type(operator) is Bilinear else None
+
+
+def _spectral_norm(matrix: NDArray) -> float:
+    """Largest singular value, from the smaller of the two Gram matrices."""
+    gram = matrix.T @ matrix if matrix.shape[0] > matrix.shape[1] else matrix @ matrix.T
+    return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))

@@ -1,0 +1,243 @@
+"""The learning problem: which terms, through which operator, over which samples.
+
+With T samples in rows of ``Delta`` (or ``counts`` of them to a row, when rows are windows),
+
+    F(W, Delta) = 1/T sum_t [ <delta_t, e_t(W)> + h(A(delta_t, W)) ] + g_w(W) + g_c(Delta) / T
+
+where ``e_tk = x_t' L_k x_t``. Averaging over samples makes every penalty mean the same for five
+hundred and for five million of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.operators import BilinearOperator
+from graphdict.core.terms import base
+from graphdict.core.terms.coefficients import window_means
+from graphdict.core.terms.constraints import L1, Interval, NonNegative, Sum, UnitBox
+from graphdict.native.proxes import Box
+
+__all__ = ["Problem", "TermGroup", "row_barriers"]
+
+ALL = slice(None)
+IMAGE_BYTES = 1 << 25
+
+
+class TermGroup:
+    """The terms of one variable, sorted by how a proximal solver can treat them.
+
+    ``direct`` are composed into one exact proximal operator, ``smooth`` enter by their gradient,
+    and every further proximable term is ``split`` off with a dual variable of its own.
+
+    With ``counts``, the variable has one row for each window of that many samples, while the terms
+    still speak of samples. A group that is ``separable`` may be asked about some ``rows`` alone.
+    """
+
+    def __init__(self, terms: Sequence[Any], counts: NDArray | None = None):
+        for term in terms:
+            _check(term)
+        self.terms = tuple(terms)
+        self.counts = None if counts is None or np.all(counts == 1) else counts
+        intervals = [t for t in terms if hasattr(t, "interval")]
+        elementwise = [t for t in terms if getattr(t, "elementwise", False)]
+        if len(elementwise) > 1 and any(t.interval[0] >= 0 for t in intervals):
+            # Only one can be composed: a norm that is linear there makes room for the other.
+            terms = [t.on_nonnegatives() if hasattr(t, "on_nonnegatives") else t for t in terms]
+            elementwise = [t for t in elementwise if not hasattr(t, "on_nonnegatives")]
+        before = [t for t in terms if getattr(t, "precedes_elementwise", False)]
+        rest = [t for t in terms if base.proximable(t)]
+        self.smooth = tuple(t for t in terms if base.smooth(t) and not base.proximable(t))
+        self.direct = (*before[:1], *elementwise[:1], *intervals) or tuple(rest[:1])
+        self.split = tuple(t for t in rest if not any(t is d for d in self.direct))
+
+    @cached_property
+    def box(self) -> Box | None:
+        """What the terms are where they hold entries in a box of nonnegative numbers, and no more.
+
+        An entry then moves to ``min(max(x - alpha, low), high)`` for a step of one.
+        """
+        kinds = {type(term) for term in self.terms}  # a subclass may do something else
+        simple = bool(kinds) and kinds <= {Interval, NonNegative, UnitBox, L1}
+        if self.counts is not None or self.split or not simple:
+            return None
+        low = max((term.low for term in self.terms if isinstance(term, Interval)), default=-np.inf)
+        high = min((term.high for term in self.terms if isinstance(term, Interval)), default=np.inf)
+        alpha = sum(term.alpha for term in self.direct if isinstance(term, L1))
+        slope = sum(term.alpha for term in self.smooth)
+        return Box(low, high, alpha, slope) if 0 <= low <= high else None
+
+    @cached_property
+    def separable(self) -> bool:
+        """Whether no term ties rows together, as far as terms say."""
+        return all(isinstance(term, Sum) for term in self.smooth) and all(
+            hasattr(term, "interval") or getattr(term, "elementwise", False) for term in self.terms
+        )
+
+    def value(self, x: NDArray, rows: slice = ALL) -> float:
+        x = self._expand(x, rows)
+        return float(sum(term.value(x) for term in self.terms))
+
+    def gradient(self, x: NDArray, rows: slice = ALL) -> NDArray | float:
+        if not self.smooth:
+            return 0.0
+        expanded = self._expand(x, rows)
+        return self._reduce(sum(term.gradient(expanded) for term in self.smooth), rows)
+
+    def lipschitz(self, x: NDArray) -> float:
+        if not self.smooth:
+            return 0.0
+        expanded = self._expand(x, ALL)
+        return float(sum(term.lipschitz(expanded) for term in self.smooth))
+
+    def prox(self, x: NDArray, step: float, rows: slice = ALL) -> NDArray:
+        for term in self.direct:
+            x = self._prox(term, x, step, rows)
+        return x
+
+    def prox_conjugate(self, term: Any, dual: NDArray, step: float, rows: slice = ALL) -> NDArray:
+        """Of one of the ``split`` terms."""
+        return self._reduce(base.prox_conjugate(term, self._expand(dual, rows), step), rows)
+
+    def _prox(self, term: Any, x: NDArray, step: float, rows: slice) -> NDArray:
+        if hasattr(term, "interval") or getattr(term, "elementwise", False):
+            return base.prox(term, x, step)
+        # Exact for terms that keep equal neighbours equal, as total variation does.
+        return self._reduce(base.prox(term, self._expand(x, rows), step), rows)
+
+    def _expand(self, x: NDArray, rows: slice) -> NDArray:
+        return x if self.counts is None else np.repeat(x, self.counts[rows], axis=0)
+
+    def _reduce(self, x: NDArray, rows: slice) -> NDArray:
+        return x if self.counts is None else window_means(x, self.counts[rows])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A choice of signal fit, operator, barrier and priors; see the module's formula.
+
+    Where the rows are only some of all (:meth:`part`), ``first`` says from where on, and
+    ``samples`` is T.
+    """
+
+    fit: Any
+    operator: BilinearOperator
+    barrier: Any
+    atom_terms: Sequence[Any]
+    coefficient_terms: Sequence[Any]
+    counts: NDArray
+    samples: int | None = None
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        if not (base.proximable(self.barrier) and hasattr(self.barrier, "values")):
+            raise TypeError(
+                f"the barrier {base.name_of(self.barrier)} needs values(rows) and one of "
+                "prox(rows, step) and prox_conjugate(dual, step)"
+            )
+
+    @cached_property
+    def atoms(self) -> TermGroup:
+        return TermGroup(self.atom_terms)
+
+    @cached_property
+    def coefficients(self) -> TermGroup:
+        return TermGroup(self.coefficient_terms, self.counts)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Share of all samples that each row stands for."""
+        return self.counts / self.total
+
+    @property
+    def rows(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def total(self) -> int:
+        """T, the number of all samples."""
+        return int(self.counts.sum()) if self.samples is None else self.samples
+
+    @property
+    def read_when_used(self) -> bool:
+        """Whether parts of it are costly to keep: they are on disk, or larger than memory."""
+        return getattr(self.fit, "read_when_used", False)
+
+    def part(self, rows: slice) -> Problem:
+        """The problem of some rows, whose shares stay those among all."""
+        fit = self.fit.part(rows) if hasattr(self.fit, "part") else _Rows(self.fit, rows)
+        first = self.first + rows.start
+        return replace(self, fit=fit, counts=self.counts[rows], samples=self.total, first=first)
+
+    def objective(self, coefficients: NDArray, atoms: NDArray) -> float:
+        """``F`` at a point."""
+        fit = np.einsum("tk,tk->t", coefficients, self.fit.energies(atoms), dtype=np.float64)
+        barriers = row_barriers(self.operator, self.barrier, coefficients, atoms)
+        samples = float(self.weights @ (fit + barriers))
+        return samples + self.priors_value(coefficients, atoms)
+
+    def samples_value(
+        self, rows: slice, coefficients: NDArray, energies: NDArray, image: NDArray
+    ) -> float:
+        """What some rows add to ``F``, from their energies ``e(W)`` and ``A(Delta, W)``."""
+        fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
+        return float(self.weights[rows] @ (fit + self.barrier.values(image)))
+
+    def priors_value(self, coefficients: NDArray, atoms: NDArray) -> float:
+        """What the priors add to ``F``."""
+        per_sample = self.coefficients.value(coefficients) / self.total
+        return self.atoms.value(atoms) + per_sample
+
+
+class _Rows:
+    """Some rows of a signal fit that cannot be cut itself."""
+
+    def __init__(self, fit: Any, rows: slice):
+        self.fit = fit
+        self.start, self.stop, _ = rows.indices(rows.stop)
+
+    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
+        return self.fit.energies(atoms, self._all(rows))
+
+    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
+        return self.fit.weighted_distances(coefficients, self._all(rows))
+
+    def _all(self, rows: slice) -> slice:
+        start, stop, _ = rows.indices(self.stop - self.start)
+        return slice(self.start + start, self.start + stop)
+
+
+def row_barriers(
+    operator: BilinearOperator, barrier: Any, coefficients: NDArray, atoms: NDArray
+) -> NDArray[np.float64]:
+    """``h(A(delta, W))`` of every row, a block at a time: the image may be large."""
+    row_bytes = operator.forward(coefficients[:1], atoms).nbytes
+    size = max(1, IMAGE_BYTES // row_bytes)
+    parts = [
+        barrier.values(operator.forward(coefficients[start : start + size], atoms))
+        for start in range(0, len(coefficients), size)
+    ]
+    return np.concatenate(parts)
+
+
+def _check(term: Any) -> None:
+    """Say by name what a term lacks before a solver starts."""
+    if isinstance(term, type):
+        raise TypeError(f"{term.__name__} is a class; pass a term made of it: {term.__name__}(...)")
+    if not hasattr(term, "value"):
+        raise TypeError(f"the term {base.name_of(term)} lacks value(x)")
+    if base.smooth(term) or base.proximable(term):
+        return
+    if hasattr(term, "gradient"):
+        missing = "lipschitz(x), which goes with its gradient"
+    elif hasattr(term, "lipschitz"):
+        missing = "gradient(x), which goes with its lipschitz bound"
+    else:
+        missing = "prox(x, step), prox_conjugate(y, step), or gradient(x) with lipschitz(x)"
+    raise TypeError(f"the term {base.name_of(term)} lacks {missing}: it cannot be minimised")

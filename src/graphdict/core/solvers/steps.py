@@ -1,0 +1,121 @@
+"""Step sizes of BiPDS: from operator norms at the current point, balanced and calmed as it goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.operators import Bilinear
+from graphdict.core.problem import Problem
+from graphdict.native.log_barrier import StepSizeRules
+
+__all__ = ["Steps", "split_step"]
+
+SAFETY = 0.99
+PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
+CHANGING = ("sigma", "floors", "room", "caution", "checks_at_this_pace")
+MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
+
+
+class Steps:
+    """``tau_w, tau_c, sigma``: given by the user, or kept within Condat's condition."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        fixed: str | None,
+        given: tuple[float | None, float | None, float | None],
+        sigma: float,
+        gram: NDArray,
+        atoms: NDArray,
+        image: NDArray | None = None,
+    ):
+        self.problem = problem
+        self.fixed = fixed
+        self.given = given
+        self.sigma = given[2] or sigma
+        self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
+        self.room = 1.0  # how much sigma may still be rebalanced
+        self.caution = 1.0  # shrinks the primal steps after trouble
+        self.checks_at_this_pace = 0
+
+    def _norms(self, gram: NDArray, atoms: NDArray, image: NDArray | None) -> tuple[float, float]:
+        operator = self.problem.operator
+        # Rows enter an operator alike, so its norm sees of the coefficients only their Gram matrix.
+        if not np.isfinite(gram.sum()):
+            gram = np.nan_to_num(gram)
+        if image is not None and isinstance(operator, Bilinear):
+            return operator.norms(gram, image)
+        values, vectors = np.linalg.eigh(gram)
+        root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+        return operator.norm_atoms(root), operator.norm_coefficients(atoms)
+
+    def at(
+        self, gram: NDArray, atoms: NDArray, image: NDArray | None, lipschitz: float
+    ) -> tuple[float, float, float]:
+        """``tau_w, tau_c, sigma`` by Condat's condition at the current point.
+
+        ``gram`` is ``Delta' diag(p) Delta``, ``image`` is ``M(W)`` where the operator has an ``M``,
+        ``lipschitz`` that of the smooth priors on ``Delta``.
+        """
+        norms = self._norms(gram, atoms, image)
+        norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.floors))
+        shares = 2 if self.fixed is None else 1
+        bound_atoms = shares * self.sigma * (norm_atoms * norm_atoms)
+        bound_atoms += self.problem.atoms.lipschitz(atoms) / 2
+        bound_coefficients = shares * self.sigma * (norm_coefficients * norm_coefficients)
+        bound_coefficients += lipschitz / 2
+        # The other half of 1 / tau is for the duals of the split-off terms, where there are any.
+        bound_atoms *= 2 if self.problem.atoms.split else 1
+        bound_coefficients *= 2 if self.problem.coefficients.split else 1
+        return (
+            self.given[0] or self.caution * SAFETY / bound_atoms,
+            self.given[1] or self.caution * SAFETY / bound_coefficients,
+            self.sigma,
+        )
+
+    def pace(self, norm: float) -> StepSizeRules:
+        """From what compiled iterations find the same, where nothing is smooth, split or fixed."""
+        tau_atoms, tau, _ = self.given
+        floor_atoms, floor_coefficients = self.floors
+        return StepSizeRules(
+            norm, floor_atoms, floor_coefficients, self.sigma, self.caution * SAFETY,
+            tau_atoms or 0.0, tau or 0.0,
+        )  # fmt: skip
+
+    def save(self) -> dict[str, Any]:
+        """What changes from check to check."""
+        return {name: getattr(self, name) for name in CHANGING}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        for name in CHANGING:
+            setattr(self, name, saved[name])
+
+    def balance(self, residuals: dict[str, float], objective: float) -> None:
+        """Move ``sigma`` towards equal primal and dual residuals, ever more gently."""
+        if self.given[2] is not None:
+            return
+        primal = max(residuals.get("atoms", 0.0), residuals.get("coefficients", 0.0))
+        factor = 1 + self.room
+        if residuals["dual"] > 2 * primal or not np.isfinite(objective):
+            self.sigma *= factor
+        elif primal > 2 * residuals["dual"]:
+            self.sigma /= factor
+        self.room *= 0.97
+
+    def calm(self, residual: list[float]) -> None:
+        """Halve the primal steps where residuals have not fallen for long: the iterates circle."""
+        self.checks_at_this_pace += 1
+        if self.checks_at_this_pace < 2 * PATIENCE:
+            return
+        recent, earlier = min(residual[-PATIENCE:]), min(residual[:-PATIENCE])
+        if recent > 0.9 * earlier:
+            self.caution *= 0.5
+            self.checks_at_this_pace = 0
+
+
+def split_step(tau: float, count: int) -> float:
+    """Dual step of each of ``count`` split-off terms: together they fill half of ``1 / tau``."""
+    return 0.5 / (tau * count)

@@ -1,0 +1,60 @@
+"""Priors on the coefficients ``Delta`` (T, K) that tie samples together in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.native.proxes import total_variation_prox
+
+__all__ = ["ConstantOverWindows", "TotalVariation", "window_counts", "window_means"]
+
+
+@dataclass(frozen=True)
+class TotalVariation:
+    """``alpha sum_t |delta_{t+1} - delta_t|_1``: coefficients stay put, or jump."""
+
+    alpha: float
+    precedes_elementwise = True
+
+    def value(self, coefficients: NDArray) -> float:
+        jumps = np.abs(np.diff(coefficients, axis=0))
+        return self.alpha * float(jumps.sum(dtype=np.float64))
+
+    def prox(self, coefficients: NDArray, step: float) -> NDArray:
+        """Exact, in O(T) for each column (see :mod:`graphdict.native.proxes`)."""
+        return total_variation_prox(coefficients, self.alpha * step)
+
+
+@dataclass(frozen=True)
+class ConstantOverWindows:
+    """The constraint that rows are equal within each window of ``size`` samples."""
+
+    size: int
+    precedes_elementwise = True
+
+    def value(self, coefficients: NDArray) -> float:
+        return 0.0 if np.allclose(coefficients, self.prox(coefficients, 1.0)) else float("inf")
+
+    def prox(self, coefficients: NDArray, step: float) -> NDArray:
+        counts = window_counts(len(coefficients), self.size)
+        return np.repeat(window_means(coefficients, counts), counts, axis=0)
+
+
+def window_counts(samples: int, size: int) -> NDArray[np.intp]:
+    """Number of samples in each window of ``size``; the last one may be shorter."""
+    size = min(size, max(samples, 1))
+    if size == 1:
+        return np.broadcast_to(np.intp(1), samples)  # no memory of its own
+    counts = np.full(-(-samples // size), size, dtype=np.intp)
+    counts[-1:] = samples - size * (len(counts) - 1)
+    return counts
+
+
+def window_means(rows: NDArray, counts: NDArray) -> NDArray:
+    """Mean of ``rows`` (T, ...) within consecutive windows of the given lengths."""
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    sums = np.add.reduceat(rows, starts, axis=0)
+    return sums / counts.reshape(-1, *[1] * (rows.ndim - 1)).astype(rows.dtype)

@@ -1,0 +1,1 @@
+"""Who passes over the samples and how fast: executors, backends, signals larger than memory."""

@@ -1,0 +1,130 @@
+"""What all estimators share: they read, prepare and name signals, and say when they fell short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphdict.engine.logs import logger
+from graphdict.engine.memory import check_memory
+from graphdict.engine.signals import Preparation, check_finite, largest_value
+from graphdict.engine.sources import Rows, open_rows, prepared
+from graphdict.exceptions import ConvergenceWarning, warn
+
+__all__ = ["SignalEstimator"]
+
+
+class SignalEstimator(BaseEstimator):
+    """Base of the dictionaries and of the baselines, whose signals are prepared alike."""
+
+    rescale: bool
+    tol: float
+    atoms_: NDArray
+    _reads_in_parts = False  # whether signals may be larger than memory
+    _takes_gaps = False  # whether values may be missing (NaN)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
+        return tags
+
+    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+        if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
+            kind = np.float32 if X.dtype == np.float32 else np.float64
+            X = np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
+        X = open_rows(X) if self._reads_in_parts else X
+        if isinstance(X, Rows):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            self._check_values(X, reset)
+            return X  # type: ignore[return-value]
+        try:
+            samples: NDArray = validate_data(
+                self, X, reset=reset, dtype=[np.float64, np.float32],
+                ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
+                ensure_all_finite=False,
+            )  # fmt: skip
+        except (TypeError, ValueError) as error:
+            _name_column(X, error)
+            raise
+        self._check_values(samples, reset)
+        return samples
+
+    def _check_values(self, samples: Any, reset: bool) -> None:
+        """Refuse values that are none, and new ones whose squares the scale does not tame."""
+        largest = np.inf if reset else largest_value(samples.dtype) * float(self.scale_)
+        check_finite(samples, self.node_names, self._takes_gaps, largest)
+
+    def _learn(self, X: ArrayLike, rescale: bool) -> tuple[NDArray, NDArray]:
+        """Training samples as given (T, N) and as prepared, on the active nodes.
+
+        Sets ``active_nodes_`` and ``scale_``.
+        """
+        samples = self._read(X, reset=True)
+        check_memory(self, samples.shape, samples.dtype)
+        preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
+        self.active_nodes_, self.scale_ = preparation.active, preparation.scale
+        logger.info(
+            "%s: fit of %d samples on %d nodes (%s), %d of them active, scale %.6g",
+            type(self).__name__, *samples.shape, samples.dtype, self.active_nodes_.sum(),
+            self.scale_,
+        )  # fmt: skip
+        return samples, self._apply(preparation, samples)
+
+    def _prepare(self, X: ArrayLike) -> NDArray:
+        """New signals, prepared like the training signals."""
+        check_is_fitted(self)
+        return self._apply(self._preparation, self._read(X, reset=False))
+
+    def _apply(self, preparation: Preparation, samples: NDArray) -> NDArray:
+        if self._reads_in_parts:
+            return prepared(samples, preparation)
+        return preparation.apply(samples)
+
+    @property
+    def _preparation(self) -> Preparation:
+        return Preparation(self.active_nodes_, self.scale_)
+
+    @property
+    def _active_atoms(self) -> NDArray:
+        """The atoms on the active nodes."""
+        return self._preparation.restrict(self.atoms_)
+
+    def _warn_unconverged(self, steps: int, reached: str) -> None:
+        """Say that ``steps`` iterations did not do, and what they reached; called from ``fit``."""
+        warn(
+            f"{type(self).__name__} stopped at max_iter={steps} before tol={self.tol}: {reached}. "
+            "Raise max_iter, or tol if the result serves you.",
+            ConvergenceWarning,
+        )
+
+    @property
+    def node_names(self) -> list[str]:
+        """Names of the nodes: the columns of the training DataFrame, else ``x0, x1, ...``."""
+        check_is_fitted(self, "n_features_in_")
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+
+
+def _name_column(X: ArrayLike, error: Exception) -> None:
+    """Say which column of a DataFrame is not made of numbers, where that is what went wrong."""
+    for name, column in X.items() if hasattr(X, "items") and hasattr(X, "dtypes") else ():
+        values = np.asarray(column)
+        if not _numeric(values):
+            word = next((value for value in values if isinstance(value, str)), values[0])
+            raise ValueError(
+                f"column {name!r} of X holds {word!r}, which is not a number; leave the "
+                "column out (labels, time stamps) or turn it into numbers"
+            ) from error
+
+
+def _numeric(values: NDArray) -> bool:
+    """Whether these are numbers, or text that reads as numbers; times are neither."""
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.dtype.kind not in "mM"

@@ -1,0 +1,110 @@
+"""The log model in a stream: one majorise-minimise step on averages for each batch.
+
+The bound of :mod:`graphdict.core.solvers.mm` on what atoms cost is
+
+    <C + alpha_w, W> - <S, log W>      C = mean_t delta_t z_t',  S = mean_t W * A**(delta_t, B_t)
+
+(and the orthogonality term), where ``delta_t`` are the coefficients of sample t under the atoms of
+its time and ``B_t`` the slope of the barrier there. ``C`` (moments) and ``S`` (gains) are running
+averages; their atoms are ``S / (C + alpha_w)``. No weight falls below a small share of its atom's
+mean, so that every edge can return; those are left out of ``atoms_``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core import graphs
+from graphdict.core.problem import Problem
+from graphdict.core.solvers.passes import shares, weighted_distances
+from graphdict.core.terms.base import name_of
+from graphdict.engine.executor import crew_for
+from graphdict.engine.online.stream import Batch, Rules, Statistics
+
+__all__ = ["LOG_RULES"]
+
+ALL = slice(None)
+LEAST = 1e-3  # of the mean weight of an atom: what a weight never falls below
+SHOWN = 1e-2  # of the largest weight of an atom: what is an edge
+
+
+def check(model: Any) -> None:
+    """Refuse what a stream has no place for."""
+    for name in ("coefficients", "fix"):
+        if getattr(model, name) is not None:
+            raise ValueError(
+                f"{name}= belongs to one array of samples; partial_fit needs {name}=None"
+            )
+    if model.atom_priors:
+        raise ValueError(
+            f"partial_fit has no update for the atom prior {name_of(model.atom_priors[0])}: it "
+            "needs atom_priors=None (alpha_w and alpha_orth serve)"
+        )
+
+
+def recall(model: Any) -> Statistics:
+    """The statistics at which the atoms of a fitted model are what they are.
+
+    There ``S = W (C + alpha_w + O)`` for every edge; of one that is zero only ``<=`` is known, and
+    it is taken to be about to appear.
+    """
+    shown = model._active_atoms
+    operator, barrier = model._likelihood(graphs.n_nodes(shown.shape[1]))
+    coefficients = np.asarray(model.coefficients_)
+    slope = barrier.slope(operator.forward(coefficients, shown))
+    push = operator.adjoint_atoms(coefficients / len(coefficients), slope).astype(np.float64)
+    atoms = _dense(shown.astype(np.float64))
+    others = model.alpha_orth * (atoms.sum(axis=0) - atoms)
+    moments = np.maximum(push - model.alpha_w - others, 0)
+    return {"atoms": atoms, "moments": moments, "gains": atoms * push}
+
+
+def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
+    """Code the batch, average its statistics in, and take the atoms that are best for them."""
+    old = statistics["atoms"]
+    problem: Problem = model._problem(batch.signals)
+    atoms = old.astype(batch.signals.dtype)
+    with crew_for(problem, atoms) as crew:
+        coefficients, value, _ = model._code(problem, atoms, crew)
+    rows = coefficients[np.cumsum(problem.counts) - problem.counts]
+    slope = problem.barrier.slope(problem.operator.forward(rows, atoms))
+    push = problem.operator.adjoint_atoms(shares(problem, ALL, rows) * rows, slope)
+    new = {"moments": weighted_distances(problem, ALL, rows), "gains": old * push}
+    for name in new:
+        new[name] = statistics[name] + batch.of_edges * (new[name] - statistics[name])
+    pull = new["moments"] + model.alpha_w
+    pull = np.maximum(pull, 1e-10 * float(pull.mean()) + np.finfo(float).tiny)
+    others = model.alpha_orth * (old.sum(axis=0) - old)
+    root = np.sqrt(np.square(pull) + 4 * others * new["gains"] / old)
+    new["atoms"] = _dense(2 * new["gains"] / (pull + root))
+    return {**statistics, **new}, {
+        "atoms_": _shown(new["atoms"]),
+        "coefficients_": coefficients,
+        "objective_": value + problem.atoms.value(atoms),
+    }
+
+
+def _dense(atoms: NDArray) -> NDArray:
+    """With no weight below the least; an atom without any gets some."""
+    means = atoms.mean(axis=1, keepdims=True)
+    means = np.where(means > 0, means, LEAST * float(means.mean()) or 1.0)
+    return np.maximum(atoms, LEAST * means)
+
+
+def _shown(atoms: NDArray) -> NDArray:
+    """Without weak edges; but every node keeps one, else no graph would have it."""
+    kept = atoms >= SHOWN * atoms.max(axis=1, keepdims=True)
+    matrices = graphs.adjacency(np.where(kept, atoms, 0).max(axis=0))
+    for node in np.flatnonzero(~matrices.any(axis=1)):
+        rows, cols = graphs.edge_index(len(matrices))
+        edges = np.flatnonzero((rows == node) | (cols == node))
+        atom, edge = np.unravel_index(atoms[:, edges].argmax(), (len(atoms), len(edges)))
+        kept[atom, edges[edge]] = True
+    return np.where(kept, atoms, 0)
+
+
+# Which of many optima a fit ends in is decided early: more samples then pay.
+LOG_RULES = Rules(check, recall, follow, kept=1000, starts=2)

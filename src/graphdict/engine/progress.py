@@ -1,0 +1,55 @@
+"""Solver iterations shown by a progress bar and told to the logger, by way of the callback."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from graphdict.core.solvers import Progress
+from graphdict.core.solvers.base import Callback
+from graphdict.engine.logs import logger
+
+__all__ = ["with_progress"]
+
+
+@contextmanager
+def with_progress(
+    callback: Callback | None, total: int, verbose: int, title: str
+) -> Iterator[Callback | None]:
+    """The user's callback, joined by a bar where ``verbose`` asks and by the logger."""
+    told = logger.isEnabledFor(logging.INFO)
+    if not verbose and not told:
+        yield callback
+        return
+    last: list[Progress] = []
+    started = time.perf_counter()
+    with ExitStack() as stack:
+        bar = None
+        if verbose:
+            from tqdm.auto import tqdm
+
+            bar = stack.enter_context(tqdm(total=total, desc=title, unit="it", leave=verbose > 1))
+
+        def show(progress: Progress) -> bool | None:
+            last[:] = [progress]
+            logger.debug(
+                "%s: iteration %d, objective %.8g, residual %.3g",
+                title, progress.iteration, progress.objective, progress.residual,
+            )  # fmt: skip
+            if bar is not None:
+                bar.update(progress.iteration - bar.n)
+                bar.set_postfix_str(
+                    f"objective {progress.objective:.6g}, residual {progress.residual:.1e}",
+                    refresh=False,
+                )
+            return callback(progress) if callback is not None else None
+
+        yield show
+    if last:
+        logger.info(
+            "%s: stopped at iteration %d of at most %d, objective %.8g, residual %.3g, %.2f s",
+            title, last[0].iteration, total, last[0].objective, last[0].residual,
+            time.perf_counter() - started,
+        )  # fmt: skip

@@ -1,0 +1,253 @@
+"""From the signals a user has to the signals a model sees.
+
+Three things happen, none of which changes what a graph can explain: nodes that never vary are set
+aside, the mean over nodes is taken from each sample (a Laplacian is blind to it, arithmetic is
+not), and all signals are divided by one number, so that volts and microvolts give the same graphs.
+Missing values (NaN) stay missing, and the mean is that of the observed nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core import graphs
+from graphdict.engine.logs import printable
+from graphdict.exceptions import LevelWarning, SilentNodeWarning, warn
+
+__all__ = [
+    "OnAllNodes",
+    "Preparation",
+    "check_finite",
+    "each_block",
+    "has_gaps",
+    "largest_value",
+    "row_slices",
+]
+
+BLOCK_BYTES = 1 << 24
+LEVELS = 5  # how many times levels must exceed variation to be worth a warning
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How signals are prepared: which nodes are active, and the common scale."""
+
+    active: NDArray[np.bool_]
+    scale: float
+
+    @classmethod
+    def learn(cls, signals: NDArray, names: NDArray, rescale: bool) -> Preparation:
+        """From training signals (T, N); warns about silent nodes."""
+        lows, highs = (np.array(ends) for ends in zip(*each_block(signals, _extent)))
+        lows, highs = lows.min(axis=0), highs.max(axis=0)
+        active = highs > lows
+        if active.sum() < 2:
+            raise ValueError(
+                f"X has {int(active.sum())} node(s) that vary over its {len(signals)} samples; "
+                "learning a graph needs at least 2"
+            )
+        if not active.all():
+            silent = ", ".join(map(printable, names[~active][:5]))
+            more = "" if (~active).sum() <= 5 else f" and {int((~active).sum()) - 5} more"
+            warn(
+                f"{int((~active).sum())} node(s) never vary and get no edges: {silent}{more}",
+                SilentNodeWarning,
+            )
+        largest = float(max(np.abs(highs[active]).max(), np.abs(lows[active]).max()))
+        origin = (lows / 2 + highs / 2)[active] / largest
+        moments = each_block(signals, partial(_moments, active, largest, origin))
+        number, first, second, squares, freedom, agree = zip(*moments)
+        _check_levels(sum(number), origin, sum(first), sum(second))
+        limit = largest_value(signals.dtype)
+        if not rescale and largest > limit:
+            raise ValueError(
+                f"X holds values up to {largest:.3g}, whose squares are too large for "
+                f"{signals.dtype}; divide X by a constant, or leave that to rescale=True"
+            )
+        # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
+        if not rescale or all(agree):
+            return cls(active, 1.0 if largest <= limit else largest)
+        # Without overflow or underflow, whatever the unit; for all nodes, observed or not.
+        nodes = int(active.sum())
+        mean_square = sum(squares) / sum(freedom) * ((nodes - 1) / nodes)
+        return cls(active, largest * float(np.sqrt(mean_square)))
+
+    def apply(self, signals: NDArray) -> NDArray:
+        """Prepared signals (T, active nodes), in the precision of the input."""
+        prepared = np.empty((len(signals), int(self.active.sum())), dtype=signals.dtype)
+        # In two steps: the scale may be too small or too large for one division.
+        root = float(np.sqrt(self.scale))
+        for rows in row_slices(signals):
+            prepared[rows] = _centred(signals[rows][:, self.active] / root) / root
+        return prepared
+
+    def embed(self, weights: NDArray) -> NDArray:
+        """Weights on the active nodes (..., E') as weights on all nodes (..., E)."""
+        if self.active.all():
+            return weights
+        matrix = np.zeros((*weights.shape[:-1], len(self.active), len(self.active)), weights.dtype)
+        index = np.flatnonzero(self.active)
+        matrix[..., index[:, None], index[None, :]] = graphs.adjacency(weights)
+        return graphs.adjacency_to_weights(matrix)
+
+    def restrict(self, weights: NDArray) -> NDArray:
+        """Weights on all nodes (..., E) as weights on the active nodes (..., E')."""
+        if self.active.all():
+            return weights
+        index = np.flatnonzero(self.active)
+        return graphs.adjacency_to_weights(
+            graphs.adjacency(weights)[..., index[:, None], index[None, :]]
+        )
+
+
+class OnAllNodes:
+    """A prior on atoms over all nodes, for atoms over the active nodes."""
+
+    def __init__(self, term: Any, preparation: Preparation):
+        self.term = term
+        self.preparation = preparation
+        self.__name__ = type(term).__name__
+        # A solver looks at what a term can do: only what the wrapped one can is offered.
+        for marker in ("interval", "elementwise", "precedes_elementwise"):
+            if hasattr(term, marker):
+                setattr(self, marker, getattr(term, marker))
+        for method in ("prox", "prox_conjugate", "gradient"):
+            if hasattr(term, method):
+                setattr(self, method, self._lift(getattr(term, method)))
+        for method in ("value", "lipschitz"):
+            if hasattr(term, method):
+                setattr(self, method, self._read(getattr(term, method)))
+
+    def _lift(self, function: Any) -> Any:
+        embed, restrict = self.preparation.embed, self.preparation.restrict
+        return lambda atoms, *step: restrict(function(embed(atoms), *step))
+
+    def _read(self, function: Any) -> Any:
+        return lambda atoms: function(self.preparation.embed(atoms))
+
+
+def check_finite(
+    signals: NDArray, names: Sequence[Any], missing: bool = False, largest: float = np.inf
+) -> None:
+    """Refuse infinite values, those beyond ``largest``, and NaN unless values may be ``missing``.
+
+    Says where the first is.
+    """
+    before = 0
+    for rows, wrong in each_block(signals, partial(_first_wrong, missing, largest)):
+        if wrong is not None:
+            row, column, value = wrong
+            where = f"in row {before + row}, column {names[column]!r}"
+            if np.isnan(value):
+                raise ValueError(
+                    f"X holds a missing value (NaN) {where}; fill in or leave out such rows: all "
+                    "values must be finite for this model (GraphDictLog, GraphDictMarginal and "
+                    "LogModel, for example, accept missing values)"
+                )
+            if np.isfinite(value):
+                raise ValueError(
+                    f"X holds {value:.3g} {where}, which is too large beside the signals that "
+                    "were learned from to be squared: is it of another unit?"
+                )
+            raise ValueError(
+                f"X holds infinity {where}; fill in or leave out such rows: all values must be "
+                "finite" + (", or NaN where they are missing" if missing else "")
+            )
+        before += rows
+
+
+def largest_value(dtype: Any) -> float:
+    """The largest number whose square, and sums of it, are numbers."""
+    return 1e-3 * float(np.sqrt(np.finfo(dtype).max))
+
+
+def each_block(signals: Any, function: Callable[[NDArray], Any]) -> list[Any]:
+    """``function`` of all rows, some at a time and in order, wherever the signals are."""
+    if hasattr(signals, "each_block"):
+        return signals.each_block(function)
+    return [function(signals[rows]) for rows in row_slices(signals)]
+
+
+def row_slices(signals: Any) -> list[slice]:
+    """Rows to handle at a time, so that a memory map is never copied as a whole."""
+    size = max(1, BLOCK_BYTES // (signals.shape[1] * signals.dtype.itemsize))
+    count = len(signals)
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def has_gaps(signals: Any) -> bool:
+    """Whether any value is missing."""
+    return any(each_block(signals, _any_missing))
+
+
+def _any_missing(block: NDArray) -> bool:
+    return bool(np.isnan(block).any())
+
+
+def _first_wrong(
+    missing: bool, largest: float, block: NDArray
+) -> tuple[int, tuple[int, int, float] | None]:
+    """Number of rows, and the row, column and value of the first that may not be there."""
+    wrong = np.isinf(block) if missing else ~np.isfinite(block)
+    if np.isfinite(largest):
+        wrong |= np.abs(block) > largest
+    if not wrong.any():
+        return len(block), None
+    row, column = np.argwhere(wrong)[0]
+    return len(block), (int(row), int(column), float(block[row, column]))
+
+
+def _centred(signals: NDArray) -> NDArray:
+    """Signals minus their mean over the nodes that were observed."""
+    means = signals.mean(axis=1, keepdims=True)
+    gaps = np.isnan(means)
+    if gaps.any():
+        number = np.maximum(np.isfinite(signals).sum(axis=1, keepdims=True), 1)
+        means = np.where(gaps, np.nansum(signals, axis=1, keepdims=True) / number, means)
+    return signals - means.astype(signals.dtype)
+
+
+def _extent(block: NDArray) -> tuple[NDArray, NDArray]:
+    return np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+
+
+def _moments(
+    active: NDArray, largest: float, origin: NDArray, block: NDArray
+) -> tuple[NDArray, NDArray, NDArray, float, int, bool]:
+    """Of the columns: number observed, sum, sum of squares; of all rows once centred: sum of
+    squares, degrees of freedom; and whether all nodes agree.
+    """
+    block = block[:, active]
+    seen = np.isfinite(block)
+    scaled = block / largest
+    shifted = np.where(seen, scaled - origin, 0)
+    lowest, highest = np.fmin.reduce(block, axis=1), np.fmax.reduce(block, axis=1)
+    return (
+        seen.sum(axis=0),
+        shifted.sum(axis=0, dtype=np.float64),
+        np.square(shifted).sum(axis=0, dtype=np.float64),
+        float(np.square(np.where(seen, _centred(scaled), 0)).sum(dtype=np.float64)),
+        int(np.maximum(seen.sum(axis=1) - 1, 0).sum()),
+        not bool((lowest < highest).any()),
+    )
+
+
+def _check_levels(count: Any, origin: NDArray, first: Any, second: Any) -> None:
+    """Warn where columns stand at different levels, as sensors of several units do."""
+    means = first / count
+    within = np.sqrt(max(float(np.mean(second / count - np.square(means))), 0.0))
+    between = float(np.std(means + origin))
+    if between > LEVELS * within:
+        warn(
+            f"nodes differ {between / max(within, 1e-300):.0f} times more in their mean levels "
+            "than they vary around them, so graphs will join nodes of like level; subtract the "
+            "mean of each column first, and standardise columns of different units "
+            "(sklearn.preprocessing.StandardScaler)",
+            LevelWarning,
+        )

@@ -1,0 +1,249 @@
+"""Signals that are read when they are used: memory maps, Zarr and Dask arrays, arrays too large.
+
+What is larger than scikit-learn's setting ``working_memory`` (in MiB; 1024 by default) is never
+copied as a whole: it is read and prepared a part at a time, again in each pass. What is smaller is
+read once. Results are the same.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+
+from graphdict.core.terms.likelihoods import Smoothness, smoothness
+from graphdict.core.terms.missing import Gaps
+from graphdict.core.terms.modal import ModalSmoothness
+from graphdict.engine.signals import Preparation, each_block
+from graphdict.engine.storage.atomic import atomic_file
+
+__all__ = [
+    "Prepared",
+    "Rows",
+    "let_go",
+    "open_rows",
+    "prepared",
+    "put_together",
+    "signal_fit",
+    "too_large",
+]
+
+Form = Callable[..., Any]
+
+
+def too_large(shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether an array would not fit into scikit-learn's ``working_memory``."""
+    return int(np.prod(shape)) * np.dtype(dtype).itemsize > sklearn.get_config()[
+        "working_memory"
+    ] * (1 << 20)
+
+
+class Rows:
+    """Rows of a large array (T, N) as floating point numbers, read a slice at a time."""
+
+    def __init__(self, array: Any):
+        self.array = array
+        self.shape = tuple(array.shape)
+        self.dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> NDArray:
+        found = self.array[rows]
+        if hasattr(found, "compute"):  # Dask
+            found = found.compute()
+        block = np.array(found, dtype=self.dtype, order="C")
+        if isinstance(self.array, np.memmap):
+            let_go(self.array)
+        return block
+
+
+class ClusterRows(Rows):
+    """Rows of a Dask array whose work is done by the workers of a cluster."""
+
+    def __init__(self, array: Any, client: Any):
+        from graphdict.engine.connection import check_array
+
+        super().__init__(check_array(array, client))
+        self.client = client
+
+    def each_block(self, function: Callable[[NDArray], Any]) -> list[Any]:
+        from graphdict.engine.cluster import each_block
+
+        return each_block(self.array, self.client, self.dtype, function)
+
+
+class Prepared:
+    """Prepared signals (T, active nodes), each slice when it is asked for."""
+
+    def __init__(self, rows: Any, preparation: Preparation):
+        self.rows = rows
+        self.preparation = preparation
+        self.shape = (len(rows), int(preparation.active.sum()))
+        self.dtype = rows.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> NDArray:
+        return self.preparation.apply(self.rows[rows])
+
+    def each_block(self, function: Callable[[NDArray], Any]) -> list[Any]:
+        """``function`` of all rows, some at a time."""
+        prepare = self.preparation.apply
+        return each_block(self.rows, lambda block: function(prepare(block)))
+
+
+def open_rows(X: Any) -> Any:
+    """``X`` itself, or :class:`Rows` where it is on a cluster or too large to be read at once."""
+    from graphdict.engine.connection import find_client
+
+    client = find_client(X)
+    if client is not None and hasattr(X, "chunks") and X.ndim == 2 and X.dtype.kind in "fiub":
+        return ClusterRows(X, client)
+    lazy = isinstance(X, np.memmap) or (
+        hasattr(X, "chunks") and hasattr(X, "dtype") and not isinstance(X, np.ndarray)
+    )
+    if not lazy:
+        return X
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or not too_large(X.shape, X.dtype):
+        return np.asarray(X)  # small, or wrong in a way that is told as for any other array
+    return Rows(X)
+
+
+def prepared(signals: Any, preparation: Preparation) -> Any:
+    """Prepared signals: an array, or one that is read when it is used."""
+    if isinstance(signals, np.ndarray) and not too_large(signals.shape, signals.dtype):
+        return preparation.apply(signals)
+    return Prepared(signals, preparation)
+
+
+class StreamedSmoothness:
+    """The smoothness term of signals that are read when they are used, a part of them at a time."""
+
+    read_when_used = True
+
+    def __init__(self, signals: Any, counts: NDArray, gaps: Gaps | None, form: Form):
+        self.signals = signals
+        self.counts = counts
+        self.gaps = gaps
+        self.form = form
+        self.windows = len(counts) < len(signals)
+        self.ends = np.cumsum(counts) if self.windows else None
+
+    def part(self, rows: slice) -> _StreamedPart:
+        samples = rows
+        if self.ends is not None:
+            samples = slice(
+                int(self.ends[rows.start] - self.counts[rows.start]), int(self.ends[rows.stop - 1])
+            )
+        return _StreamedPart(self.signals, samples, self.counts[rows], self.gaps, self.form)
+
+
+class _StreamedPart:
+    """A part that is read when it is first asked for something, and forgotten with this object."""
+
+    def __init__(self, source: Any, samples: slice, counts: NDArray, gaps: Gaps | None, form: Form):
+        self.source, self.samples, self.counts, self.gaps = source, samples, counts, gaps
+        self.form = form
+        single = samples.stop - samples.start == len(counts)
+        self.stands_for: Any = None  # a compiled pass asks, and nothing is read to answer
+        if form is not smoothness:
+            self.stands_for = ModalSmoothness
+        elif gaps is None and single:
+            self.stands_for = Smoothness
+        self.dtype = source.dtype
+
+    @cached_property
+    def fit(self) -> Any:
+        signals = self.source[self.samples]
+        return self.form(signals, self.counts, keep=False, gaps=self.gaps)
+
+    @property
+    def signals(self) -> NDArray | None:
+        return self.fit.signals
+
+    @property
+    def powers(self) -> NDArray:
+        return self.fit.powers
+
+    def features(self, rows: slice) -> NDArray:
+        return self.fit.features(rows)
+
+    def energies(self, atoms: NDArray, rows: slice) -> NDArray:
+        return self.fit.energies(atoms, rows)
+
+    def weighted_distances(self, coefficients: NDArray, rows: slice) -> NDArray:
+        return self.fit.weighted_distances(coefficients, rows)
+
+
+def signal_fit(
+    signals: Any, counts: NDArray, gaps: Gaps | None = None, form: Form = smoothness
+) -> Any:
+    """The smoothness term of prepared signals in windows of ``counts`` samples.
+
+    ``form`` makes it from signals, ``counts``, ``keep`` and ``gaps`` as :func:`smoothness` does.
+    """
+    if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
+        from graphdict.engine.cluster import ClusterSmoothness
+
+        rows = signals.rows
+        return ClusterSmoothness(
+            rows.array, rows.dtype, signals.preparation, gaps, rows.client, form
+        )
+    if isinstance(signals, Prepared):
+        return StreamedSmoothness(signals, counts, gaps, form)
+    return form(signals, counts, gaps=gaps)
+
+
+def put_together(
+    pieces: Iterable[NDArray], counts: NDArray, columns: int, dtype: Any, out: Any = None
+) -> NDArray:
+    """Rows of windows that come piece by piece, as one array with a row for each sample.
+
+    ``out`` is an array to fill or the path of a file to write; by default it is an array in memory,
+    or a file without a name where that would be too large.
+    """
+    shape = (int(counts.sum()), columns)
+    if isinstance(out, (str, os.PathLike)):
+        with atomic_file(out) as file:
+            target = np.lib.format.open_memmap(file.name, mode="w+", dtype=dtype, shape=shape)
+            _fill(target, pieces, counts)
+            target.flush()
+        return target
+    if out is None and too_large(shape, dtype):
+        with tempfile.TemporaryFile() as file:  # the map holds it open
+            out = np.memmap(file, dtype=dtype, mode="w+", shape=shape)
+    elif out is None:
+        out = np.empty(shape, dtype=dtype)
+    elif getattr(out, "shape", None) != shape:
+        raise ValueError(f"out must be a path or an array of shape {shape}, got {out!r:.80}")
+    _fill(out, pieces, counts)
+    return out
+
+
+def _fill(target: Any, pieces: Iterable[NDArray], counts: NDArray) -> None:
+    row, filled = 0, 0
+    for piece in pieces:
+        some = counts[row : row + len(piece)]
+        row += len(piece)
+        repeated = piece if (some == 1).all() else np.repeat(piece, some, axis=0)
+        target[filled : filled + len(repeated)] = repeated
+        filled += len(repeated)
+        if isinstance(target, np.memmap):
+            let_go(target)
+
+
+def let_go(array: np.memmap) -> None:
+    """Tell the system that a map was read for now, so that its pages do not stay resident."""
+    opened: mmap.mmap | None = getattr(array, "_mmap", None)
+    if opened is not None and array.mode != "c" and hasattr(opened, "madvise"):
+        opened.madvise(mmap.MADV_DONTNEED)

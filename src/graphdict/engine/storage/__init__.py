@@ -1,0 +1,1 @@
+"""Files that fits leave behind: models, checkpoints, written whole or not at all."""

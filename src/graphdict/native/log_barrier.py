@@ -1,0 +1,260 @@
+"""Compiled passes over samples of models with a logarithmic barrier.
+
+The C++ goes over tiles of samples that stay in cache, with the samples along the vector registers.
+The barrier of a sample sees ``d_t = sum_k c_tk g_k``, where ``g_k`` are the degrees (or the
+spectrum) of atom k: its image. The plain formulas are in :mod:`graphdict.core.operators` and
+:class:`graphdict.core.terms.LogBarrier`; tests compare.
+
+Arrays have samples first: signals (T, N), coefficients (T, K), atoms (K, E), images (K, N), all in
+one precision. Whole passes are jobs: a job is called, or the threads of a pool share several; what
+it finds is in arrays that exist before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ascontiguousarray as contiguous
+from numpy.typing import NDArray
+
+from graphdict import native
+from graphdict.native.proxes import Box
+
+__all__ = [
+    "AtomMove",
+    "BlockArrays",
+    "CoefficientMove",
+    "CoefficientUpdates",
+    "DictionaryArrays",
+    "InteriorPointRules",
+    "PassResult",
+    "SampleArrays",
+    "StepSizeRules",
+    "atom_slopes",
+    "iterate",
+    "primal_dual_pass",
+    "solve_coefficients",
+    "update_coefficients",
+]
+
+
+def atom_slopes(
+    coefficients: NDArray, weights: NDArray, images: NDArray
+) -> tuple[native.Job, NDArray]:
+    """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C images``, and where it goes.
+
+    ``weights`` (T,) are the shares ``p`` of the samples.
+    """
+    found = np.empty_like(images)
+    job = native.log_barrier_atom_slopes(
+        contiguous(coefficients), weights, contiguous(images), found
+    )
+    return job, found
+
+
+class CoefficientUpdates(NamedTuple):
+    """What multiplicative updates of the coefficients find."""
+
+    coefficients: NDArray
+    distances: NDArray  # (p C)' Z (K, E); of powers (p C)' Z in their modes (K, N)
+    numbers: NDArray  # value; squares of the projected gradient at the start, and of its scale
+
+
+def update_coefficients(
+    samples: NDArray,
+    weights: NDArray,
+    atoms: NDArray,
+    images: NDArray,
+    coefficients: NDArray,
+    shrinkage: float,
+    rounds: int,
+    over_relaxed: bool,
+    powers: bool,
+) -> tuple[native.Job, CoefficientUpdates]:
+    """Return a job for ``rounds`` multiplicative updates of coefficients (T, K), and its result.
+
+    ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + shrinkage``, ``slope = (1 / D) images'``,
+    and ``q`` = 1, or 1.5 if ``over_relaxed``. ``samples`` (T, N) are signals, or ``powers`` in
+    modes.
+    """
+    found = CoefficientUpdates(
+        np.empty_like(coefficients, order="C"),
+        np.empty_like(images if powers else atoms, order="C"),
+        np.empty(3),
+    )
+    edges = contiguous(atoms[:, :0] if powers else atoms)
+    job = native.log_barrier_update_coefficients(
+        samples, weights, edges, contiguous(images), contiguous(coefficients),
+        shrinkage, rounds, over_relaxed, *found, powers,
+    )  # fmt: skip
+    return job, found
+
+
+class InteriorPointRules(NamedTuple):
+    """The constants of the interior-point method; see :mod:`graphdict.core.solvers.coding`."""
+
+    tie_break: float
+    centring: float
+    reach: float
+    at_bound: float
+    damping: float
+
+
+def solve_coefficients(
+    costs: NDArray,
+    images: NDArray,
+    max_iter: int,
+    tol: float,
+    warm_up: int,
+    rules: InteriorPointRules,
+) -> tuple[native.Job, NDArray]:
+    """Return a job for coefficients (T, K) in [0, 1] of least ``<c, costs> + h(c images)``.
+
+    ``h`` is minus the sum of logarithms of degrees or spectra (K, N), or minus the log-determinant
+    of Laplacians (K, N, N). All is in double precision.
+    """
+    found = np.empty_like(costs, order="C")
+    given = native.doubles(costs), native.doubles(images)
+    return native.solve_coefficients(*given, max_iter, tol, warm_up, rules, found), found
+
+
+class AtomMove(NamedTuple):
+    """What a pass of BiPDS is told of the atoms' step."""
+
+    atoms: NDArray  # where they went
+    images: NDArray
+    extrapolated: NDArray  # the images of the extrapolated atoms
+    sigma: float  # the step of the dual
+
+    @classmethod
+    def of(cls, atoms: NDArray, images: NDArray, before: NDArray, sigma: float) -> AtomMove:
+        """From the new atoms, their images and the images ``before`` the step."""
+        return cls(contiguous(atoms), contiguous(images), contiguous(2 * images - before), sigma)
+
+
+class SampleArrays(NamedTuple):
+    """An iterate of BiPDS as far as it is the size of the samples."""
+
+    coefficients: NDArray
+    gradient: NDArray  # in the coefficients
+    dual: NDArray
+
+
+class CoefficientMove(NamedTuple):
+    """Where coefficients go, and what is in their gradient there beside likelihood and dual.
+
+    If there is a ``box``, the pass itself takes their :func:`projected_step`, and the slope of the
+    box is the extra.
+    """
+
+    coefficients: NDArray
+    extra: NDArray | float
+    tau: float
+    box: Box | None
+
+
+class PassResult(NamedTuple):
+    """What a pass finds: arrays by sample, then sums over samples, then the numbers of a check."""
+
+    coefficients: NDArray
+    dual: NDArray
+    gradient: NDArray  # in the coefficients
+    energies: NDArray  # of the atoms (T, K); only if checked
+    distances: NDArray  # (p C)' Z (K, E); no edges where samples are powers
+    mixed_dual: NDArray  # (p C)' Y+ (K, N), powers included
+    gram: NDArray  # (p C)' C
+    numbers: NDArray  # value, dual gap, image, energy, coefficient gap, size; squares but the first
+
+
+def primal_dual_pass(
+    samples: NDArray,
+    weights: NDArray,
+    atoms: AtomMove,
+    before: SampleArrays,
+    move: CoefficientMove,
+    powers: bool,
+    check: bool,
+) -> tuple[native.Job, PassResult]:
+    """Return a job for the dual step of BiPDS and all gradients at the new coefficients ``C``.
+
+    The dual step is
+
+        Y+ = prox_{sigma h*}(Y + sigma A(2 C - before, extrapolated atoms))
+
+    ``samples`` (T, N) are signals, or ``powers`` in modes, which act where the dual does.
+    """
+    (count, edges), (rows, nodes), dtype = atoms.atoms.shape, samples.shape, samples.dtype
+    gradient = np.empty((rows, count), dtype)
+    if move.box is None:
+        gradient[:] = move.extra
+    found = PassResult(
+        move.coefficients,
+        np.empty((rows, nodes), dtype),
+        gradient,
+        np.empty((rows if check else 0, count), dtype),
+        np.empty((count, 0 if powers else edges), dtype),
+        np.empty((count, nodes), dtype),
+        np.empty((count, count), dtype),
+        np.empty(6 if check else 0),
+    )
+    if powers:
+        atoms = atoms._replace(atoms=np.empty((count, 0), dtype))
+    job = native.primal_dual_pass(
+        samples, weights, *atoms, *before, move.tau, move.box, *found, powers
+    )
+    return job, found
+
+
+class StepSizeRules(NamedTuple):
+    """What step sizes follow from: see :mod:`graphdict.core.solvers.steps`."""
+
+    norm: float  # of the map of single graphs
+    floor_atoms: float
+    floor_coefficients: float
+    sigma: float
+    safety: float
+    tau_atoms: float  # as given, else zero
+    tau_coefficients: float
+
+
+class DictionaryArrays(NamedTuple):
+    """What iterations need of the atoms; what they find takes its place."""
+
+    atoms: NDArray
+    images: NDArray
+    gradient: NDArray  # in the atoms
+    gram: NDArray  # (p C)' C
+
+
+class BlockArrays(NamedTuple):
+    """Some samples, their iterate, and arrays for the next one."""
+
+    samples: NDArray
+    weights: NDArray
+    before: SampleArrays
+    after: SampleArrays
+
+
+def iterate(
+    pool: native.ThreadPool,
+    count: int,
+    seconds: float,
+    shards: Sequence[Sequence[BlockArrays]],
+    modes: NDArray,
+    dictionary: DictionaryArrays,
+    boxes: tuple[Box, Box],
+    rules: StepSizeRules,
+    sums_at_a_time: int,
+) -> tuple[int, float, float]:
+    """Take up to ``count`` iterations of BiPDS, fewer if that takes longer than ``seconds``.
+
+    Between two passes over all blocks the atoms take their step. ``modes`` (M, N) has no rows where
+    the barrier is of degrees; ``boxes`` hold atoms and coefficients. Returned are the number of
+    iterations and the last ``tau_w, tau_c``.
+    """
+    arrays = [[(*block[:2], *block.before, *block.after) for block in shard] for shard in shards]
+    return native.iterate(
+        pool, count, seconds, arrays, modes, *dictionary, *boxes, rules, sums_at_a_time
+    )

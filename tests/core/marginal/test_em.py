@@ -1,0 +1,239 @@
+"""Expectation-maximisation: densities, monotone likelihood, and the M-step's optimum."""
+
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+import sklearn
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from graphdict.core import graphs, kernels
+from graphdict.core.marginal.dictionary import Dictionary
+from graphdict.core.marginal.em import expectation_maximisation, maximise
+from graphdict.core.marginal.learn import random_start
+from graphdict.core.marginal.likelihood import PatternGraphs
+from graphdict.core.marginal.passes import (
+    Expectation,
+    coefficients_of,
+    evidence_of,
+    expect,
+    mean_square,
+    path_of,
+    probabilities_of,
+    random_distances,
+    second_moments,
+)
+from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
+from graphdict.core.marginal.penalty import FadingPenalty
+from graphdict.core.marginal.support import cut, prune
+from graphdict.core.marginal.timeline import hierarchy
+from graphdict.core.marginal.view import View
+from graphdict.engine.samples import open_data
+
+NODES, EDGES = 6, 15
+
+
+@pytest.fixture
+def opened():
+    """Opens signals, to be passed over until the test ends."""
+    with ExitStack() as stack:
+        yield lambda signals, window=1: stack.enter_context(open_data(signals, window, 6))
+
+
+def make(opened, seed, samples=60, atoms=3, window=1):
+    rng = np.random.default_rng(seed)
+    signals = rng.standard_normal((samples, NODES))
+    signals -= signals.mean(axis=1, keepdims=True)
+    patterns = enumerate_patterns(atoms, 2)
+    data = opened(signals, window)
+    start = random_start(data, patterns, 1e-10, np.random.RandomState(seed), "independent")
+    return data, start
+
+
+def log_likelihoods(data, dictionary):
+    return View.of(data, dictionary).log_likelihoods(data.samples, slice(0, data.windows))
+
+
+def signals_of(data):
+    return data.samples.fit.array
+
+
+def reduced_density(signals, laplacian):
+    """Of signals that sum to zero, in coordinates of that subspace, by SciPy."""
+    basis = np.linalg.qr(np.column_stack([np.ones(NODES), np.eye(NODES)[:, 1:]]))[0][:, 1:]
+    covariance = np.linalg.inv(basis.T @ laplacian @ basis)
+    return multivariate_normal(np.zeros(NODES - 1), covariance).logpdf(signals @ basis)
+
+
+def test_log_likelihoods_are_gaussian_densities(opened):
+    data, start = make(opened, 0)
+    values = log_likelihoods(data, start)
+    for index, pattern in enumerate(start.graphs.patterns):
+        laplacian = graphs.laplacian(start.atoms[pattern].sum(axis=0))
+        np.testing.assert_allclose(values[:, index], reduced_density(signals_of(data), laplacian))
+
+
+def test_marginal_likelihood_is_the_mixture_density(opened):
+    data, start = make(opened, 1)
+    mixture = sum(
+        probability * np.exp(reduced_density(signals_of(data), graphs.laplacian(weights)))
+        for probability, weights in zip(
+            start.probabilities, start.graphs.patterns.astype(float) @ start.atoms
+        )
+    )
+    np.testing.assert_allclose(evidence_of(data, start), np.log(mixture))
+
+
+def test_windows_add_log_likelihoods(opened):
+    data, start = make(opened, 2, window=5)
+    alone = log_likelihoods(opened(signals_of(data)), start)
+    np.testing.assert_allclose(log_likelihoods(data, start), alone.reshape(12, 5, -1).sum(axis=1))
+
+
+def test_disconnected_patterns_keep_a_proper_density(opened):
+    weights = np.zeros((1, EDGES))
+    rows, cols = graphs.edge_index(NODES)
+    inside = (rows < 3) == (cols < 3)
+    weights[0, inside & (cols < 5)] = 1.0  # {0, 1, 2}, {3, 4}, {5}
+    patterns = np.ones((1, 1), dtype=bool)
+    noise = 1e-2
+    apart = PatternGraphs.of(patterns, weights, noise)
+    assert apart.components[0].shape == (NODES, 3)
+    dictionary = Dictionary(apart, weights, np.ones(1))
+    signals = np.random.default_rng(3).standard_normal((10, NODES))
+    signals -= signals.mean(axis=1, keepdims=True)
+    blind = apart.components[0] @ apart.components[0].T - 1 / NODES
+    precision = graphs.laplacian(weights[0]) + blind / noise
+    values = log_likelihoods(opened(signals), dictionary)
+    np.testing.assert_allclose(values[:, 0], reduced_density(signals, precision))
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+@pytest.mark.parametrize("kind", ["independent", "markov", "hierarchy"])
+def test_expectation_in_blocks_is_the_same(monkeypatch, kind, gaps):
+    rng = np.random.default_rng(4)
+    signals = rng.standard_normal((61, NODES))
+    signals[rng.uniform(size=signals.shape) < gaps] = np.nan
+    patterns = hierarchy(3) if kind == "hierarchy" else enumerate_patterns(3, 2)
+    atoms = rng.uniform(0.1, 1, (3, EDGES))
+    dictionary = Dictionary(
+        PatternGraphs.of(patterns, atoms), atoms, rng.dirichlet(np.ones(len(patterns))),
+        0.8 if kind == "markov" else None, kind == "hierarchy",
+    )  # fmt: skip
+
+    def everything():
+        with open_data(signals, 2, len(patterns), np.random.RandomState(0)) as data:
+            expected = expect(data, dictionary, 0.7, coefficients=True)
+            return (
+                data.in_one_block, expected.usage, expected.draws,
+                expected.stays, expected.evidence, expected.distances, expected.coefficients,
+                *second_moments(data, dictionary), evidence_of(data, dictionary),
+                coefficients_of(data, dictionary), probabilities_of(data, dictionary),
+                path_of(data, dictionary), mean_square(data),
+                random_distances(data, np.random.RandomState(1), 3),
+            )  # fmt: skip
+
+    alone, *whole = everything()
+    assert alone
+    monkeypatch.setattr("graphdict.engine.executor.BLOCK_BYTES", 600)
+    monkeypatch.setattr("graphdict.engine.executor.PARTS", 3)
+    monkeypatch.setattr("graphdict.engine.samples.LARGER", 1)
+    for memory in (1000, 0):  # with and without room to keep likelihoods
+        with sklearn.config_context(working_memory=memory):
+            alone, *found = everything()
+        assert not alone
+        for one, other in zip(found, whole, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("prior", ["independent", "free", "markov"])
+@pytest.mark.parametrize("toll", [0.0, 0.02])
+def test_objective_never_rises(opened, seed, prior, toll):
+    data, start = make(opened, seed, window=1 + seed % 2)
+    stay = 0.8 if prior == "markov" else None
+    start = Dictionary(start.graphs, start.atoms, start.probabilities, stay)
+    penalty = FadingPenalty(0.01, toll, 0.01)
+    fit = expectation_maximisation(
+        data,
+        start,
+        penalty,
+        law="free" if prior == "free" else "independent",
+        max_iter=60,
+        tol=-np.inf,
+    )
+    objective = np.array(fit.history.objective)
+    assert len(objective) == 60
+    assert (np.diff(objective) <= 1e-9 * np.abs(objective[:-1])).all()
+    assert objective[-1] < objective[0]
+
+
+def test_atoms_reach_the_optimum_of_the_convex_m_step(opened):
+    rng = np.random.default_rng(5)
+    signals = rng.standard_normal((80, 4))
+    signals -= signals.mean(axis=1, keepdims=True)
+    data = opened(signals)
+    patterns = enumerate_patterns(2, 2)
+    start = random_start(data, patterns, 1e-10, np.random.RandomState(0), "independent")
+    posterior = rng.dirichlet(np.ones(3), size=80)
+    coefficients = posterior @ patterns
+    sums, usage = kernels.weighted_distances(signals, coefficients), posterior.sum(axis=0)
+    expected = Expectation(80, 80, usage, usage, 0.0, 0.0, sums)
+    alpha, moments = 0.05, sums / 80
+    share = posterior.mean(axis=0)
+
+    def objective(flat):
+        atoms = flat.reshape(2, 6)
+        matrices = graphs.laplacian(patterns.astype(float) @ atoms) + 0.25
+        determinants = np.linalg.slogdet(matrices)[1]
+        return (moments * atoms).sum() + alpha * atoms.sum() - share @ determinants
+
+    learned = maximise(start, expected, FadingPenalty(alpha), inner=3000).atoms
+    best = minimize(
+        objective, start.atoms.ravel(), bounds=[(1e-12, None)] * 12, options={"maxiter": 5000}
+    )
+    assert objective(learned.ravel()) <= best.fun + 1e-5
+
+
+def test_fading_penalty_lies_below_its_tangents():
+    penalty = FadingPenalty(0.1, 0.3, 0.05)
+    rng = np.random.default_rng(6)
+    at, other = rng.uniform(0, 1, (2, 3, 4))
+    tangent = penalty.value(at) + float((penalty.slope(at) * (other - at)).sum())
+    assert penalty.value(other) <= tangent
+    step = 1e-6
+    numeric = (penalty.value(at + step) - penalty.value(at - step)) / (2 * step)
+    assert numeric == pytest.approx(float(np.sum(penalty.slope(at))), rel=1e-6)
+
+
+def test_cut_finds_components_and_silent_nodes(opened):
+    rng = np.random.default_rng(7)
+    weights = np.zeros((2, EDGES))
+    rows, cols = graphs.edge_index(NODES)
+    weights[0, (rows < 3) & (cols < 3)] = 1.0
+    weights[0, (rows == 3) & (cols == 4)] = 2.0  # node 5 is silent with atom 0
+    weights[1] = 1.0
+    values, vectors = np.linalg.eigh(graphs.laplacian(weights))
+    scale = np.where(values > 1e-9, 1 / np.sqrt(np.maximum(values, 1e-9)), 0)
+    state = np.repeat([0, 1], 40)
+    noise = rng.standard_normal((80, NODES))
+    signals = np.einsum("tij,tj->ti", vectors[state], scale[state] * noise)
+    data = opened(signals)
+    graphs_of = PatternGraphs.of(np.eye(2, dtype=bool), np.ones((2, EDGES)))
+    known = Dictionary(graphs_of, np.ones((2, EDGES)), np.full(2, 0.5), drifts=True)
+    np.testing.assert_array_equal(cut(data, known).atoms > 0, weights > 0)
+
+
+def test_pruning_makes_zeros_but_no_pieces():
+    patterns = enumerate_patterns(2, 2)
+    atoms = np.full((2, EDGES), 1e-6)
+    rows, cols = graphs.edge_index(NODES)
+    atoms[:, cols == rows + 1] = 1.0
+    atoms[0, (rows == 4) & (cols == 5)] = 1e-5  # the last link of atom 0 is weak, but all it has
+    dictionary = Dictionary(
+        PatternGraphs.of(patterns, atoms), atoms, uniform_probabilities(patterns)
+    )
+    pruned = prune(dictionary, atoms > 1e-3)
+    assert not pruned.graphs.components
+    np.testing.assert_array_equal(pruned.atoms > 0, np.tile(cols == rows + 1, (2, 1)))
