@@ -12,7 +12,6 @@ import pytest
 from graphdict import native
 from graphdict.engine.thread_pool import Team
 from graphdict.native import log_barrier
-from graphdict.native import log_barrier
 
 
 @pytest.mark.parametrize("helpers", [0, 1, 3])
