@@ -46,9 +46,9 @@ from graphdict.app.experiments import superposition
 from graphdict.app.experiments.cells import run_cell
 from graphdict.app.experiments.tables import choose, write_csv
 from graphdict.core.kernels import weighted_distances
-from graphdict.core.marginal import em
-from graphdict.core.marginal.passes import Expectation
 from graphdict.datasets import make_superposition
+from graphdict.engine.marginal import em
+from graphdict.engine.marginal.passes import Expectation
 from graphdict.engine.signals import Preparation
 from graphdict.engine.storage.atomic import write_atomically
 from graphdict.metrics import edge_scores

@@ -31,8 +31,8 @@ from measure import make_signals
 from scipy.optimize import nnls
 
 from graphdict import GraphDictLog
-from graphdict.engine.cluster import Cluster, bundle_size
-from graphdict.engine.executor import TOGETHER, row_parts
+from graphdict.engine.cluster import ClusterExecutor, bundle_size
+from graphdict.engine.executor import SUMS_AT_A_TIME, shard_rows
 
 HERE = Path(__file__).parent
 ATOMS = 5
@@ -42,31 +42,31 @@ LATENCY = 1e-3  # seconds until another machine answers, an assumption
 
 
 class Traffic:
-    """Counts what goes through a crew: passes, tasks, and bytes of messages out and sums back."""
+    """Counts what goes through an executor: steps, tasks, and bytes of messages out and sums back."""
 
     def __init__(self):
         self.passes = self.tasks = self.bytes = 0
-        self.originals = Cluster.run_parts, Cluster._map
+        self.originals = ClusterExecutor.map_shards, ClusterExecutor._map
 
     def __enter__(self):
-        run_parts, send = self.originals
+        map_shards, send = self.originals
 
-        def counted(crew, work, columns, *message):
-            states, sums = run_parts(crew, work, columns, *message)
+        def counted(executor, work, columns, *message):
+            states, sums = map_shards(executor, work, columns, *message)
             size = len(pickle.dumps(message)) + len(pickle.dumps(sums))
-            self.bytes += size * len(crew.bundles)
+            self.bytes += size * len(executor.bundles)
             self.passes += 1
             return states, sums
 
-        def sent(crew, function, *arguments, **same):
+        def sent(executor, function, *arguments, **same):
             self.tasks += len(arguments[0])
-            return send(crew, function, *arguments, **same)
+            return send(executor, function, *arguments, **same)
 
-        Cluster.run_parts, Cluster._map = counted, sent
+        ClusterExecutor.map_shards, ClusterExecutor._map = counted, sent
         return self
 
     def __exit__(self, *error):
-        Cluster.run_parts, Cluster._map = self.originals
+        ClusterExecutor.map_shards, ClusterExecutor._map = self.originals
 
 
 def measure(workers: int, few: int, many: int) -> Iterator[dict]:
@@ -120,7 +120,7 @@ def fit_model(rows: list[dict]) -> dict[str, float]:
 
 @cache
 def count_parts(samples: int, nodes: int) -> int:
-    return len(row_parts(samples, nodes * 4 * ATOMS))
+    return len(shard_rows(samples, nodes * 4 * ATOMS))
 
 
 def count_tasks(parts: int, threads: int) -> int:
@@ -128,11 +128,11 @@ def count_tasks(parts: int, threads: int) -> int:
     size = bundle_size(parts, threads)
     level = -(-parts // size)
     tasks = 2 * level
-    if 1 < TOGETHER // size < level:
-        level = -(-level * size // TOGETHER)
+    if 1 < SUMS_AT_A_TIME // size < level:
+        level = -(-level * size // SUMS_AT_A_TIME)
         tasks += level
-    while level > TOGETHER:
-        level = -(-level // TOGETHER)
+    while level > SUMS_AT_A_TIME:
+        level = -(-level // SUMS_AT_A_TIME)
         tasks += level
     return tasks
 
@@ -142,10 +142,10 @@ def predict(costs: dict[str, float], samples: int, nodes: int, workers: int) -> 
     parts = count_parts(samples, nodes)
     tasks = costs["passes"] * count_tasks(parts, workers)
     sums = ATOMS * nodes * (nodes - 1) // 2 * 4
-    levels = np.ceil(np.log(max(parts, 2)) / np.log(TOGETHER))
+    levels = np.ceil(np.log(max(parts, 2)) / np.log(SUMS_AT_A_TIME))
     size = samples * nodes * ATOMS
     compute = size * (nodes * costs["dense"] + costs["thin"]) + costs["handling"] * tasks
-    hops = np.log2(workers) + TOGETHER * levels  # atoms out, from one to the next; sums back
+    hops = np.log2(workers) + SUMS_AT_A_TIME * levels  # atoms out, from one to the next; sums back
     return {
         "parts": parts, "tasks": tasks,
         "gigabytes": samples * (nodes + 2 * ATOMS) * 4 / workers / 1e9,

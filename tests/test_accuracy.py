@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from graphdict import GraphDictMarginal
-from graphdict.core.marginal import em
 from graphdict.datasets import make_superposition
+from graphdict.engine.marginal import em
 from graphdict.exceptions import SilentNodeWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))

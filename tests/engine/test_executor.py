@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from graphdict import GraphDictLog
-from graphdict.core.solvers import points
+from graphdict.core.solvers import primal_dual
 from graphdict.engine import blas as threads
 from graphdict.engine import executor as blocks
 
 
 @given(rows=st.integers(1, 10_000), row_bytes=st.integers(1, 1 << 22))
 def test_parts_and_their_blocks_cover_every_row_once_and_in_order(rows, row_bytes):
-    parts = blocks.row_parts(rows, row_bytes)
+    parts = blocks.shard_rows(rows, row_bytes)
     covered = [
         part.start + row
         for part in parts
-        for block in blocks.blocks_of(part, row_bytes)
+        for block in blocks.block_rows(part, row_bytes)
         for row in range(block.start, block.stop)
     ]
     assert covered == list(range(rows))
@@ -29,17 +29,17 @@ def test_parts_and_their_blocks_cover_every_row_once_and_in_order(rows, row_byte
 
 
 def test_small_blocks_are_parts_and_many_blocks_are_grouped():
-    one = blocks.row_parts(40, blocks.BLOCK_BYTES)
+    one = blocks.shard_rows(40, blocks.BLOCK_BYTES)
     assert len(one) == 40
-    assert all(len(blocks.blocks_of(part, blocks.BLOCK_BYTES)) == 1 for part in one)
-    many = blocks.row_parts(6400, blocks.BLOCK_BYTES)
-    assert len(many) == blocks.PARTS
-    assert len(blocks.blocks_of(many[0], blocks.BLOCK_BYTES)) == 50
+    assert all(len(blocks.block_rows(part, blocks.BLOCK_BYTES)) == 1 for part in one)
+    many = blocks.shard_rows(6400, blocks.BLOCK_BYTES)
+    assert len(many) == blocks.SHARDS
+    assert len(blocks.block_rows(many[0], blocks.BLOCK_BYTES)) == 50
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=700))
 def test_sums_in_groups_are_sums(values):
-    (total,) = blocks.add_in_groups([(value,) for value in values])
+    (total,) = blocks.add_tree([(value,) for value in values])
     assert total == pytest.approx(sum(values), abs=1e-3)
 
 
@@ -48,19 +48,19 @@ def case(make_problem):
     return make_problem(samples=64, nodes=5)
 
 
-def where(problem, rows):
-    return None, ([problem.first + rows.start],)
+def where(backend, rows):
+    return None, ([backend.problem.first + rows.start],)
 
 
 def test_what_leaves_blocks_comes_in_their_order(case, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 600)
-    with threadpool_limits(2), blocks.crew_for(case.problem, case.atoms) as crew:
-        assert len(crew.cut) > 10
-        _, (starts,) = crew.run(where, [])
-        states = crew.place(case.coefficients)
-        np.testing.assert_array_equal(crew.collect(states), case.coefficients)
+    with threadpool_limits(2), blocks.open_executor(case.problem, case.atoms) as executor:
+        assert len(executor.cut) > 10
+        _, (starts,) = executor.map_blocks(where, [])
+        states = executor.scatter(case.coefficients)
+        np.testing.assert_array_equal(executor.gather(states), case.coefficients)
     assert starts == sorted(starts)
-    assert len(set(starts)) == len(starts) >= len(crew.cut)
+    assert len(set(starts)) == len(starts) >= len(executor.cut)
 
 
 def blas_threads():
@@ -72,16 +72,16 @@ def test_blas_has_one_thread_inside_and_its_own_number_again_after(case, monkeyp
     monkeypatch.setattr(threads, "_cores", lambda: 2)
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
-        with blocks.crew_for(case.problem, case.atoms) as crew:
-            assert crew.team.helpers
+        with blocks.open_executor(case.problem, case.atoms) as executor:
+            assert executor.pool.helpers
             assert blas_threads() == {1}
-            with blocks.crew_for(case.problem, case.atoms):  # a second fit at the same time
+            with blocks.open_executor(case.problem, case.atoms):  # a second fit at the same time
                 assert blas_threads() == {1}
             assert blas_threads() == {1}
         assert blas_threads() == before
 
 
-def fail(problem, rows):
+def fail(backend, rows):
     raise FloatingPointError(rows.start)
 
 
@@ -89,8 +89,11 @@ def test_an_error_in_a_block_reaches_the_caller_and_lifts_the_limit(case, monkey
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 600)
     monkeypatch.setattr(threads, "_cores", lambda: 2)
     with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(FloatingPointError), blocks.crew_for(case.problem, case.atoms) as crew:
-            crew.run(fail, [])
+        with (
+            pytest.raises(FloatingPointError),
+            blocks.open_executor(case.problem, case.atoms) as executor,
+        ):
+            executor.map_blocks(fail, [])
         assert blas_threads() == {2}
 
 
@@ -128,6 +131,6 @@ def test_fits_in_several_threads_do_not_disturb_each_other():
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("step", [points.advance, points.follow])
+@pytest.mark.parametrize("step", [primal_dual.advance, primal_dual.follow])
 def test_staged_steps_are_pickled_by_name(step):
     assert pickle.loads(pickle.dumps(step)) is step

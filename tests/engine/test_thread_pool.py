@@ -1,4 +1,4 @@
-"""Threads that work together: all is done once, errors come back, an interrupt leaves no trace."""
+"""ThreadExecutor that work together: all is done once, errors come back, an interrupt leaves no trace."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from graphdict import native
-from graphdict.engine.thread_pool import Team
+from graphdict.engine.thread_pool import ThreadPool
 from graphdict.native import log_barrier
 
 
 @pytest.mark.parametrize("helpers", [0, 1, 3])
 def test_everything_is_visited_once_and_in_its_place(helpers):
-    with Team(helpers) as team:
+    with ThreadPool(helpers) as team:
         assert team.map(lambda i: i * i, 50) == [i * i for i in range(50)]
         assert team.map(str, 0) == []
 
@@ -27,7 +27,7 @@ def test_an_error_of_any_thread_is_raised_and_the_team_goes_on():
             raise ValueError("three")
         return index
 
-    with Team(2) as team:
+    with ThreadPool(2) as team:
         with pytest.raises(ValueError, match="three"):
             team.map(fail, 10)
         assert team.map(abs, 4) == [0, 1, 2, 3]
@@ -46,7 +46,7 @@ def test_an_end_that_nobody_waited_for_does_not_end_the_next_call(monkeypatch):
         def get(self):
             raise KeyboardInterrupt  # while the caller waits for the helper
 
-    with Team(1) as team:
+    with ThreadPool(1) as team:
         with monkeypatch.context() as patch:
             patch.setattr("graphdict.engine.thread_pool.SimpleQueue", Interrupted)
             with pytest.raises(KeyboardInterrupt):
@@ -61,7 +61,7 @@ def test_compiled_jobs_are_all_done_in_every_round(helpers):
     rng = np.random.default_rng(0)
     coefficients, weights, images = rng.random((50, 3)), rng.random(50), rng.random((3, 7))
     wanted = (weights[:, None] * coefficients).T @ (1 / (coefficients @ images))
-    with Team(helpers) as team:
+    with ThreadPool(helpers) as team:
         for count in [0, 1, 2, 5, 40] * 40:
             pushes = [log_barrier.atom_slopes(coefficients, weights, images) for _ in range(count)]
             for _, found in pushes:
@@ -75,14 +75,14 @@ COUNTED = """
 import os
 import time
 import numpy as np
-from graphdict.engine.thread_pool import Team
+from graphdict.engine.thread_pool import ThreadPool
 from graphdict.native import log_barrier
 
 def threads():
     return len(os.listdir("/proc/self/task"))
 
 before = threads()
-with Team(3) as team:
+with ThreadPool(3) as team:
     job, _ = log_barrier.atom_slopes(np.ones((50, 3)), np.ones(50), np.ones((3, 7)))
     team.run([job, job])
     team.map(abs, 4)
@@ -103,7 +103,7 @@ def test_threads_end_with_the_team():
 
 def test_other_calls_are_run_too():
     found = []
-    with Team(2) as team:
+    with ThreadPool(2) as team:
         team.run([lambda i=i: found.append(i) for i in range(20)])
     assert sorted(found) == list(range(20))
 

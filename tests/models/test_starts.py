@@ -8,7 +8,7 @@ from graphdict.core.graphs import n_edges
 from graphdict.core.problem import Problem
 from graphdict.core.seeding import spread_labels
 from graphdict.engine import executor as blocks
-from graphdict.engine.executor import crew_for
+from graphdict.engine.executor import open_executor
 from graphdict.models import starts
 from graphdict.models.starts import STARTS
 from graphdict.operators import Bilinear, Degrees
@@ -20,16 +20,16 @@ def start_coefficients(kind, features, n_atoms, rng):
     ones = np.ones(samples, dtype=int)
     problem = Problem(Smoothness(features), Bilinear(Degrees(nodes)), LogBarrier(), [], [], ones)
     atoms = np.ones((n_atoms, nodes * (nodes - 1) // 2))
-    with crew_for(problem, atoms) as crew:
-        return crew.collect(
-            starts.start_coefficients(kind, crew, samples, n_atoms, rng, features.dtype)
+    with open_executor(problem, atoms) as executor:
+        return executor.gather(
+            starts.start_coefficients(kind, executor, samples, n_atoms, rng, features.dtype)
         )
 
 
 def start_atoms(problem, coefficients):
     atoms = np.ones((3, n_edges(problem.operator.linear.nodes)))
-    with crew_for(problem, atoms) as crew:
-        return starts.start_atoms(problem, coefficients, crew)
+    with open_executor(problem, atoms) as executor:
+        return starts.start_atoms(problem, coefficients, executor)
 
 
 def test_seeds_do_not_depend_on_blocks(monkeypatch):

@@ -28,7 +28,7 @@ from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import without_rounding
 from graphdict.core.seeding import spread_labels
-from graphdict.core.solvers import History
+from graphdict.core.solvers.base import History
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.exceptions import DeadAtomWarning, warn

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ class Degrees:
     """Node degrees ``D w``, (..., E) -> (..., N)."""
 
     nodes: int
+    kind: ClassVar[str] = "degrees"
 
     @property
     def size(self) -> int:
@@ -75,6 +76,7 @@ class Laplacians:
     """Combinatorial Laplacians ``L_w``, (..., E) -> (..., N, N)."""
 
     nodes: int
+    kind: ClassVar[str] = "laplacians"
 
     @property
     def norm(self) -> float:
@@ -95,6 +97,8 @@ class Spectra:
     eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``: modes are to it what signals
     are to a fit. What is constant in a mode does not count, and is taken off.
     """
+
+    kind = "spectra"
 
     def __init__(self, modes: NDArray):
         self.modes = np.asarray(modes) - np.mean(modes, axis=0)

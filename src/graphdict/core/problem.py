@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.operators import BilinearOperator
+from graphdict.core.operators import BilinearOperator, linear_of
 from graphdict.core.terms import base
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.constraints import L1, Interval, NonNegative, Sum, UnitBox
@@ -37,24 +37,30 @@ class TermGroup:
     and every further proximable term is ``split`` off with a dual variable of its own.
 
     With ``counts``, the variable has one row for each window of that many samples, while the terms
-    still speak of samples. A group that is ``separable`` may be asked about some ``rows`` alone.
+    still speak of samples. A group that is ``separable`` may be asked about some ``rows`` alone;
+    terms with a function of its own for every entry are told which samples these are, counted from
+    ``first_sample``.
     """
 
-    def __init__(self, terms: Sequence[Any], counts: NDArray | None = None):
+    def __init__(self, terms: Sequence[Any], counts: NDArray | None = None, first_sample: int = 0):
         for term in terms:
             _check(term)
         self.terms = tuple(terms)
         self.counts = None if counts is None or np.all(counts == 1) else counts
+        self.first_sample = first_sample
         intervals = [t for t in terms if hasattr(t, "interval")]
-        elementwise = [t for t in terms if getattr(t, "elementwise", False)]
+        elementwise = [t for t in terms if base.elementwise(t)]
         if len(elementwise) > 1 and any(t.interval[0] >= 0 for t in intervals):
             # Only one can be composed: a norm that is linear there makes room for the other.
             terms = [t.on_nonnegatives() if hasattr(t, "on_nonnegatives") else t for t in terms]
             elementwise = [t for t in elementwise if not hasattr(t, "on_nonnegatives")]
         before = [t for t in terms if getattr(t, "precedes_elementwise", False)]
+        if before:  # what differs from row to row does not keep equal neighbours equal
+            elementwise = [t for t in elementwise if not base.entrywise(t)]
         rest = [t for t in terms if base.proximable(t)]
         self.smooth = tuple(t for t in terms if base.smooth(t) and not base.proximable(t))
-        self.direct = (*before[:1], *elementwise[:1], *intervals) or tuple(rest[:1])
+        composed = [t for t in elementwise if base.proximable(t)]
+        self.direct = (*before[:1], *composed[:1], *intervals) or tuple(rest[:1])
         self.split = tuple(t for t in rest if not any(t is d for d in self.direct))
 
     @cached_property
@@ -77,24 +83,40 @@ class TermGroup:
     def separable(self) -> bool:
         """Whether no term ties rows together, as far as terms say."""
         return all(isinstance(term, Sum) for term in self.smooth) and all(
-            hasattr(term, "interval") or getattr(term, "elementwise", False) for term in self.terms
+            hasattr(term, "interval") or base.elementwise(term) for term in self.terms
         )
 
+    def check_contract(self, n_columns: int, n_rows: int) -> None:
+        """Refuse by name a term that does not do what it says of itself, before a solver starts."""
+        for term in self.terms:
+            if base.entrywise(term) and base.proximable(term) and self.counts is not None:
+                raise TypeError(
+                    f"the prior {base.name_of(term)} has a function of its own for every entry "
+                    "(entrywise = True) and a prox, which does not go with window_size > 1, where "
+                    "samples share their coefficients; give it gradient(x, rows) and "
+                    "lipschitz(x, rows), or use window_size=1"
+                )
+            if not base.elementwise(term) or hasattr(term, "interval"):
+                continue
+            for count in {1, min(2, n_rows)}:
+                _check_on_rows(term, np.full((count, n_columns), 0.5), n_rows)
+
     def value(self, x: NDArray, rows: slice = ALL) -> float:
-        x = self._expand(x, rows)
-        return float(sum(term.value(x) for term in self.terms))
+        x, samples = self._expand(x, rows), self._samples(rows, len(x))
+        return float(sum(base.value(term, x, samples) for term in self.terms))
 
     def gradient(self, x: NDArray, rows: slice = ALL) -> NDArray | float:
         if not self.smooth:
             return 0.0
-        expanded = self._expand(x, rows)
-        return self._reduce(sum(term.gradient(expanded) for term in self.smooth), rows)
+        expanded, samples = self._expand(x, rows), self._samples(rows, len(x))
+        found = sum(base.gradient(term, expanded, samples) for term in self.smooth)
+        return self._reduce(found, rows)
 
     def lipschitz(self, x: NDArray) -> float:
         if not self.smooth:
             return 0.0
-        expanded = self._expand(x, ALL)
-        return float(sum(term.lipschitz(expanded) for term in self.smooth))
+        expanded, samples = self._expand(x, ALL), self._samples(ALL, len(x))
+        return float(sum(base.lipschitz(term, expanded, samples) for term in self.smooth))
 
     def prox(self, x: NDArray, step: float, rows: slice = ALL) -> NDArray:
         for term in self.direct:
@@ -102,14 +124,24 @@ class TermGroup:
         return x
 
     def prox_conjugate(self, term: Any, dual: NDArray, step: float, rows: slice = ALL) -> NDArray:
-        """Of one of the ``split`` terms."""
-        return self._reduce(base.prox_conjugate(term, self._expand(dual, rows), step), rows)
+        """Dual step of one of the ``split`` terms."""
+        expanded, samples = self._expand(dual, rows), self._samples(rows, len(dual))
+        return self._reduce(base.prox_conjugate(term, expanded, step, samples), rows)
 
     def _prox(self, term: Any, x: NDArray, step: float, rows: slice) -> NDArray:
-        if hasattr(term, "interval") or getattr(term, "elementwise", False):
-            return base.prox(term, x, step)
+        samples = self._samples(rows, len(x))
+        if hasattr(term, "interval") or base.elementwise(term):
+            return base.prox(term, x, step, samples)
         # Exact for terms that keep equal neighbours equal, as total variation does.
-        return self._reduce(base.prox(term, self._expand(x, rows), step), rows)
+        return self._reduce(base.prox(term, self._expand(x, rows), step, samples), rows)
+
+    def _samples(self, rows: slice, count: int) -> slice:
+        """The samples, among all of them, that some rows stand for."""
+        start, stop, _ = rows.indices(rows.stop if rows.stop is not None else count)
+        if self.counts is None:
+            return slice(self.first_sample + start, self.first_sample + stop)
+        before = self.first_sample + int(self.counts[:start].sum())
+        return slice(before, before + int(self.counts[start:stop].sum()))
 
     def _expand(self, x: NDArray, rows: slice) -> NDArray:
         return x if self.counts is None else np.repeat(x, self.counts[rows], axis=0)
@@ -122,8 +154,22 @@ class TermGroup:
 class Problem:
     """A choice of signal fit, operator, barrier and priors; see the module's formula.
 
-    Where the rows are only some of all (:meth:`part`), ``first`` says from where on, and
-    ``samples`` is T.
+    Where the rows are only some of all (:meth:`part`), ``first`` and ``first_sample`` say from
+    which row and sample on, and ``samples`` is T.
+
+    Parameters
+    ----------
+    fit : term
+        How much signals vary over their graphs, as :func:`graphdict.terms.smoothness` makes it.
+    operator : BilinearOperator
+        What the likelihood sees of each sample's graph.
+    barrier : term
+        ``h``: needs ``values(rows)`` and one of ``prox`` and ``prox_conjugate``; ``slope`` for
+        majorise-minimise, ``curvature`` for coding.
+    atom_terms, coefficient_terms : sequences of terms
+        Priors.
+    counts : integer array
+        Number of samples in each row: ones, or the lengths of windows.
     """
 
     fit: Any
@@ -134,6 +180,7 @@ class Problem:
     counts: NDArray
     samples: int | None = None
     first: int = 0
+    first_sample: int = 0
 
     def __post_init__(self) -> None:
         if not (base.proximable(self.barrier) and hasattr(self.barrier, "values")):
@@ -148,7 +195,7 @@ class Problem:
 
     @cached_property
     def coefficients(self) -> TermGroup:
-        return TermGroup(self.coefficient_terms, self.counts)
+        return TermGroup(self.coefficient_terms, self.counts, self.first_sample)
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -172,8 +219,32 @@ class Problem:
     def part(self, rows: slice) -> Problem:
         """The problem of some rows, whose shares stay those among all."""
         fit = self.fit.part(rows) if hasattr(self.fit, "part") else _Rows(self.fit, rows)
-        first = self.first + rows.start
-        return replace(self, fit=fit, counts=self.counts[rows], samples=self.total, first=first)
+        counts = self.counts
+        return replace(
+            self, fit=fit, counts=counts[rows], samples=self.total, first=self.first + rows.start,
+            first_sample=self.first_sample + int(counts[: rows.start].sum()),
+        )  # fmt: skip
+
+    def check_priors(self, n_atoms: int) -> None:
+        """Refuse by name priors on coefficients that do not keep their contract."""
+        self.coefficients.check_contract(n_atoms, self.total)
+
+    @cached_property
+    def linear(self) -> Any:
+        """The map of single graphs that the operator lifts; None where it is of another kind."""
+        return linear_of(self.operator)
+
+    def images(self, atoms: NDArray) -> NDArray | None:
+        """What the operator sees of each atom (K, ...), where it lifts a map of single graphs."""
+        return None if self.linear is None else self.linear.apply(atoms)
+
+    def shares(self, rows: slice, like: NDArray) -> NDArray:
+        """Share (rows, 1) of all samples that each row stands for, in the precision of ``like``."""
+        return self.weights[rows, None].astype(like.dtype, copy=False)
+
+    def weighted_distances(self, rows: slice, coefficients: NDArray) -> NDArray:
+        """``(p Delta)' Z`` (K, E) of some rows."""
+        return self.fit.weighted_distances(self.shares(rows, coefficients) * coefficients, rows)
 
     def objective(self, coefficients: NDArray, atoms: NDArray) -> float:
         """``F`` at a point."""
@@ -188,6 +259,14 @@ class Problem:
         """What some rows add to ``F``, from their energies ``e(W)`` and ``A(Delta, W)``."""
         fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
         return float(self.weights[rows] @ (fit + self.barrier.values(image)))
+
+    def rows_value(
+        self, rows: slice, coefficients: NDArray, energies: NDArray, atoms: NDArray
+    ) -> float:
+        """What some rows add to ``F``, priors on their coefficients included."""
+        image = self.operator.forward(coefficients, atoms)
+        value = self.samples_value(rows, coefficients, energies, image)
+        return value + self.coefficients.value(coefficients, rows) / self.total
 
     def priors_value(self, coefficients: NDArray, atoms: NDArray) -> float:
         """What the priors add to ``F``."""
@@ -241,3 +320,23 @@ def _check(term: Any) -> None:
     else:
         missing = "prox(x, step), prox_conjugate(y, step), or gradient(x) with lipschitz(x)"
     raise TypeError(f"the term {base.name_of(term)} lacks {missing}: it cannot be minimised")
+
+
+def _check_on_rows(term: Any, x: NDArray, n_rows: int) -> None:
+    """Refuse a term that claims to treat entries on their own and cannot be asked about a few."""
+    rows = slice(0, len(x))
+    claim = "entrywise" if base.entrywise(term) else "elementwise"
+    try:
+        found = base.prox(term, x, 1.0, rows) if base.proximable(term) else x
+        if base.smooth(term) and not base.proximable(term):
+            found = base.gradient(term, x, rows)
+        wrong = "" if np.shape(found) == x.shape else f"returns shape {np.shape(found)}"
+    except (IndexError, TypeError, ValueError) as error:
+        wrong = f"fails: {error}"
+    if wrong:
+        raise TypeError(
+            f"the prior {base.name_of(term)} says {claim} = True, but of {len(x)} of the {n_rows} "
+            f"samples, shape {x.shape}, it {wrong}. Samples come in blocks: the same function of "
+            "every entry works on any of them (elementwise = True); a function of its own for "
+            "every entry is told which (entrywise = True, with value(x, rows), prox(x, step, rows))"
+        )

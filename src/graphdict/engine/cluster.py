@@ -1,11 +1,11 @@
-"""The passes of the solvers on a Dask cluster: parts live on workers, sums travel.
+"""Steps over samples on a Dask cluster: shards live on workers, sums travel.
 
 A Dask array given to a model while a ``dask.distributed`` client is active is fitted where it is.
-Parts of the problem stay on workers with their signals, in bundles of a few, so that there are
-about as many tasks as threads; each pass is a task for each bundle, from its last state to the
-next; sums are added on workers, a few at a time, in the order in which
-:class:`graphdict.engine.executor.Threads` adds them. Passes are plain functions, so what a lost
-worker held is computed again by Dask, from the last time that states were laid down with the
+Shards of the problem stay on workers with their signals, in bundles of a few, so that there are
+about as many tasks as threads; a step is a task for each bundle, from its last state to the next;
+sums are added on workers, a few at a time, in the order in which
+:class:`graphdict.engine.executor.ThreadExecutor` adds them. Steps are plain functions, so what a
+lost worker held is computed again by Dask, from the last time that states were persisted with the
 scheduler.
 """
 
@@ -21,26 +21,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.protocols import BlockStates, identity
 from graphdict.core.terms.likelihoods import keeps_distances, smoothness
+from graphdict.engine.backends import backend_of, name_of_backend
 from graphdict.engine.connection import connect, wait_for
 from graphdict.engine.executor import (
-    TOGETHER,
-    Part,
-    States,
-    add,
-    add_in_groups,
-    blocks_of,
-    carry,
-    in_blocks,
-    itself,
-    split,
+    SUMS_AT_A_TIME,
+    Shard,
+    add_sums,
+    add_tree,
+    block_rows,
+    map_blocks_of_shard,
+    scan_shard,
+    split_rows,
 )
 from graphdict.engine.signals import Preparation, row_slices
 
-__all__ = ["Cluster", "ClusterSmoothness", "bundle_size", "connect", "each_block"]
+__all__ = ["ClusterExecutor", "ClusterSmoothness", "bundle_size", "connect", "each_block"]
 
 NOTE_BYTES = 1 << 16  # messages up to this size go with every task, larger ones once to a worker
-LAY_DOWN = 200  # passes after which states are kept in a place that no worker can take along
+PERSIST_EVERY = 200  # steps after which states are kept where no lost worker can take them along
 BUNDLES = 2  # for each thread of the cluster, so that work can move when workers come and go
 
 
@@ -53,7 +53,7 @@ def each_block(
 
 
 class ClusterSmoothness:
-    """The smoothness term of signals on a cluster, which brings the crew that is there."""
+    """The smoothness term of signals on a cluster, which brings the executor that is there."""
 
     def __init__(
         self, array: Any, dtype: Any, preparation: Preparation, gaps: Any, client: Any,
@@ -62,6 +62,13 @@ class ClusterSmoothness:
         self.array, self.dtype, self.client = array, dtype, client
         self.preparation, self.gaps, self.form = preparation, gaps, form
 
+    @property
+    def stands_for(self) -> type | None:
+        """The class of the terms of its shards, where rows are single samples."""
+        from graphdict.engine.sources import term_class
+
+        return term_class(self.form, self.gaps, single=True)
+
     def term(self, samples: int) -> Callable[[NDArray, NDArray], Any]:
         """What makes the term of a part from its signals and windows; there are so many samples."""
         shape = (samples, int(self.preparation.active.sum()))
@@ -69,26 +76,32 @@ class ClusterSmoothness:
         return partial(self.form, keep=keep, gaps=self.gaps)
 
     @contextmanager
-    def crew(self, problem: Any, cut: list[slice], bytes_per_row: int) -> Iterator[Cluster]:
-        yield Cluster(self, problem, cut, bytes_per_row)
+    def executor(
+        self, problem: Any, cut: list[slice], bytes_per_row: int
+    ) -> Iterator[ClusterExecutor]:
+        yield ClusterExecutor(self, problem, cut, bytes_per_row)
 
 
 def bundle_size(parts: int, threads: int) -> int:
     """How many parts a task handles: all that are added at a time, a half, a quarter, ..."""
-    size = TOGETHER
+    size = SUMS_AT_A_TIME
     while size > 1 and parts < BUNDLES * threads * size:
         size //= 2
     return size
 
 
-class Cluster:
-    """A crew of workers; states of a bundle of parts are a future of their (states, sums)."""
+class ClusterExecutor:
+    """The executor of a cluster; states of a bundle of shards are a future of (states, sums).
+
+    See :class:`graphdict.core.protocols.Executor` for what its methods do.
+    """
 
     def __init__(self, fit: ClusterSmoothness, problem: Any, cut: list[slice], bytes_per_row: int):
         self.client = fit.client
         self.cut, self.bytes_per_row = cut, bytes_per_row
-        self.passes = 0
-        self.kept = None  # here are no parts
+        self.steps = 0
+        self.problem = problem
+        self.backend_name = name_of_backend(problem)
         threads = sum(self.client.nthreads().values())
         size = bundle_size(len(cut), threads)
         self.bundles = [cut[i : i + size] for i in range(0, len(cut), size)]
@@ -101,80 +114,87 @@ class Cluster:
         arrays = [fit.array[some[0].start : some[-1].stop] for some in samples]
         told = [
             [
-                (rows.start, blocks_of(rows, bytes_per_row), own.stop - own.start,
+                (rows.start, own.start, block_rows(rows, bytes_per_row), own.stop - own.start,
                  problem.counts[rows] if windows else None)
                 for rows, own in zip(bundle, some, strict=True)
             ]
             for bundle, some in zip(self.bundles, samples, strict=True)
         ]  # fmt: skip
-        self.parts = self._map(_make_parts, told, self.client.compute(arrays), shared=shared)
+        self.shards = self._map(_make_shards, told, self.client.compute(arrays), shared=shared)
 
-    def run(self, step: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
-        return self.run_parts(partial(in_blocks, step), columns, *message)
+    def map_blocks(
+        self, step: Callable[..., Any], columns: Sequence[BlockStates], *message: Any
+    ) -> Any:
+        return self.map_shards(partial(map_blocks_of_shard, step), columns, *message)
 
-    def run_parts(self, work: Callable[..., Any], columns: Sequence[States], *message: Any) -> Any:
-        self.passes += 1
+    def map_shards(
+        self, work: Callable[..., Any], columns: Sequence[BlockStates], *message: Any
+    ) -> Any:
+        self.steps += 1
         pairs = self._pairs(work, columns, message)
         size = len(self.bundles[0])
-        sums = self._map(_sums, pairs, together=size == TOGETHER)
-        if 1 < TOGETHER // size < len(sums):
-            sums = self._added(sums, TOGETHER // size)
-        while len(sums) > TOGETHER:
-            sums = self._added(sums, TOGETHER)
+        sums = self._map(_sums, pairs, together=size == SUMS_AT_A_TIME)
+        if 1 < SUMS_AT_A_TIME // size < len(sums):
+            sums = self._added(sums, SUMS_AT_A_TIME // size)
+        while len(sums) > SUMS_AT_A_TIME:
+            sums = self._added(sums, SUMS_AT_A_TIME)
         found = wait_for(self.client.gather, sums)
-        return States(pairs), add_in_groups([one for some in found for one in some])
+        return BlockStates(pairs), add_tree([one for some in found for one in some])
 
-    def chain(
+    def scan(
         self,
         step: Callable[..., Any],
-        columns: Sequence[States],
+        columns: Sequence[BlockStates],
         carried: Any,
         *message: Any,
         reverse: bool = False,
-    ) -> States:
-        note = self._note(partial(carry, step), message)
-        found = States([None] * len(self.parts))
-        order = range(len(self.parts))[:: -1 if reverse else 1]
+    ) -> BlockStates:
+        note = self._note(partial(scan_shard, step), message)
+        found = BlockStates([None] * len(self.shards))
+        order = range(len(self.shards))[:: -1 if reverse else 1]
         before: Any = ([], carried)
         for index in order:
             states = [[column[index]] for column in columns]
             final = index == order[-1]
             before = self._map(
-                _carry, [self.parts[index]], [before], *states, note=note, reverse=reverse,
+                _scan, [self.shards[index]], [before], *states, note=note, reverse=reverse,
                 final=final,
             )[0]  # fmt: skip
             found[index] = before
         return found
 
     def stream(
-        self, work: Callable[..., Any], *message: Any, columns: Sequence[States] = ()
+        self, work: Callable[..., Any], *message: Any, columns: Sequence[BlockStates] = ()
     ) -> Iterator[tuple[NDArray, tuple]]:
         for pair in self._pairs(work, columns, message):
             for states, sums in zip(*wait_for(pair.result), strict=True):
                 yield np.concatenate(states), sums
 
-    def place(self, array: NDArray | States | None) -> States:
-        if isinstance(array, States):
+    def scatter(self, array: NDArray | BlockStates | None) -> BlockStates:
+        if isinstance(array, BlockStates):
             return array
         return self._hold(
             [
-                ([split(array, rows, self.bytes_per_row) for rows in bundle], [])
+                ([split_rows(array, rows, self.bytes_per_row) for rows in bundle], [])
                 for bundle in self.bundles
             ]
         )
 
-    def collect(self, states: States, read: Callable[[Any], NDArray] = itself) -> NDArray:
+    def gather(self, states: BlockStates, read: Callable[[Any], NDArray] = identity) -> NDArray:
         return np.concatenate(wait_for(self.client.gather, self._map(_join, states, read=read)))
 
-    def settle(self, *columns: States) -> tuple[States, ...]:
-        """Lay states down with the scheduler now and then, so that little is computed again."""
-        if self.passes < LAY_DOWN:
+    def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
+        """Keep states with the scheduler now and then, so that little is computed again."""
+        if self.steps < PERSIST_EVERY:
             return columns
-        self.passes = 0
+        self.steps = 0
         return tuple(self._hold(wait_for(self.client.gather, list(states))) for states in columns)
 
-    def _pairs(self, work: Any, columns: Sequence[States], message: tuple) -> list[Any]:
-        return self._map(_run, self.parts, *columns, note=self._note(work, message))
+    def iterate(self, states: BlockStates, count: int, **message: Any) -> Any:
+        return None  # sums travel after every iteration
+
+    def _pairs(self, work: Any, columns: Sequence[BlockStates], message: tuple) -> list[Any]:
+        return self._map(_run, self.shards, *columns, note=self._note(work, message))
 
     def _note(self, work: Any, message: tuple) -> Any:
         """What is to be done and known in all parts, to go with every task or once to a worker."""
@@ -187,11 +207,11 @@ class Cluster:
     def _map(self, function: Callable[..., Any], *arguments: Any, **same: Any) -> list[Any]:
         return wait_for(self.client.map, function, *arguments, pure=False, **same)
 
-    def _hold(self, values: list[Any]) -> States:
+    def _hold(self, values: list[Any]) -> BlockStates:
         """Values as tasks, which the scheduler can give again to any worker."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
-            return States(self._map(_itself, values))
+            return BlockStates(self._map(_identity, values))
 
 
 def _inside(message: Any) -> list[Any]:
@@ -211,7 +231,7 @@ def _samples(rows: slice, ends: NDArray | None) -> slice:
 # On workers -----------------------------------------------------------------------------------
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -219,51 +239,54 @@ def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any
     return function(np.ascontiguousarray(block, dtype=dtype))
 
 
-def _make_parts(told: list[tuple], array: NDArray, shared: Any) -> list[Part]:
+def _make_shards(told: list[tuple], array: NDArray, shared: Any) -> list[Shard]:
     template, dtype, preparation, term = shared
     made, end = [], 0
-    for first, blocks, samples, counts in told:
+    for first, first_sample, blocks, samples, counts in told:
         own, end = array[end : end + samples], end + samples
         signals = preparation.apply(np.ascontiguousarray(own, dtype=dtype))
         if counts is None:
             counts = np.broadcast_to(np.intp(1), samples)
-        problem = replace(template, fit=term(signals, counts), counts=counts, first=first)
-        made.append(Part(problem, blocks))
+        place = {"first": first}
+        if hasattr(template, "first_sample"):
+            place["first_sample"] = first_sample
+        problem = replace(template, fit=term(signals, counts), counts=counts, **place)
+        made.append(Shard(backend_of(problem), blocks))
     return made
 
 
-def _run(parts: list[Part], *columns: Any, note: Any) -> tuple[list[Any], list[Any]]:
-    """States and sums of a pass, for each part of a bundle."""
+def _run(shards: list[Shard], *columns: Any, note: Any) -> tuple[list[Any], list[Any]]:
+    """BlockStates and sums of a pass, for each part of a bundle."""
     work, message = note
     found = [
-        work(part, [states[place] for states, _ in columns], *message)
-        for place, part in enumerate(parts)
+        work(shard, [states[place] for states, _ in columns], *message)
+        for place, shard in enumerate(shards)
     ]
     return [states for states, _ in found], [sums for _, sums in found]
 
 
-def _carry(
-    parts: list[Part], before: Any, *columns: Any, note: Any, reverse: bool, final: bool
+def _scan(
+    shards: list[Shard], before: Any, *columns: Any, note: Any, reverse: bool, final: bool
 ) -> tuple[list[Any], Any]:
     """What comes into each block of a bundle, and what leaves it."""
     work, message = note
-    entering: list[Any] = [None] * len(parts)
-    order = range(len(parts))[:: -1 if reverse else 1]
+    entering: list[Any] = [None] * len(shards)
+    order = range(len(shards))[:: -1 if reverse else 1]
     carried = before[1]
     for place in order:
         states = [states[place] for states, _ in columns]
         last = final and place == order[-1]
-        entering[place], carried = work(parts[place], states, carried, reverse, last, *message)
+        entering[place], carried = work(shards[place], states, carried, reverse, last, *message)
     return entering, carried
 
 
 def _sums(pair: tuple[list[Any], list[Any]], together: bool) -> list[Any]:
     """The sums of each part of a bundle, or of all of it where that is what is added at a time."""
-    return [add(pair[1])] if together else pair[1]
+    return [add_sums(pair[1])] if together else pair[1]
 
 
 def _add(sums: list[list[Any]]) -> list[Any]:
-    return [add([one for some in sums for one in some])]
+    return [add_sums([one for some in sums for one in some])]
 
 
 def _join(pair: Any, read: Callable[[Any], NDArray]) -> NDArray:

@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from graphdict.core.solvers import Progress
-from graphdict.core.solvers.base import Callback
+from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.logs import logger
 
 __all__ = ["with_progress"]

@@ -126,6 +126,16 @@ def prepared(signals: Any, preparation: Preparation) -> Any:
     return Prepared(signals, preparation)
 
 
+def term_class(form: Form, gaps: Gaps | None, single: bool) -> type | None:
+    """Return the class of the term that ``form`` makes, without reading signals to find out.
+
+    ``single`` says whether rows are single samples. None where no backend needs to know.
+    """
+    if form is not smoothness:
+        return ModalSmoothness
+    return Smoothness if gaps is None and single else None
+
+
 class StreamedSmoothness:
     """The smoothness term of signals that are read when they are used, a part of them at a time."""
 
@@ -136,8 +146,9 @@ class StreamedSmoothness:
         self.counts = counts
         self.gaps = gaps
         self.form = form
-        self.windows = len(counts) < len(signals)
-        self.ends = np.cumsum(counts) if self.windows else None
+        self.dtype = signals.dtype
+        self.ends = np.cumsum(counts) if len(counts) < len(signals) else None
+        self.stands_for = term_class(form, gaps, self.ends is None)
 
     def part(self, rows: slice) -> _StreamedPart:
         samples = rows
@@ -154,12 +165,7 @@ class _StreamedPart:
     def __init__(self, source: Any, samples: slice, counts: NDArray, gaps: Gaps | None, form: Form):
         self.source, self.samples, self.counts, self.gaps = source, samples, counts, gaps
         self.form = form
-        single = samples.stop - samples.start == len(counts)
-        self.stands_for: Any = None  # a compiled pass asks, and nothing is read to answer
-        if form is not smoothness:
-            self.stands_for = ModalSmoothness
-        elif gaps is None and single:
-            self.stands_for = Smoothness
+        self.stands_for = term_class(form, gaps, samples.stop - samples.start == len(counts))
         self.dtype = source.dtype
 
     @cached_property

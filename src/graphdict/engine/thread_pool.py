@@ -1,4 +1,4 @@
-"""Threads that work together on one thing after another.
+"""ThreadExecutor that work together on one thing after another.
 
 Those of an executor take a tenth of a millisecond to be set to work and to be waited for, which is
 seen where a pass over the samples takes one. These wait at a queue, and whoever asks works too. For
@@ -16,10 +16,10 @@ from typing import Any
 
 from graphdict import native
 
-__all__ = ["Team"]
+__all__ = ["ThreadPool"]
 
 
-class Team:
+class ThreadPool:
     """So many threads beside the one that calls; use it in a ``with`` statement."""
 
     def __init__(self, helpers: int):
@@ -27,7 +27,7 @@ class Team:
         self.tasks: SimpleQueue = SimpleQueue()
         self.threads: list[Thread] = []
 
-    def __enter__(self) -> Team:
+    def __enter__(self) -> ThreadPool:
         return self
 
     def __exit__(self, *exception: object) -> None:

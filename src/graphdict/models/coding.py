@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.problem import Problem
-from graphdict.core.solvers import Solution, bipds
-from graphdict.core.solvers.coding import code_part, codes_samples_alone
-from graphdict.engine.executor import add_in_groups
+from graphdict.core.solvers.base import Solution
+from graphdict.core.solvers.bipds import bipds
+from graphdict.core.solvers.coding import code_shard, codes_samples_alone
+from graphdict.engine.executor import add_tree
 from graphdict.engine.sources import put_together
 
 __all__ = ["Code", "by_sample", "code", "last_residual"]
@@ -29,7 +30,7 @@ class Code(NamedTuple):
 def code(
     problem: Problem,
     atoms: NDArray,
-    crew: Any,
+    executor: Any,
     *,
     max_iter: int,
     tol: float,
@@ -46,15 +47,13 @@ def code(
         sums: list[tuple] = []
 
         def pieces() -> Iterator[NDArray]:
-            for coefficients, part in crew.stream(code_part, atoms):
+            for coefficients, part in executor.stream(code_shard, atoms):
                 sums.append(part)
                 yield coefficients
 
-        return Code(put_together(pieces(), *shape), add_in_groups(sums)[0], 0.0, False)
+        return Code(put_together(pieces(), *shape), add_tree(sums)[0], 0.0, False)
     start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
-    solution = bipds(
-        problem, start, atoms, fixed="atoms", max_iter=max_iter, tol=tol, crew=crew, stage=stage
-    )
+    solution = bipds(executor, start, atoms, fixed="atoms", max_iter=max_iter, tol=tol, stage=stage)
     if solution.interrupted and stage is not None:
         stage.flush()
     value = solution.objective - problem.atoms.value(atoms)

@@ -17,26 +17,26 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.marginal.active import choose_patterns
 from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.em import Fit
-from graphdict.core.marginal.learn import Settings, learn
 from graphdict.core.marginal.likelihood import NOISE, PatternGraphs
-from graphdict.core.marginal.passes import (
+from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
+from graphdict.core.marginal.timeline import hierarchy
+from graphdict.engine.checkpoint import Checkpoint, identity
+from graphdict.engine.marginal.active import choose_patterns
+from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.learn import Settings, learn
+from graphdict.engine.marginal.passes import (
     coefficients_of,
     evidence_of,
     mean_square,
     path_of,
     probabilities_of,
 )
-from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
-from graphdict.core.marginal.silence import silent_nodes
-from graphdict.core.marginal.timeline import hierarchy
-from graphdict.engine.checkpoint import Checkpoint, identity
+from graphdict.engine.marginal.samples import Data, open_data
+from graphdict.engine.marginal.silence import silent_nodes
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import with_progress
-from graphdict.engine.samples import Data, open_data
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
 from graphdict.results import InstantaneousGraphs

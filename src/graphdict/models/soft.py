@@ -16,13 +16,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from graphdict.core import graphs
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
-from graphdict.core.solvers import Solution, bipds, mm
-from graphdict.core.solvers.mm import mm_lacks
-from graphdict.core.solvers.passes import total_objective
+from graphdict.core.solvers.base import Solution
+from graphdict.core.solvers.bipds import bipds
+from graphdict.core.solvers.coding import total_objective
+from graphdict.core.solvers.mm import mm, mm_lacks
 from graphdict.core.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage, identity
-from graphdict.engine.executor import crew_for
+from graphdict.engine.executor import open_executor
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
@@ -152,13 +153,13 @@ class SoftDictionary(GraphDictionary):
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, identity(self, samples))
             kept.restore_chance(rng)
-        with crew_for(problem, self._shape_of_atoms(signals)) as crew:
-            kind = (self.init, crew, problem.rows, self.n_atoms, rng, signals.dtype)
+        with open_executor(problem, self._shape_of_atoms(signals)) as executor:
+            kind = (self.init, executor, problem.rows, self.n_atoms, rng, signals.dtype)
             draw = partial(start_coefficients, *kind)
             best: Solution | None = None
             for _ in range(starts):
-                start = begin(problem, crew, *given, self.fix, draw)
-                solution = self._solve(problem, *start, crew, kept.stage())
+                start = begin(problem, executor, *given, self.fix, draw)
+                solution = self._solve(problem, *start, executor, kept.stage())
                 if best is None or solution.objective < best.objective:
                     best = solution
                 if solution.interrupted:
@@ -169,11 +170,11 @@ class SoftDictionary(GraphDictionary):
             if self.fix == "coefficients" or (interrupted and best is solution):
                 coefficients = by_sample(best.coefficients, problem.counts)
                 if atoms is not best.atoms:
-                    value = total_objective(crew, crew.place(best.coefficients), atoms)
+                    value = total_objective(executor, executor.scatter(best.coefficients), atoms)
                     objective = value + problem.atoms.value(atoms)
             else:
                 stage = kept.stage()
-                coefficients, value, coded = self._code(problem, atoms, crew, stage=stage)
+                coefficients, value, coded = self._code(problem, atoms, executor, stage=stage)
                 objective = value + problem.atoms.value(atoms)
                 interrupted = interrupted or not coded
         if not interrupted:
@@ -236,18 +237,18 @@ class SoftDictionary(GraphDictionary):
         return None if atoms is None else self._preparation.restrict(atoms), coefficients
 
     def _solve(
-        self, problem: Problem, coefficients: Any, atoms: NDArray, crew: Any, stage: Stage
+        self, problem: Problem, coefficients: Any, atoms: NDArray, executor: Any, stage: Stage
     ) -> Solution:
         if stage.result is not None:
             return Solution.restored(stage.result)
         if self.fix == "atoms":  # one coding step is the whole fit
-            return bipds(problem, coefficients, atoms, fixed="atoms", max_iter=1, crew=crew)
+            return bipds(executor, coefficients, atoms, fixed="atoms", max_iter=1)
         use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
         solve = mm if use_mm else bipds
         with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
             solution = solve(
-                problem, coefficients, atoms, fixed=self.fix, max_iter=self.max_iter,
-                tol=self.tol, callback=call, crew=crew, stage=stage,
+                executor, coefficients, atoms, fixed=self.fix, max_iter=self.max_iter,
+                tol=self.tol, callback=call, stage=stage,
             )  # fmt: skip
         if solution.interrupted:
             stage.flush()
@@ -258,11 +259,11 @@ class SoftDictionary(GraphDictionary):
         return solution
 
     def _code(
-        self, problem: Problem, atoms: NDArray, crew: Any, out: Any = None, stage: Any = None
+        self, problem: Problem, atoms: NDArray, executor: Any, out: Any = None, stage: Any = None
     ) -> tuple[NDArray, float, bool]:
         """Optimal coefficients of every sample for given atoms; see :func:`code`."""
         steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
-        found = code(problem, atoms, crew, max_iter=steps, tol=tight, out=out, stage=stage)
+        found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
             self._warn_unconverged(steps, _reached(found.residual))
         return found.coefficients, found.value, not found.interrupted
@@ -273,8 +274,8 @@ class SoftDictionary(GraphDictionary):
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         problem = self._problem(signals)
-        with crew_for(problem, atoms) as crew:
-            return signals, atoms, self._code(problem, atoms, crew, out)[0]
+        with open_executor(problem, atoms) as executor:
+            return signals, atoms, self._code(problem, atoms, executor, out)[0]
 
     def _shape_of_atoms(self, signals: NDArray) -> NDArray:
         """Atoms that say no more than how many there are, and of what kind."""

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.problem import Problem
+from graphdict.core.protocols import Backend, BlockStates
 from graphdict.core.seeding import distances_to, draw, odds
-from graphdict.core.solvers.passes import shares
 from graphdict.core.terms import L1
 from graphdict.core.terms.coefficients import window_means
-from graphdict.engine.executor import States
 
 __all__ = ["STARTS", "begin", "check_given", "start_atoms", "start_coefficients"]
 
@@ -24,11 +23,11 @@ LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still chan
 
 def begin(
     problem: Problem,
-    crew: Any,
+    executor: Any,
     atoms: NDArray | None,
     given: NDArray | None,
     fix: str | None,
-    draw: Callable[[], States],
+    draw: Callable[[], BlockStates],
 ) -> tuple[Any, NDArray]:
     """Starting coefficients and atoms: as given, by sample and on the active nodes, or drawn."""
     coefficients: Any
@@ -39,25 +38,25 @@ def begin(
     else:
         coefficients = draw()
     if atoms is None:
-        atoms = start_atoms(problem, coefficients, crew)
+        atoms = start_atoms(problem, coefficients, executor)
     check_held(problem, fix, coefficients, atoms)
     return coefficients, atoms
 
 
 def start_coefficients(
-    kind: str, crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
-) -> States:
-    """Starting coefficients by the name of the method, as states of the crew."""
-    return STARTS[kind](crew, rows, n_atoms, rng, dtype)
+    kind: str, executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
+) -> BlockStates:
+    """Starting coefficients by the name of the method, as states of the executor."""
+    return STARTS[kind](executor, rows, n_atoms, rng, dtype)
 
 
-def start_atoms(problem: Problem, coefficients: Any, crew: Any) -> NDArray:
+def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray:
     """Edges in inverse proportion to the mean squared difference where an atom is active.
 
     The sparsity penalty counts as a difference. Scaled so that a sample that mixes the atoms
     equally has the energy of an optimal graph.
     """
-    _, (distances, mass) = crew.run(_moments, [crew.place(coefficients)])
+    _, (distances, mass) = executor.map_blocks(_moments, [executor.scatter(coefficients)])
     sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, L1))
     means = (distances + sparsity) / np.maximum(mass[:, None], 1e-12)
     nodes = graphs.n_nodes(means.shape[1])
@@ -66,8 +65,9 @@ def start_atoms(problem: Problem, coefficients: Any, crew: Any) -> NDArray:
     return (1 / (means * (nodes - 1) * len(means))).astype(distances.dtype)
 
 
-def _moments(problem: Problem, rows: slice, coefficients: NDArray) -> Any:
-    weighted = shares(problem, rows, coefficients) * coefficients
+def _moments(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
+    problem = backend.problem
+    weighted = problem.shares(rows, coefficients) * coefficients
     return None, (problem.fit.weighted_distances(weighted, rows), weighted.sum(axis=0))
 
 
@@ -106,65 +106,75 @@ def check_held(problem: Problem, fix: str | None, coefficients: NDArray, atoms: 
             )
 
 
-def _uniform(crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any) -> States:
+def _uniform(
+    executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
+) -> BlockStates:
     """Every coefficient uniform on [0, 1]."""
     drawn = np.empty((rows, n_atoms), dtype=dtype)
     for start in range(0, rows, AT_ONCE):
         some = drawn[start : start + AT_ONCE]
         some[...] = rng.uniform(size=some.shape)
-    return crew.place(drawn)
+    return executor.scatter(drawn)
 
 
-def _discrete(crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any) -> States:
+def _discrete(
+    executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
+) -> BlockStates:
     """Every sample uses one atom, drawn at random."""
-    return crew.run(_soften, [crew.place(rng.randint(n_atoms, size=rows))], n_atoms, dtype)[0]
+    return executor.map_blocks(
+        _soften, [executor.scatter(rng.randint(n_atoms, size=rows))], n_atoms, dtype
+    )[0]
 
 
-def _kmeans(crew: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any) -> States:
+def _kmeans(
+    executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
+) -> BlockStates:
     """Samples go to the nearest of K spread-out samples, as in :mod:`graphdict.core.seeding`."""
-    states, _ = crew.run(_unassigned, [])
+    states, _ = executor.map_blocks(_unassigned, [])
     for cluster in range(n_atoms):
-        masses = crew.collect(crew.run(_mass, [states])[0])
+        masses = executor.gather(executor.map_blocks(_mass, [states])[0])
         chance = rng.random_sample()
         block = draw(masses[:, 1], chance)
         before, mass = masses[:block, 1].sum(), masses[block, 1]
         within = float(np.clip((chance * masses[:, 1].sum() - before) / mass, 0, 1))
-        _, (seed,) = crew.run(_pick, [states], int(masses[block, 0]), within)
-        states, _ = crew.run(_assign, [states], seed, cluster)
-    return crew.run(_soften, [crew.run(_labels, [states])[0]], n_atoms, dtype)[0]
+        _, (seed,) = executor.map_blocks(_pick, [states], int(masses[block, 0]), within)
+        states, _ = executor.map_blocks(_assign, [states], seed, cluster)
+    return executor.map_blocks(
+        _soften, [executor.map_blocks(_labels, [states])[0]], n_atoms, dtype
+    )[0]
 
 
-# Passes ---------------------------------------------------------------------------------------
+# Steps ----------------------------------------------------------------------------------------
 
 
-def _unassigned(problem: Problem, rows: slice) -> Any:
-    count = len(range(*rows.indices(problem.rows)))
+def _unassigned(backend: Backend, rows: slice) -> Any:
+    count = len(range(*rows.indices(backend.problem.rows)))
     return (np.ones(count), np.zeros(count, dtype=np.intp)), ()
 
 
-def _mass(problem: Problem, rows: slice, state: Any) -> Any:
+def _mass(backend: Backend, rows: slice, state: Any) -> Any:
     """Where the block begins, and how likely it is to hold the next seed."""
-    return np.array([[problem.first + rows.start, odds(state[0]).sum()]]), ()
+    return np.array([[backend.problem.first + rows.start, odds(state[0]).sum()]]), ()
 
 
-def _pick(problem: Problem, rows: slice, state: Any, first: int, chance: float) -> Any:
+def _pick(backend: Backend, rows: slice, state: Any, first: int, chance: float) -> Any:
     """The seed, from the block that begins at row ``first``; zeros from all others."""
-    if problem.first + rows.start != first:
+    if backend.problem.first + rows.start != first:
         return None, (0.0,)
-    return None, (problem.fit.features(rows)[draw(odds(state[0]), chance)],)
+    return None, (backend.problem.fit.features(rows)[draw(odds(state[0]), chance)],)
 
 
-def _assign(problem: Problem, rows: slice, state: Any, seed: NDArray, cluster: int) -> Any:
+def _assign(backend: Backend, rows: slice, state: Any, seed: NDArray, cluster: int) -> Any:
     distance, nearest = state
-    to_seed = distances_to(problem.fit.features(rows), seed)
+    to_seed = distances_to(backend.problem.fit.features(rows), seed)
     return (np.minimum(distance, to_seed), np.where(to_seed < distance, cluster, nearest)), ()
 
 
-def _labels(problem: Problem, rows: slice, state: Any) -> Any:
+def _labels(backend: Backend, rows: slice, state: Any) -> Any:
     return state[1], ()
 
 
-def _soften(problem: Problem, rows: slice, labels: NDArray, n_atoms: int, dtype: Any) -> Any:
+def _soften(backend: Backend, rows: slice, labels: NDArray, n_atoms: int, dtype: Any) -> Any:
     coefficients = np.full((len(labels), n_atoms), LOW, dtype=dtype)
     coefficients[np.arange(len(labels)), labels] = HIGH
     return coefficients, ()

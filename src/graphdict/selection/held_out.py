@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from graphdict.core.marginal.active import hold_out
 from graphdict.core.marginal.patterns import default_max_active
+from graphdict.engine.marginal.active import hold_out
 from graphdict.selection.trials import as_array, fit_quietly
 
 __all__ = ["ScoreChoice", "choose_max_active", "choose_n_atoms"]

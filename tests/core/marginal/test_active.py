@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from graphdict import GraphDictMarginal
-from graphdict.core.marginal import active, em
-from graphdict.core.marginal.active import choose_patterns, hold_out
-from graphdict.core.marginal.learn import Settings
 from graphdict.core.marginal.patterns import enumerate_patterns
 from graphdict.datasets import make_superposition
+from graphdict.engine.marginal import active, em
+from graphdict.engine.marginal.active import choose_patterns, hold_out
+from graphdict.engine.marginal.learn import Settings
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.metrics import edge_scores
 

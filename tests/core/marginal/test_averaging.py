@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict import GraphDictMarginal, load_model, native
 from graphdict.core import graphs
-from graphdict.core.marginal.averaging import COMMON, Levels, draw_atoms
 from graphdict.core.marginal.dictionary import Dictionary
 from graphdict.core.marginal.likelihood import PatternGraphs
 from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
 from graphdict.datasets import make_superposition
+from graphdict.engine.marginal.averaging import COMMON, Levels, draw_atoms
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.metrics import edge_scores, match_atoms
 

@@ -10,10 +10,14 @@ from scipy.stats import multivariate_normal
 
 from graphdict.core import graphs, kernels
 from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.em import expectation_maximisation, maximise
-from graphdict.core.marginal.learn import random_start
 from graphdict.core.marginal.likelihood import PatternGraphs
-from graphdict.core.marginal.passes import (
+from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
+from graphdict.core.marginal.penalty import FadingPenalty
+from graphdict.core.marginal.timeline import hierarchy
+from graphdict.core.marginal.view import View
+from graphdict.engine.marginal.em import expectation_maximisation, maximise
+from graphdict.engine.marginal.learn import random_start
+from graphdict.engine.marginal.passes import (
     Expectation,
     coefficients_of,
     evidence_of,
@@ -24,12 +28,8 @@ from graphdict.core.marginal.passes import (
     random_distances,
     second_moments,
 )
-from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
-from graphdict.core.marginal.penalty import FadingPenalty
-from graphdict.core.marginal.support import cut, prune
-from graphdict.core.marginal.timeline import hierarchy
-from graphdict.core.marginal.view import View
-from graphdict.engine.samples import open_data
+from graphdict.engine.marginal.samples import open_data
+from graphdict.engine.marginal.support import cut, prune
 
 NODES, EDGES = 6, 15
 
@@ -137,8 +137,8 @@ def test_expectation_in_blocks_is_the_same(monkeypatch, kind, gaps):
     alone, *whole = everything()
     assert alone
     monkeypatch.setattr("graphdict.engine.executor.BLOCK_BYTES", 600)
-    monkeypatch.setattr("graphdict.engine.executor.PARTS", 3)
-    monkeypatch.setattr("graphdict.engine.samples.LARGER", 1)
+    monkeypatch.setattr("graphdict.engine.executor.SHARDS", 3)
+    monkeypatch.setattr("graphdict.engine.marginal.samples.LARGER", 1)
     for memory in (1000, 0):  # with and without room to keep likelihoods
         with sklearn.config_context(working_memory=memory):
             alone, *found = everything()

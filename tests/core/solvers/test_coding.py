@@ -11,7 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict import graphs, native
 from graphdict.core.problem import Problem
-from graphdict.core.solvers.coding import Block, codes_samples_alone, solve
+from graphdict.core.solvers.coding import codes_samples_alone
+from graphdict.core.solvers.interior_point import InteriorPoint
+from graphdict.engine.backends.log_barrier import CompiledBackend
 from graphdict.solvers import bipds, code
 from graphdict.terms import LogBarrier, LogDet, TotalVariation, smoothness
 from kinds import KINDS
@@ -49,6 +51,11 @@ def barrier_and_images(kind, atoms, nodes, rng):
     return LogDet(), graphs.laplacian(weights)
 
 
+def solve(barrier, costs, images, max_iter=100, tol=1e-12):
+    backend = CompiledBackend(SimpleNamespace(barrier=barrier))
+    return backend.solve_coefficients(costs, images, max_iter, tol)
+
+
 compiled_kinds = pytest.mark.parametrize("kind", ["log", "exact"])
 
 
@@ -62,7 +69,7 @@ def test_compiled_steps_are_the_plain_ones(kind, samples, nodes, atoms, unit, se
     barrier, images = barrier_and_images(kind, atoms, nodes, rng)
     costs = unit * nodes * rng.gamma(2, size=(samples, atoms))
     found = solve(barrier, costs, images)
-    plain = Block(barrier, costs, images).solve(100, 1e-12)
+    plain = InteriorPoint(barrier, costs, images).solve(100, 1e-12)
     assert_allclose(found, plain, atol=1e-9)
     assert_array_equal(found == 0, plain == 0)
     assert_array_equal(found == 1, plain == 1)
@@ -75,7 +82,7 @@ def test_compiled_steps_of_many_atoms(kind, atoms):
     barrier, images = barrier_and_images(kind, atoms, 6, rng)
     costs = rng.gamma(2, size=(40, atoms))
     found = solve(barrier, costs, images)
-    assert_allclose(found, Block(barrier, costs, images).solve(100, 1e-12), atol=1e-6)
+    assert_allclose(found, InteriorPoint(barrier, costs, images).solve(100, 1e-12), atol=1e-6)
 
 
 @compiled_kinds
@@ -115,7 +122,7 @@ def test_compiled_steps_end_where_they_are_told_to(kind):
     costs = rng.gamma(2, size=(300, 3))
     for count in (0, 1, 5):
         found = solve(barrier, costs, images, max_iter=count)
-        plain = Block(barrier, costs, images).solve(count, 1e-12)
+        plain = InteriorPoint(barrier, costs, images).solve(count, 1e-12)
         assert_allclose(found, plain, rtol=1e-9)
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from graphdict import GraphDictLog
-from graphdict.engine.backends import compiled_log
+from graphdict.engine import backends
+from graphdict.native import log_barrier
 
 SIGNALS = np.random.default_rng(3).normal(size=(700, 9)) @ np.random.default_rng(4).normal(
     size=(9, 9)
@@ -12,9 +13,9 @@ SIGNALS = np.random.default_rng(3).normal(size=(700, 9)) @ np.random.default_rng
 
 
 def _fit(monkeypatch, compiled, signals, **settings):
-    serves = compiled_log.serves if compiled else lambda *args: False
     with monkeypatch.context() as patched:
-        patched.setattr(compiled_log, "serves", serves)
+        if not compiled:
+            patched.setattr(backends, "COMPILED", {})
         return _model(**settings).fit(signals)
 
 
@@ -50,6 +51,6 @@ def test_single_precision(monkeypatch, solver):
 
 def test_windows_and_other_likelihoods_stay_plain(monkeypatch):
     called = []
-    monkeypatch.setattr(compiled_log, "recode", lambda *args: called.append(args))
+    monkeypatch.setattr(log_barrier, "update_coefficients", lambda *args: called.append(args))
     _fit(monkeypatch, True, SIGNALS, solver="mm", window_size=10)
     assert not called

@@ -43,7 +43,7 @@ def client(cluster):
 @pytest.fixture(autouse=True)
 def several_parts(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", SAMPLES * NODES * 3 * 8 // 10)
-    monkeypatch.setattr(blocks, "PARTS", 5)
+    monkeypatch.setattr(blocks, "SHARDS", 5)
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +98,14 @@ def test_missing_values_are_handled_there_as_here(client, signals, model, settin
 def test_bundles_are_about_as_many_as_threads(threads):
     for parts in (1, 5, 16, 64, 70, 5000):
         size = bundle_size(parts, threads)
-        assert blocks.TOGETHER % size == 0
+        assert blocks.SUMS_AT_A_TIME % size == 0
         assert size == 1 or parts / size >= 2 * threads
 
 
 def test_sums_of_bundles_are_those_of_parts(client, signals, monkeypatch):
     """Many parts, not all bundles full: added in the same order, bit by bit."""
     monkeypatch.setattr(blocks, "BLOCK_BYTES", SAMPLES * NODES * 3 * 8 // 90)
-    monkeypatch.setattr(blocks, "PARTS", 80)
+    monkeypatch.setattr(blocks, "SHARDS", 80)
     model = GraphDictLog(3, max_iter=2, random_state=0)
     atoms = model.fit(spread(signals)).atoms_
     np.testing.assert_array_equal(atoms, model.fit(signals).atoms_)
@@ -170,7 +170,7 @@ def test_workers_that_die_or_join_change_nothing(signals, settings):
 
 
 def test_states_are_laid_down_and_outlive_every_worker(client, signals, monkeypatch):
-    monkeypatch.setattr("graphdict.engine.cluster.LAY_DOWN", 8)
+    monkeypatch.setattr("graphdict.engine.cluster.PERSIST_EVERY", 8)
     model = GraphDictLog(3, max_iter=4, tol=0, random_state=0)
     assert_same(model, spread(signals), signals)
 

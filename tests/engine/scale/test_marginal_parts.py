@@ -9,9 +9,9 @@ import sklearn
 from places import as_array, as_dask, as_map, as_zarr, sizes_gathered
 
 from graphdict import GraphDictMarginal
-from graphdict.core.marginal import learn
 from graphdict.engine import executor as blocks
 from graphdict.engine import sources
+from graphdict.engine.marginal import learn
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
 
 pytestmark = [
@@ -34,8 +34,8 @@ each_model = pytest.mark.parametrize("name", MODELS)
 @pytest.fixture(autouse=True)
 def small_parts_and_a_short_search(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", SAMPLES * NODES * 8 // 10)
-    monkeypatch.setattr(blocks, "PARTS", 3)
-    monkeypatch.setattr("graphdict.engine.samples.LARGER", 1)
+    monkeypatch.setattr(blocks, "SHARDS", 3)
+    monkeypatch.setattr("graphdict.engine.marginal.samples.LARGER", 1)
     monkeypatch.setattr("graphdict.engine.signals.BLOCK_BYTES", 3000)
     monkeypatch.setattr("graphdict.core.marginal.chance.CHUNK", 64)
     monkeypatch.setattr("graphdict.core.marginal.missing.LOOKED_AT", 128)

@@ -19,7 +19,7 @@ from graphdict.core.graph_learning.graphs_from_costs import (
     learn_graphs,
     log_degree_objective,
 )
-from graphdict.core.solvers import History
+from graphdict.core.solvers.base import History
 
 __all__ = ["CoupledGraphs", "balance", "coupled_graphs"]
 

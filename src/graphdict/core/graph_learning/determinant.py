@@ -21,7 +21,7 @@ from graphdict.core.gaussian import RELATIVE_FLOOR
 from graphdict.core.graph_learning.coupled import RELAXATION, START_DEGREE, CoupledGraphs, balance
 from graphdict.core.graph_learning.graphs_from_costs import average_degree_ridge, learn_graphs
 from graphdict.core.graph_learning.windows import edges_between, with_company
-from graphdict.core.solvers import History
+from graphdict.core.solvers.base import History
 from graphdict.core.terms import LogBarrier
 from graphdict.core.terms.likelihoods import log_determinants
 

@@ -1,1 +1,1 @@
-"""Expectation-maximisation over activation patterns, beneath ``GraphDictMarginal``."""
+"""The marginal model on a block: patterns, their likelihood, posteriors, chains and penalties."""

@@ -19,7 +19,7 @@ from graphdict.core.marginal.chain import (
 from graphdict.core.marginal.dictionary import Dictionary
 from graphdict.core.marginal.missing import observed_likelihoods, pattern_covariances
 from graphdict.core.marginal.timeline import positions
-from graphdict.engine.samples import Data, Samples
+from graphdict.engine.marginal.samples import Data, Samples
 from graphdict.native.products import energies
 
 __all__ = ["View"]

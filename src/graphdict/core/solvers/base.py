@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.protocols import BlockStates
 from graphdict.exceptions import InterruptedFitWarning, warn
 
-__all__ = ["Callback", "History", "Progress", "Solution", "warn_interrupted"]
+__all__ = [
+    "Callback",
+    "History",
+    "Progress",
+    "Solution",
+    "in_precision",
+    "signal_precision",
+    "warn_interrupted",
+]
 
 
 @dataclass
@@ -143,3 +152,15 @@ def warn_interrupted(iteration: int) -> None:
         f"interrupted at iteration {iteration}: the best iterate so far is returned",
         InterruptedFitWarning,
     )
+
+
+def in_precision(array: Any, like: NDArray) -> Any:
+    """Return an array in the precision of ``like``, in C order; states are returned as they are."""
+    if isinstance(array, BlockStates):
+        return array
+    return np.ascontiguousarray(array, dtype=like.dtype)
+
+
+def signal_precision(atoms: NDArray, problem: Any) -> NDArray:
+    """Return atoms in the precision of the signals, in which everything is then done."""
+    return np.ascontiguousarray(atoms, dtype=getattr(problem.fit, "dtype", atoms.dtype))

@@ -14,29 +14,34 @@ condition reads ``1/tau_w - 2 sigma ||A(Delta, .)||^2 >= beta_w / 2`` and likewi
 the 2 shares ``sigma`` between the two primal variables. ``sigma`` itself starts where ``Y`` and
 ``sigma A(Delta, W)`` have the same size and then balances the primal and dual residuals.
 
-Here is the iteration; :mod:`graphdict.core.solvers.steps` keeps the step sizes and
-:mod:`graphdict.core.solvers.points` evaluates gradients, objective and residuals.
+Here is the iteration; :mod:`graphdict.core.solvers.step_sizes` keeps the step sizes and
+:mod:`graphdict.core.solvers.primal_dual` holds the steps that an executor runs on blocks.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.operators import linear_of
-from graphdict.core.problem import Problem
-from graphdict.core.solvers import points
-from graphdict.core.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.core.solvers.passes import weighted_distances
-from graphdict.core.solvers.points import Step, Sums
-from graphdict.core.solvers.steps import Steps, split_step
+from graphdict.core.protocols import Backend, BlockStates, Executor
+from graphdict.core.solvers import primal_dual
+from graphdict.core.solvers.base import (
+    Callback,
+    History,
+    Progress,
+    Solution,
+    in_precision,
+    signal_precision,
+    warn_interrupted,
+)
+from graphdict.core.solvers.primal_dual import PassMessage, PassSums
+from graphdict.core.solvers.step_sizes import StepSizes, split_step
 from graphdict.core.terms import base
-from graphdict.engine.backends import compiled_log
-from graphdict.engine.executor import States, alike, as_precise, crew_for
 from graphdict.native import log_barrier
 
 __all__ = ["bipds"]
@@ -44,12 +49,12 @@ __all__ = ["bipds"]
 PACKED = (
     "iteration", "atoms", "split_atoms", "steps", "lipschitz", "gradient_atoms", "objective",
 )  # fmt: skip
-SOME = 1000  # rows from which the first sigma is found
+ROWS_FOR_SIGMA = 1000  # from which the first sigma is found
 
 
 def bipds(
-    problem: Problem,
-    coefficients: NDArray | States,
+    executor: Executor,
+    coefficients: NDArray | BlockStates,
     atoms: NDArray,
     *,
     dual: NDArray | None = None,
@@ -61,15 +66,14 @@ def bipds(
     sigma: float | None = None,
     check_every: int = 10,
     callback: Callback | None = None,
-    crew: Any = None,
     stage: Any = None,
 ) -> Solution:
-    """Minimise a problem from a starting point.
+    """Minimise the problem of an executor from a starting point.
 
     Parameters
     ----------
-    problem : Problem
-        Terms, operator and samples.
+    executor : Executor
+        Runs steps over the samples of a problem; :func:`graphdict.solvers.bipds` makes one.
     coefficients, atoms : arrays (T, K) and (K, E)
         Where to start. They are not modified.
     dual : array, optional
@@ -86,9 +90,8 @@ def bipds(
         the history and shown to the callback. The last iteration is always checked.
     callback : callable, optional
         Called with a :class:`Progress` at each check; returning True stops.
-    crew, stage : optional
-        Who passes over the samples, and where to keep what an interrupted run needs to go on; an
-        estimator has them.
+    stage : optional
+        Stage of a checkpoint, which keeps what an interrupted run needs to go on.
 
     Returns
     -------
@@ -97,51 +100,49 @@ def bipds(
     """
     if fixed not in (None, "atoms", "coefficients"):
         raise ValueError(f"fixed must be 'atoms', 'coefficients' or None, got {fixed!r}")
+    executor.problem.check_priors(len(atoms))
     converged, interrupted, stopped = False, False, False
-    with crew_for(problem, atoms, crew) as team:
-        atoms = as_precise(atoms, problem)
-        run = _Run(problem, atoms, fixed, team, (tau_atoms, tau_coefficients, sigma))
-        if stage is None or stage.saved is None:
-            point, history = run.start(coefficients, atoms, dual), History()
-            best = point
-        else:
-            point, best, history = run.restore(stage.saved)
-        iteration = point.iteration
-        try:
-            while iteration < max_iter:
-                due = min(iteration + check_every - iteration % check_every, max_iter)
-                point = run.go_on(point, due - 1)
-                iteration = due
-                following = run.step(point, check=True)
-                # Where both variables are zero, neither has a gradient to leave by.
-                collapsed = np.isfinite(best.objective) and not (
-                    following.atoms.any() or following.sums.size
-                )
-                if collapsed or not following.is_finite():
-                    point = replace(run.retreat(best), iteration=iteration)
-                    continue
-                residuals = run.residuals(point, following)
-                point = run.settle(following)
-                history.add(point.objective, residuals, iteration)
-                converged = history.residual[-1] <= tol
-                if point.objective <= best.objective or (
-                    converged and np.isfinite(point.objective)
-                ):
-                    best = point
-                progress = Progress(
-                    iteration, point.objective, history.residual[-1], point.atoms,
-                    partial(run.read, point, "coefficients"),
-                )  # fmt: skip
-                stopped = callback is not None and bool(callback(progress))
-                if converged or stopped:
-                    break
-                run.steps.balance(residuals, point.objective)
-                run.steps.calm(history.residual)
-                if stage is not None:
-                    stage.offer(partial(run.save, point, best, run.steps.save(), history))
-        except KeyboardInterrupt:
-            interrupted = True
-            warn_interrupted(iteration)
+    atoms = signal_precision(atoms, executor.problem)
+    run = _Run(executor, fixed, (tau_atoms, tau_coefficients, sigma))
+    if stage is None or stage.saved is None:
+        point, history = run.start(coefficients, atoms, dual), History()
+        best = point
+    else:
+        point, best, history = run.restore(stage.saved)
+    iteration = point.iteration
+    try:
+        while iteration < max_iter:
+            due = min(iteration + check_every - iteration % check_every, max_iter)
+            point = run.go_on(point, due - 1)
+            iteration = due
+            following = run.step(point, check=True)
+            # Where both variables are zero, neither has a gradient to leave by.
+            collapsed = np.isfinite(best.objective) and not (
+                following.atoms.any() or following.sums.size
+            )
+            if collapsed or not following.is_finite():
+                point = replace(run.retreat(best), iteration=iteration)
+                continue
+            residuals = run.residuals(point, following)
+            point = run.settle(following)
+            history.add(point.objective, residuals, iteration)
+            converged = history.residual[-1] <= tol
+            if point.objective <= best.objective or (converged and np.isfinite(point.objective)):
+                best = point
+            progress = Progress(
+                iteration, point.objective, history.residual[-1], point.atoms,
+                partial(run.read, point, "coefficients"),
+            )  # fmt: skip
+            stopped = callback is not None and bool(callback(progress))
+            if converged or stopped:
+                break
+            run.steps.balance(residuals, point.objective)
+            run.steps.halve_if_stuck(history.residual)
+            if stage is not None:
+                stage.offer(partial(run.save, point, best, run.steps.save(), history))
+    except KeyboardInterrupt:
+        interrupted = True
+        warn_interrupted(iteration)
     return Solution(
         best.atoms, partial(run.read, best, "coefficients"), partial(run.read, best, "dual"),
         best.objective, history, iteration, converged, interrupted, stopped,
@@ -155,11 +156,11 @@ class _Point:
     iteration: int
     atoms: NDArray
     split_atoms: tuple[NDArray, ...]  # duals of the terms that have no direct prox
-    states: States
+    states: BlockStates
     steps: tuple[float, float, float]  # that led here
     lipschitz: float  # of the smooth priors on the coefficients
     gradient_atoms: NDArray
-    sums: Sums
+    sums: PassSums
     image: NDArray | None = None  # ``M(W)``, where the operator is the lift of an ``M``
     objective: float = np.nan
 
@@ -171,112 +172,110 @@ class _Point:
 class _Run:
     """One call: the starting point, the step from a point to the next, and the way back."""
 
-    def __init__(
-        self, problem: Problem, atoms: NDArray, fixed: str | None, crew: Any, given: tuple
-    ):
-        self.problem = problem
-        self.linear = linear_of(problem.operator)
+    def __init__(self, executor: Executor, fixed: str | None, given: tuple):
+        self.executor = executor
+        self.problem = executor.problem
+        self.linear = self.problem.linear
         self.fixed = fixed
-        self.crew = crew
         self.given = given
         self.distances: list[NDArray] = []  # of fixed coefficients
-        self.steps: Steps
+        self.steps: StepSizes
         # Priors that tie samples together move the coefficients of all samples at once, here.
-        self.coupled = fixed != "coefficients" and not problem.coefficients.separable
-        # Whether iterations between checks can be compiled ones, many at a time.
-        self.compiled = (
-            fixed is None
-            and None not in (problem.atoms.box, problem.coefficients.box, crew.kept)
-            and all(compiled_log.serves(part.problem, atoms) for part in crew.kept)
-        )
+        self.coupled = fixed != "coefficients" and not self.problem.coefficients.separable
+        boxes = self.problem.atoms.box, self.problem.coefficients.box
+        self.boxes = None if fixed is not None or None in boxes else boxes
 
-    def start(self, coefficients: NDArray | States, atoms: NDArray, dual: Any) -> _Point:
+    def start(self, coefficients: NDArray | BlockStates, atoms: NDArray, dual: Any) -> _Point:
         """Gradients and objective where a user wants to begin."""
-        problem, crew = self.problem, self.crew
-        states = crew.place(alike(coefficients, atoms))
+        problem, executor = self.problem, self.executor
+        states = executor.scatter(in_precision(coefficients, atoms))
         if dual is None:
-            sigma = _first_sigma(problem, crew.collect(crew.run(_some, [states])[0]), atoms)
-            duals, _ = crew.run(_first_dual, [states], atoms, sigma)
+            sigma = _first_sigma(
+                problem, executor.gather(executor.map_blocks(_some_rows, [states])[0]), atoms
+            )
+            duals, _ = executor.map_blocks(_first_dual, [states], atoms, sigma)
         else:
-            duals = crew.place(alike(dual, atoms))
-            sigma = _ratio(*crew.run(_sizes, [states, duals], atoms)[1])
+            duals = executor.scatter(in_precision(dual, atoms))
+            sigma = _ratio(*executor.map_blocks(_sizes, [states, duals], atoms)[1])
         if self.fixed == "coefficients":
-            self.distances = [*crew.run(_distances, [states])[1]]
-        extra, value, lipschitz = crew.place(None), None, 0.0
+            self.distances = [*executor.map_blocks(_distances, [states])[1]]
+        extra, value, lipschitz = executor.scatter(None), None, 0.0
         if self.coupled:
-            group, whole = problem.coefficients, crew.collect(states)
-            extra = crew.place(_like(whole, group.gradient(whole)))
+            group, whole = problem.coefficients, executor.gather(states)
+            extra = executor.scatter(_like(whole, group.gradient(whole)))
             value, lipschitz = group.value(whole), group.lipschitz(whole)
-        step = Step(atoms, atoms, 1.0, sigma, True, self.fixed)
-        states, sums = crew.run(points.begin, [states, duals, extra], step)
-        gram, image = np.asarray(Sums(*sums).gram), self._image(atoms)
-        self.steps = Steps(problem, self.fixed, self.given, sigma, gram, atoms, image)
+        step = PassMessage(atoms, atoms, 1.0, sigma, True, self.fixed)
+        states, sums = executor.map_blocks(primal_dual.begin, [states, duals, extra], step)
+        gram, image = np.asarray(PassSums(*sums).gram), self.problem.images(atoms)
+        self.steps = StepSizes(problem, self.fixed, self.given, sigma, gram, atoms, image)
         split_atoms = tuple(np.zeros_like(atoms) for _ in problem.atoms.split)
         steps = (1.0, 1.0, self.steps.sigma)
         return self._point(
-            0, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value, image, True
+            0, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz, value, image, True
         )
 
     def go_on(self, point: _Point, until: int) -> _Point:
-        """Iterations that nobody checks, up to number ``until``."""
+        """Take iterations that nobody checks, up to number ``until``."""
         while point.iteration < until:
-            further = self._stretch(point, until) if self.compiled else point
-            point = self.step(point, check=False) if further is point else further
+            further = None if self.boxes is None else self._iterate(point, until)
+            point = self.step(point, check=False) if further is None else further
         return point
 
-    def _stretch(self, point: _Point, until: int) -> _Point:
-        """Some iterations at once; the same point where there is none that can be done so."""
-        given = point.atoms, point.image, point.gradient_atoms, point.sums.gram
-        dictionary = log_barrier.DictionaryArrays(*(np.array(array, order="C") for array in given))
-        pace = self.steps.pace(self.linear.norm)
-        states, done, tau_atoms, tau = compiled_log.stretch(
-            self.crew.kept, point.states, self.crew.team, dictionary, pace, until - point.iteration
-        )
-        if done == 0:
-            return point
-        atoms, image, gradient, gram = dictionary
-        steps = (tau_atoms, tau, self.steps.sigma)
+    def _iterate(self, point: _Point, until: int) -> _Point | None:
+        """Take some iterations at once; None where the backend has no loop for that."""
+        found = self.executor.iterate(
+            point.states, until - point.iteration,
+            dictionary=(point.atoms, point.image, point.gradient_atoms, point.sums.gram),
+            boxes=self.boxes, rules=lambda: self.steps.rules(self.linear.norm),
+        )  # fmt: skip
+        if found is None:
+            return None
+        states, (atoms, image, gradient, gram), done, tau_atoms, tau = found
         return replace(
-            point, iteration=point.iteration + done, atoms=atoms, states=states, steps=steps,
-            gradient_atoms=gradient, sums=Sums(0.0, gram), image=image, objective=np.nan,
+            point, iteration=point.iteration + done, atoms=atoms, states=states,
+            steps=(tau_atoms, tau, self.steps.sigma), gradient_atoms=gradient,
+            sums=PassSums(0.0, gram), image=image, objective=np.nan,
         )  # fmt: skip
 
     def step(self, point: _Point, check: bool) -> _Point:
         """One iteration of Algorithm 1."""
-        problem, crew = self.problem, self.crew
+        problem, executor = self.problem, self.executor
         steps = self.steps.at(point.sums.gram, point.atoms, point.image, point.lipschitz)
         tau_atoms, tau, sigma = steps
         atoms = point.atoms
         if self.fixed != "atoms":
-            atoms = points.descend(problem.atoms, atoms, point.gradient_atoms, tau_atoms)
-        ahead = 2 * atoms - point.atoms
-        split_atoms = points.ascend(problem.atoms, point.split_atoms, ahead, tau_atoms)
-        image, lead = self._image(atoms), None
+            atoms = primal_dual.descend(problem.atoms, atoms, point.gradient_atoms, tau_atoms)
+        extrapolated = 2 * atoms - point.atoms
+        split_atoms = primal_dual.ascend_split_duals(
+            problem.atoms, point.split_atoms, extrapolated, tau_atoms
+        )
+        image, atom_move = problem.images(atoms), None
         if self.fixed is None and image is not None and image.ndim == 2:
-            lead = log_barrier.AtomMove.of(atoms, image, point.image, sigma)  # type: ignore[arg-type]
-        message = Step(atoms, ahead, tau, sigma, check, self.fixed, lead)
+            atom_move = log_barrier.AtomMove.of(atoms, image, point.image, sigma)  # type: ignore[arg-type]
+        message = PassMessage(atoms, extrapolated, tau, sigma, check, self.fixed, atom_move)
         value, lipschitz = None, 0.0
         if self.coupled:
             group = problem.coefficients
-            together = crew.collect(point.states, points.movable)
+            together = executor.gather(point.states, primal_dual.movable_arrays)
             count = 2 + len(group.split)
-            old, gradient, *splits = np.split(together, count, axis=1)
-            moved, raised, extra = points.move(group, old, gradient, splits, tau)
-            lipschitz = group.lipschitz(moved)
-            value = group.value(moved) if check else None
-            moved = alike(moved, atoms)
-            given = [crew.place(x) for x in (moved, _like(moved, extra), *raised)]
-            states, sums = crew.run(points.follow, [point.states, *given], message)
+            old, gradient, *split_duals = np.split(together, count, axis=1)
+            moved = primal_dual.move(group, old, gradient, split_duals, tau)
+            lipschitz = group.lipschitz(moved.coefficients)
+            value = group.value(moved.coefficients) if check else None
+            coefficients = in_precision(moved.coefficients, atoms)
+            extra = _like(coefficients, moved.extra)
+            given = [executor.scatter(x) for x in (coefficients, extra, *moved.split_duals)]
+            states, sums = executor.map_blocks(primal_dual.follow, [point.states, *given], message)
         else:
-            states, sums = crew.run(points.advance, [point.states], message)
+            states, sums = executor.map_blocks(primal_dual.advance, [point.states], message)
         return self._point(
-            point.iteration + 1, atoms, split_atoms, states, steps, Sums(*sums), lipschitz, value,
+            point.iteration + 1, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz, value,
             image, check,
         )  # fmt: skip
 
     def _point(
-        self, iteration: int, atoms: NDArray, split_atoms: tuple[NDArray, ...], states: States,
-        steps: tuple[float, float, float], sums: Sums, lipschitz: float, value: float | None,
+        self, iteration: int, atoms: NDArray, split_atoms: tuple[NDArray, ...], states: BlockStates,
+        steps: tuple[float, float, float], sums: PassSums, lipschitz: float, value: float | None,
         image: NDArray | None, check: bool,
     ) -> _Point:  # fmt: skip
         if self.fixed == "atoms":
@@ -285,8 +284,8 @@ class _Run:
             gradient = sums.gradient_atoms + self.problem.atoms.gradient(atoms)
             for part in (*self.distances, *split_atoms):
                 gradient = gradient + part
-            if self.linear is not None and isinstance(sums.mixed, np.ndarray):
-                gradient = gradient + self.linear.adjoint(sums.mixed)
+            if self.linear is not None and isinstance(sums.mixed_dual, np.ndarray):
+                gradient = gradient + self.linear.adjoint(sums.mixed_dual)
         objective = np.nan
         if check:
             objective = sums.value + self.problem.atoms.value(atoms)
@@ -295,10 +294,6 @@ class _Run:
             iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, image,
             objective,
         )  # fmt: skip
-
-    def _image(self, atoms: NDArray) -> NDArray | None:
-        """What the operator sees of each atom, where it is the lift of a map of single graphs."""
-        return None if self.linear is None else self.linear.apply(atoms)
 
     def residuals(self, before: _Point, after: _Point) -> dict[str, float]:
         """Relative distance from optimality in each variable, at the new point.
@@ -331,10 +326,12 @@ class _Run:
     def retreat(self, best: _Point) -> _Point:
         """After overflow or a leap to zero: back to the best point, with half the primal steps."""
         self.steps.caution *= 0.5
-        return replace(best, states=self.crew.run(points.calm, [best.states])[0])
+        return replace(
+            best, states=self.executor.map_blocks(primal_dual.without_overflow, [best.states])[0]
+        )
 
     def settle(self, point: _Point) -> _Point:
-        return replace(point, states=self.crew.settle(point.states)[0])
+        return replace(point, states=self.executor.persist(point.states)[0])
 
     def save(
         self, point: _Point, best: _Point, steps: dict[str, Any], history: History
@@ -349,18 +346,18 @@ class _Run:
         point = self._unpacked(saved["point"])
         best = point if saved["best"] is None else self._unpacked(saved["best"])
         gram, atoms = point.sums.gram, point.atoms
-        self.steps = Steps(self.problem, self.fixed, self.given, 1.0, gram, atoms, point.image)
+        self.steps = StepSizes(self.problem, self.fixed, self.given, 1.0, gram, atoms, point.image)
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
-            states = self.crew.place(saved["point"]["samples"][1])
-            self.distances = [*self.crew.run(_distances, [states])[1]]
+            states = self.executor.scatter(saved["point"]["samples"][1])
+            self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
         return point, best, History.resumed(saved["history"])
 
     def _packed(self, point: _Point) -> dict[str, Any]:
         if self.fixed == "coefficients":
             samples = [self.read(point, "coefficients")]
         else:
-            together = self.crew.collect(point.states, points.movable)
+            together = self.executor.gather(point.states, primal_dual.movable_arrays)
             samples = np.split(together, 2 + len(self.problem.coefficients.split), axis=1)
         return {
             **{name: getattr(point, name) for name in PACKED}, "sums": list(point.sums),
@@ -368,45 +365,48 @@ class _Run:
         }  # fmt: skip
 
     def _unpacked(self, saved: dict[str, Any]) -> _Point:
-        columns = [self.crew.place(array) for array in saved["samples"]]
-        states, _ = self.crew.run(points.again, columns, saved["atoms"], self.fixed)
+        columns = [self.executor.scatter(array) for array in saved["samples"]]
+        states, _ = self.executor.map_blocks(
+            primal_dual.restore, columns, saved["atoms"], self.fixed
+        )
         found = {name: saved[name] for name in PACKED}
         found["split_atoms"], found["steps"] = tuple(found["split_atoms"]), tuple(found["steps"])
-        image = self._image(found["atoms"])
-        return _Point(**found, states=states, sums=Sums(*saved["sums"]), image=image)
+        image = self.problem.images(found["atoms"])
+        return _Point(**found, states=states, sums=PassSums(*saved["sums"]), image=image)
 
     def read(self, point: _Point, name: str) -> NDArray:
         """One of the arrays in a point's states, put together."""
-        return self.crew.collect(point.states, partial(points.part_of, name))
+        return self.executor.gather(point.states, attrgetter(name))
 
 
-# Passes ---------------------------------------------------------------------------------------
+# Steps ----------------------------------------------------------------------------------------
 
 
-def _some(problem: Problem, rows: slice, coefficients: NDArray) -> Any:
-    """A few of the rows, spread over all."""
-    return coefficients[:: max(1, problem.total // SOME)], ()
+def _some_rows(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
+    """Return a few of the rows, spread over all."""
+    return coefficients[:: max(1, backend.problem.total // ROWS_FOR_SIGMA)], ()
 
 
 def _first_dual(
-    problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, sigma: float
+    backend: Backend, rows: slice, coefficients: NDArray, atoms: NDArray, sigma: float
 ) -> Any:
+    problem = backend.problem
     image = problem.operator.forward(coefficients, atoms)
     return base.prox_conjugate(problem.barrier, sigma * image, sigma), ()
 
 
 def _sizes(
-    problem: Problem, rows: slice, coefficients: NDArray, dual: NDArray, atoms: NDArray
+    backend: Backend, rows: slice, coefficients: NDArray, dual: NDArray, atoms: NDArray
 ) -> Any:
-    image = problem.operator.forward(coefficients, atoms)
+    image = backend.problem.operator.forward(coefficients, atoms)
     return None, (float(np.vdot(dual, dual)), float(np.vdot(image, image)))
 
 
-def _distances(problem: Problem, rows: slice, coefficients: NDArray) -> Any:
-    return None, (weighted_distances(problem, rows, coefficients),)
+def _distances(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
+    return None, (backend.problem.weighted_distances(rows, coefficients),)
 
 
-def _first_sigma(problem: Problem, coefficients: NDArray, atoms: NDArray) -> float:
+def _first_sigma(problem: Any, coefficients: NDArray, atoms: NDArray) -> float:
     """The ``sigma`` at which ``Y = prox_{sigma h*}(sigma A)`` has the size of ``sigma A``."""
     image = problem.operator.forward(coefficients, atoms)
     sigma, size = 1.0, float(np.vdot(image, image))
@@ -419,7 +419,7 @@ def _first_sigma(problem: Problem, coefficients: NDArray, atoms: NDArray) -> flo
 
 
 def _ratio(dual: float, image: float) -> float:
-    """Of two sizes, given their squares; one where that says nothing."""
+    """Return the ratio of two sizes given by their squares; 1 where either is zero."""
     return dual**0.5 / (image**0.5 or 1.0) or 1.0
 
 

@@ -29,23 +29,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.operators import linear_of
 from graphdict.core.problem import Problem
-from graphdict.core.solvers.base import Callback, History, Progress, Solution, warn_interrupted
-from graphdict.core.solvers.passes import shares, total_objective, weighted_distances
+from graphdict.core.protocols import Backend, BlockStates, Deferred, Executor, deferred
+from graphdict.core.solvers.base import (
+    Callback,
+    History,
+    Progress,
+    Solution,
+    in_precision,
+    signal_precision,
+    warn_interrupted,
+)
+from graphdict.core.solvers.coding import total_objective
 from graphdict.core.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.core.terms.base import name_of
-from graphdict.engine.backends import compiled_exact, compiled_log
-from graphdict.engine.executor import Staged, States, alike, as_precise, at_once, crew_for
 
-__all__ = ["mm", "mm_lacks"]
+__all__ = ["Update", "mm", "mm_lacks", "over_relax", "stationarity"]
 
 INNER = 4  # updates of a block for each pass over the data
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
 STANDSTILL = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
 # Of the mean: without it, nodes that never differ would attract infinite weight. It is larger in
 # single precision, since the weights of the other edges must survive beside that weight.
-LEAST_PULL = 1e-10
+LEAST_COST = 1e-10
 
 
 def mm_lacks(problem: Problem) -> str | None:
@@ -62,66 +68,76 @@ def mm_lacks(problem: Problem) -> str | None:
 
 
 def mm(
-    problem: Problem,
-    coefficients: NDArray | States,
+    executor: Executor,
+    coefficients: NDArray | BlockStates,
     atoms: NDArray,
     *,
     fixed: str | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
     callback: Callback | None = None,
-    crew: Any = None,
     stage: Any = None,
 ) -> Solution:
-    """Minimise a problem from a starting point; arguments as for :func:`bipds`.
+    """Minimise the problem of an executor from a starting point; arguments as for :func:`bipds`.
 
     It stops when the relative size of the projected gradient, each entry weighted by its variable,
     is below ``tol`` for both variables, or when an iteration lowers the objective by less than a
     hundredth of ``tol``, relatively.
     """
-    lack = mm_lacks(problem)
+    lack = mm_lacks(executor.problem)
     if lack is not None:
         raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
     converged, interrupted, stopped = False, False, False
-    with crew_for(problem, atoms, crew) as team:
-        run = _Run(problem, fixed, team)
-        if stage is None or stage.saved is None:
-            point, history = run.start(coefficients, atoms), History()
-        else:
-            point, history = run.restore(stage.saved), History.resumed(stage.saved["history"])
-        iteration = point.iteration
-        try:
-            for iteration in range(point.iteration + 1, max_iter + 1):
-                following, residuals = run.update(point, stretch=True)
-                if not following.objective <= point.objective:
-                    following, residuals = run.update(point, stretch=False)
-                if not following.objective <= point.objective + 1e-6 * abs(point.objective):
-                    # Rounding has taken over, or overflow.
-                    converged = bool(np.isfinite(following.objective))
-                    break
-                history.add(following.objective, residuals, iteration)
-                gain = point.objective - following.objective
-                point = run.settle(following)
-                progress = Progress(
-                    iteration, point.objective, history.residual[-1], point.atoms,
-                    partial(team.collect, point.coefficients),
-                )  # fmt: skip
-                stopped = callback is not None and bool(callback(progress))
-                settled = gain <= STANDSTILL * tol * max(abs(point.objective), 1.0)
-                converged = not stopped and (history.residual[-1] <= tol or settled)
-                if stopped or converged:
-                    break
-                if stage is not None:
-                    stage.offer(partial(run.save, point, history))
-        except KeyboardInterrupt:
-            interrupted = True
-            warn_interrupted(iteration)
-        if fixed != "atoms" and not interrupted:
-            point = run.prune(point)
+    run = _Run(executor, fixed)
+    if stage is None or stage.saved is None:
+        point, history = run.start(coefficients, atoms), History()
+    else:
+        point, history = run.restore(stage.saved), History.resumed(stage.saved["history"])
+    iteration = point.iteration
+    try:
+        for iteration in range(point.iteration + 1, max_iter + 1):
+            following, residuals = run.update(point, over_relaxed=True)
+            if not following.objective <= point.objective:
+                following, residuals = run.update(point, over_relaxed=False)
+            if not following.objective <= point.objective + 1e-6 * abs(point.objective):
+                # Rounding has taken over, or overflow.
+                converged = bool(np.isfinite(following.objective))
+                break
+            history.add(following.objective, residuals, iteration)
+            gain = point.objective - following.objective
+            point = run.persist(following)
+            progress = Progress(
+                iteration, point.objective, history.residual[-1], point.atoms,
+                partial(executor.gather, point.coefficients),
+            )  # fmt: skip
+            stopped = callback is not None and bool(callback(progress))
+            settled = gain <= STANDSTILL * tol * max(abs(point.objective), 1.0)
+            converged = not stopped and (history.residual[-1] <= tol or settled)
+            if stopped or converged:
+                break
+            if stage is not None:
+                stage.offer(partial(run.save, point, history))
+    except KeyboardInterrupt:
+        interrupted = True
+        warn_interrupted(iteration)
+    if fixed != "atoms" and not interrupted:
+        point = run.prune(point)
     return Solution(
-        point.atoms, partial(team.collect, point.coefficients), lambda: None, point.objective,
+        point.atoms, partial(executor.gather, point.coefficients), lambda: None, point.objective,
         history, iteration, converged, interrupted, stopped,
     )  # fmt: skip
+
+
+class Update(NamedTuple):
+    """What multiplicative updates of the coefficients are told."""
+
+    atoms: NDArray
+    images: NDArray | None  # ``M(W)``, where the operator is the lift of an ``M``
+    energies: NDArray | None  # of fixed atoms, else they are found
+    fixed: str | None
+    shrinkage: float  # what a coefficient costs beside its energy
+    rounds: int
+    over_relaxed: bool
 
 
 class _Point(NamedTuple):
@@ -129,8 +145,8 @@ class _Point(NamedTuple):
 
     iteration: int
     atoms: NDArray
-    coefficients: States
-    energies: States  # of fixed atoms, else None for every block
+    coefficients: BlockStates
+    energies: BlockStates  # of fixed atoms, else None for every block
     distances: Any  # (p Delta)' Z
     objective: float
 
@@ -138,30 +154,30 @@ class _Point(NamedTuple):
 class _Run:
     """One call: the penalties, and the two updates by passes over the samples."""
 
-    def __init__(self, problem: Problem, fixed: str | None, crew: Any):
-        self.problem = problem
-        self.linear = linear_of(problem.operator)
+    def __init__(self, executor: Executor, fixed: str | None):
+        self.executor = executor
+        self.problem = problem = executor.problem
+        self.linear = problem.linear
         self.fixed = fixed
-        self.crew = crew
         self.sparsity = _strength(problem.atom_terms, L1)
         self.overlap = _strength(problem.atom_terms, Orthogonality)
         self.shrinkage = _strength(problem.coefficient_terms, L1)
 
-    def start(self, coefficients: NDArray | States, atoms: NDArray) -> _Point:
-        atoms = as_precise(atoms, self.problem)
+    def start(self, coefficients: NDArray | BlockStates, atoms: NDArray) -> _Point:
+        atoms = signal_precision(atoms, self.problem)
         if self.fixed != "atoms":
             positive = atoms[atoms > 0]
             least = FLOOR * float(positive.mean()) if positive.size else 1.0
             atoms = np.maximum(atoms, least)
-        states = self.crew.place(alike(coefficients, atoms))
+        states = self.executor.scatter(in_precision(coefficients, atoms))
         if self.fixed != "coefficients":
-            states, _ = self.crew.run(_raise, [states])
+            states, _ = self.executor.map_blocks(_raise, [states])
         energies, distances = self._begin(atoms, states)
-        objective = total_objective(self.crew, states, atoms) + self.problem.atoms.value(atoms)
+        objective = total_objective(self.executor, states, atoms) + self.problem.atoms.value(atoms)
         return _Point(0, atoms, states, energies, distances, objective)
 
     def restore(self, saved: dict[str, Any]) -> _Point:
-        states, atoms = self.crew.place(saved["coefficients"]), saved["atoms"]
+        states, atoms = self.executor.scatter(saved["coefficients"]), saved["atoms"]
         energies, _ = self._begin(atoms, states)
         return _Point(
             saved["iteration"], atoms, states, energies, saved["distances"], saved["objective"]
@@ -171,30 +187,35 @@ class _Run:
         """All that :meth:`restore` needs to go on as if nothing had happened."""
         return {
             "iteration": point.iteration, "atoms": point.atoms, "objective": point.objective,
-            "coefficients": self.crew.collect(point.coefficients), "distances": point.distances,
+            "coefficients": self.executor.gather(point.coefficients), "distances": point.distances,
             "history": history.until(point.iteration),
         }  # fmt: skip
 
-    def _begin(self, atoms: NDArray, states: States) -> tuple[States, Any]:
-        energies, (distances,) = self.crew.run(_begin, [states], atoms, self.fixed == "atoms")
+    def _begin(self, atoms: NDArray, states: BlockStates) -> tuple[BlockStates, Any]:
+        energies, (distances,) = self.executor.map_blocks(
+            _begin, [states], atoms, self.fixed == "atoms"
+        )
         return energies, distances
 
-    def settle(self, point: _Point) -> _Point:
-        coefficients, energies = self.crew.settle(point.coefficients, point.energies)
+    def persist(self, point: _Point) -> _Point:
+        coefficients, energies = self.executor.persist(point.coefficients, point.energies)
         return point._replace(coefficients=coefficients, energies=energies)
 
-    def update(self, point: _Point, stretch: bool) -> tuple[_Point, dict[str, float]]:
-        """The next point, and residuals where it began."""
+    def update(self, point: _Point, over_relaxed: bool) -> tuple[_Point, dict[str, float]]:
+        """Return the next point, and residuals where it began."""
         residuals: dict[str, float] = {}
         atoms = point.atoms
         if self.fixed != "atoms":
-            atoms = self._update_atoms(point, stretch, residuals)
+            atoms = self._update_atoms(point, over_relaxed, residuals)
+        message = Update(
+            atoms, self.problem.images(atoms), None, self.fixed, self.shrinkage, INNER,
+            over_relaxed,
+        )  # fmt: skip
         columns = [point.coefficients, point.energies]
-        message = (atoms, self._images(atoms), self.fixed, self.shrinkage, stretch)
-        states, sums = self.crew.run(_recode, columns, *message)
-        value, square, scale, distances, in_modes = sums
-        if isinstance(in_modes, np.ndarray):
-            distances = self.linear.adjoint(in_modes)
+        states, sums = self.executor.map_blocks(_update_coefficients, columns, message)
+        value, square, scale, distances, of_images = sums
+        if isinstance(of_images, np.ndarray):
+            distances = self.linear.adjoint(of_images)
         if self.fixed != "coefficients":
             residuals["coefficients"] = _relative(square, scale)
         return _Point(
@@ -203,33 +224,32 @@ class _Run:
             value + self.problem.atoms.value(atoms),
         ), residuals  # fmt: skip
 
-    def _update_atoms(self, point: _Point, stretch: bool, residuals: dict[str, float]) -> NDArray:
-        """``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
+    def _update_atoms(
+        self, point: _Point, over_relaxed: bool, residuals: dict[str, float]
+    ) -> NDArray:
+        """Take ``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
         atoms = updated = point.atoms
-        pull = point.distances + self.sparsity
+        cost = point.distances + self.sparsity
         precision = np.finfo(atoms.dtype)
         tiny = precision.tiny
-        least = max(LEAST_PULL, 100 * float(precision.eps))
-        pull = np.maximum(pull, least * float(pull.mean()) + tiny)
+        least = max(LEAST_COST, 100 * float(precision.eps))
+        cost = np.maximum(cost, least * float(cost.mean()) + tiny)
         for inner in range(INNER):
-            images = self._images(updated)
-            _, (push, on_images) = self.crew.run(_push, [point.coefficients], updated, images)
-            if isinstance(on_images, np.ndarray):
-                push = self.linear.adjoint(on_images)
+            images = self.problem.images(updated)
+            columns = [point.coefficients]
+            _, (gain, of_images) = self.executor.map_blocks(_atom_slopes, columns, updated, images)
+            if isinstance(of_images, np.ndarray):
+                gain = self.linear.adjoint(of_images)
             # Never negative but for rounding, where resistances of strong edges cancel.
-            push = np.maximum(push, tiny)
+            gain = np.maximum(gain, tiny)
             others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
             if inner == 0:
-                residuals["atoms"] = _relative(
-                    *_stationarity(atoms, pull + others - push, pull, np.inf)
-                )
-            root = np.sqrt(np.square(pull) + 4 * others * push) if self.overlap else pull
-            updated = updated * _stretched(2 * push / (pull + root), stretch)
+                squares = stationarity(atoms, cost + others - gain, cost, np.inf)
+                residuals["atoms"] = _relative(*squares)
+            root = np.sqrt(np.square(cost) + 4 * others * gain) if self.overlap else cost
+            factor = 2 * gain / (cost + root)
+            updated = updated * (over_relax(factor) if over_relaxed else factor)
         return updated
-
-    def _images(self, atoms: NDArray) -> NDArray | None:
-        """What the operator sees of each atom, where it is the lift of a map of single graphs."""
-        return None if self.linear is None else self.linear.apply(atoms)
 
     def prune(self, point: _Point) -> _Point:
         """Set to zero the small weights of each atom, as many as lower the objective."""
@@ -239,131 +259,52 @@ class _Run:
             if not small.any():
                 break
             candidate = np.where(small, 0, atoms)
-            lower = total_objective(self.crew, point.coefficients, candidate)
+            lower = total_objective(self.executor, point.coefficients, candidate)
             lower += self.problem.atoms.value(candidate)
             if lower <= point.objective:
                 return point._replace(atoms=candidate, objective=lower)
         return point
 
 
-# Passes ---------------------------------------------------------------------------------------
+# Steps ----------------------------------------------------------------------------------------
 
 
-def _raise(problem: Problem, rows: slice, coefficients: NDArray) -> Any:
+def _raise(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
     return np.clip(coefficients, FLOOR, 1), ()
 
 
-def _begin(problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, keep: bool) -> Any:
-    """The energies of atoms that stay as they are; ``(p Delta)' Z`` of those that do not."""
+def _begin(backend: Backend, rows: slice, coefficients: NDArray, atoms: NDArray, keep: bool) -> Any:
+    """Find the energies of atoms that stay as they are; ``(p Delta)' Z`` of those that do not."""
     if keep:
-        return problem.fit.energies(atoms, rows), (0.0,)
-    return None, (weighted_distances(problem, rows, coefficients),)
+        return backend.problem.fit.energies(atoms, rows), (0.0,)
+    return None, (backend.problem.weighted_distances(rows, coefficients),)
 
 
-@Staged
-def _push(
-    problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
-) -> Any:
-    """``R = A**(p Delta, B)``, in two places: ``M*`` of the second is still to be taken."""
-    if images is not None and compiled_log.serves(problem, atoms):
-        job, on_images = compiled_log.push(problem, rows, coefficients, images)
-        return job, lambda: (None, (0.0, on_images))
-    if compiled_exact.serves(problem, atoms):
-        job, push = compiled_exact.push(problem, rows, coefficients, atoms)
-        return job, lambda: (None, (push, 0.0))
-    return at_once(_push_plainly, problem, rows, coefficients, atoms, images)
+@deferred
+def _atom_slopes(
+    backend: Backend, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+) -> Deferred:
+    return backend.atom_slopes(rows, coefficients, atoms, images)
 
 
-def _push_plainly(
-    problem: Problem, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
-) -> Any:
-    weighted = shares(problem, rows, coefficients) * coefficients
-    if images is None:
-        slope = problem.barrier.slope(problem.operator.forward(coefficients, atoms))
-        return None, (problem.operator.adjoint_atoms(weighted, slope), 0.0)
-    slope = problem.barrier.slope(np.tensordot(coefficients, images, 1))
-    return None, (0.0, np.tensordot(weighted.T, slope, 1))
+@deferred
+def _update_coefficients(
+    backend: Backend, rows: slice, coefficients: NDArray, energies: NDArray | None, update: Update
+) -> Deferred:
+    return backend.update_coefficients(rows, coefficients, update._replace(energies=energies))
 
 
-@Staged
-def _recode(
-    problem: Problem,
-    rows: slice,
-    coefficients: NDArray,
-    energies: NDArray | None,
-    atoms: NDArray,
-    images: NDArray | None,
-    fixed: str | None,
-    shrinkage: float,
-    stretch: bool,
-) -> Any:
-    """``INNER`` updates of the coefficients; the objective, residuals and ``(p Delta)' Z`` there.
-
-    The last is in two places: of powers in modes, ``M*`` of the second is still to be taken.
-    """
-    given = problem, rows, coefficients
-    how = shrinkage, INNER, stretch
-    if fixed is None and images is not None and compiled_log.serves(problem, atoms):
-        job, found = compiled_log.recode(*given, atoms, images, *how)
-    elif fixed is None and compiled_exact.serves(problem, atoms):
-        job, found = compiled_exact.recode(*given, atoms, *how)
-    else:
-        return at_once(_recode_plainly, *given, energies, atoms, fixed, shrinkage, stretch)
-
-    def read() -> Any:
-        value, *squares = found.numbers.tolist()
-        value += problem.coefficients.value(found.coefficients, rows) / problem.total
-        powers = compiled_log.of_powers(problem)
-        sums = (0.0, found.distances) if powers else (found.distances, 0.0)
-        return found.coefficients, (value, *squares, *sums)
-
-    return job, read
-
-
-def _recode_plainly(
-    problem: Problem,
-    rows: slice,
-    coefficients: NDArray,
-    energies: NDArray | None,
-    atoms: NDArray,
-    fixed: str | None,
-    shrinkage: float,
-    stretch: bool,
-) -> Any:
-    operator, barrier = problem.operator, problem.barrier
-    if energies is None:
-        energies = problem.fit.energies(atoms, rows)
-    squares = (0.0, 0.0)
-    if fixed != "coefficients":
-        pull = energies + shrinkage
-        for inner in range(INNER):
-            slope = barrier.slope(operator.forward(coefficients, atoms))
-            push = operator.adjoint_coefficients(slope, atoms)
-            if inner == 0:
-                squares = _stationarity(coefficients, pull - push, pull, 1.0)
-            # Where the push is the stronger by far, the quotient could overflow.
-            ratio = np.divide(push, pull, out=np.full_like(push, 1e6), where=push < 1e6 * pull)
-            coefficients = np.minimum(1, coefficients * _stretched(ratio, stretch))
-    image = operator.forward(coefficients, atoms)
-    value = problem.samples_value(rows, coefficients, energies, image)
-    value += problem.coefficients.value(coefficients, rows) / problem.total
-    distances = weighted_distances(problem, rows, coefficients) if fixed is None else 0.0
-    return coefficients, (value, *squares, distances, 0.0)
-
-
-def _stretched(factor: NDArray, stretch: bool) -> NDArray:
-    """``factor``, or its power 1.5, which is cheaper than other powers."""
-    return factor * np.sqrt(factor) if stretch else factor
+def over_relax(factor: NDArray) -> NDArray:
+    """Return the power 1.5 of multiplicative factors: a longer step in the same direction."""
+    return factor * np.sqrt(factor)
 
 
 def _strength(terms: Sequence[Any], kind: Any) -> float:
     return float(sum(term.alpha for term in terms if isinstance(term, kind)))
 
 
-def _stationarity(
-    x: NDArray, gradient: NDArray, scale: NDArray, high: float
-) -> tuple[float, float]:
-    """Squared size of the projected gradient, and of ``scale``, each weighted by ``x``."""
+def stationarity(x: NDArray, gradient: NDArray, scale: NDArray, high: float) -> tuple[float, float]:
+    """Return the squared sizes of the projected gradient and of ``scale``, each weighted by ``x``."""
     free = x * np.where((x >= high) & (gradient < 0), 0, gradient)
     return float(np.vdot(free, free)), float(np.vdot(x * scale, x * scale))
 

@@ -11,14 +11,20 @@ and at least one of
     gradient(x) and lipschitz(x)          of a smooth term; the bound may depend on x or its shape
 
 No base class is needed. Either prox gives the other by Moreau's identity, through :func:`prox`
-and :func:`prox_conjugate` below. Three optional attributes let a solver combine the proximal
-operators of several terms exactly instead of splitting them:
+and :func:`prox_conjugate` below. Optional attributes let a solver combine the proximal operators of
+several terms exactly instead of splitting them, and ask a term about some samples at a time:
 
     interval = (low, high)                the term is the constraint low <= x <= high
-    elementwise = True                    the term is a sum of one function over all entries
+    elementwise = True                    the term is a sum of one and the same function over all
+                                          entries, whatever the shape of x
+    entrywise = True                      the term is a sum of separate functions, one for each
+                                          entry. Methods take one more argument, ``rows``: the
+                                          slice of all samples (or atoms) that x holds
     precedes_elementwise = True           equal neighbours stay equal, so that the prox of the sum
                                           with an elementwise term is that term's prox afterwards
                                           (total variation, constancy over windows)
+
+A term without any of these is always given the whole array.
 """
 
 from __future__ import annotations
@@ -27,7 +33,20 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["name_of", "prox", "prox_conjugate", "proximable", "smooth"]
+__all__ = [
+    "elementwise",
+    "entrywise",
+    "gradient",
+    "lipschitz",
+    "name_of",
+    "prox",
+    "prox_conjugate",
+    "proximable",
+    "smooth",
+    "value",
+]
+
+ALL = slice(None)
 
 
 def proximable(term: Any) -> bool:
@@ -45,15 +64,44 @@ def name_of(term: Any) -> str:
     return getattr(term, "__name__", type(term).__name__)
 
 
-def prox(term: Any, x: NDArray, step: float) -> NDArray:
+def entrywise(term: Any) -> bool:
+    """Whether the term is a sum of separate functions of the entries, and is told the rows."""
+    return bool(getattr(term, "entrywise", False))
+
+
+def elementwise(term: Any) -> bool:
+    """Whether the term is a sum over entries, of one function or of separate ones."""
+    return bool(getattr(term, "elementwise", False)) or entrywise(term)
+
+
+def value(term: Any, x: NDArray, rows: slice = ALL) -> float:
+    """The term at ``x``, which holds the given rows of all."""
+    return term.value(x, *_told(term, rows))
+
+
+def gradient(term: Any, x: NDArray, rows: slice = ALL) -> NDArray:
+    """Gradient of a smooth term."""
+    return term.gradient(x, *_told(term, rows))
+
+
+def lipschitz(term: Any, x: NDArray, rows: slice = ALL) -> float:
+    """Lipschitz constant of the gradient of a smooth term."""
+    return term.lipschitz(x, *_told(term, rows))
+
+
+def prox(term: Any, x: NDArray, step: float, rows: slice = ALL) -> NDArray:
     """Proximal operator of ``step * term``, by Moreau's identity where only the dual is known."""
     if hasattr(term, "prox"):
-        return term.prox(x, step)
-    return x - step * term.prox_conjugate(x / step, 1 / step)
+        return term.prox(x, step, *_told(term, rows))
+    return x - step * term.prox_conjugate(x / step, 1 / step, *_told(term, rows))
 
 
-def prox_conjugate(term: Any, y: NDArray, step: float) -> NDArray:
+def prox_conjugate(term: Any, y: NDArray, step: float, rows: slice = ALL) -> NDArray:
     """Proximal operator of ``step * term*``, by Moreau's identity where only the primal is."""
     if hasattr(term, "prox_conjugate"):
-        return term.prox_conjugate(y, step)
-    return y - step * term.prox(y / step, 1 / step)
+        return term.prox_conjugate(y, step, *_told(term, rows))
+    return y - step * term.prox(y / step, 1 / step, *_told(term, rows))
+
+
+def _told(term: Any, rows: slice) -> tuple[slice, ...]:
+    return (rows,) if entrywise(term) else ()

@@ -46,6 +46,8 @@ class Smoothness:
     of some rows alone, and ``features`` what tells samples apart where a fit begins.
     """
 
+    kind = "signals"
+
     def __init__(self, signals: NDArray):
         # As compiled loops take them: row after row, in the order of bytes of this machine.
         self.signals = np.ascontiguousarray(signals, dtype=signals.dtype.newbyteorder("="))
@@ -136,6 +138,8 @@ def window_distances(signals: NDArray, counts: NDArray) -> NDArray:
 class LogBarrier:
     """``-sum_n log y_n`` for each sample: positive degrees, or positive spectra."""
 
+    kind = "log-barrier"
+
     def values(self, rows: NDArray) -> NDArray:
         """The barrier of each sample (T,); ``inf`` where an entry is not positive."""
         rows = np.asarray(rows, dtype=np.result_type(rows, np.float32))
@@ -177,6 +181,8 @@ class LogDet:
     The pseudo-determinant is taken on the complement of the constant signals, so a graph that
     falls apart is outside the domain, as it has to be for the function to be continuous.
     """
+
+    kind = "log-determinant"
 
     def values(self, laplacians: NDArray) -> NDArray:
         """The barrier of each sample (T,); ``inf`` where a graph is not connected.

@@ -25,6 +25,8 @@ BLOCK = 1 << 21
 class ModalSmoothness:
     """The term of samples, or windows, whose powers (T, M) are kept; see the module."""
 
+    kind = "powers"
+
     def __init__(self, powers: NDArray, spectra: Spectra, components: NDArray | None = None):
         self.powers = powers
         self.spectra = spectra

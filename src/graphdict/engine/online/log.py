@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.problem import Problem
-from graphdict.core.solvers.passes import shares, weighted_distances
 from graphdict.core.terms.base import name_of
-from graphdict.engine.executor import crew_for
+from graphdict.engine.executor import open_executor
 from graphdict.engine.online.stream import Batch, Rules, Statistics
 
 __all__ = ["LOG_RULES"]
@@ -67,12 +66,12 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     old = statistics["atoms"]
     problem: Problem = model._problem(batch.signals)
     atoms = old.astype(batch.signals.dtype)
-    with crew_for(problem, atoms) as crew:
-        coefficients, value, _ = model._code(problem, atoms, crew)
+    with open_executor(problem, atoms) as executor:
+        coefficients, value, _ = model._code(problem, atoms, executor)
     rows = coefficients[np.cumsum(problem.counts) - problem.counts]
     slope = problem.barrier.slope(problem.operator.forward(rows, atoms))
-    push = problem.operator.adjoint_atoms(shares(problem, ALL, rows) * rows, slope)
-    new = {"moments": weighted_distances(problem, ALL, rows), "gains": old * push}
+    push = problem.operator.adjoint_atoms(problem.shares(ALL, rows) * rows, slope)
+    new = {"moments": problem.weighted_distances(ALL, rows), "gains": old * push}
     for name in new:
         new[name] = statistics[name] + batch.of_edges * (new[name] - statistics[name])
     pull = new["moments"] + model.alpha_w

@@ -20,15 +20,15 @@ from scipy.sparse.csgraph import connected_components
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.em import maximise
-from graphdict.core.marginal.learn import Settings, pull_for
 from graphdict.core.marginal.likelihood import NOISE, PatternGraphs
-from graphdict.core.marginal.passes import Expectation, expect
 from graphdict.core.marginal.penalty import FadingPenalty, with_toll
-from graphdict.core.marginal.support import prune
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.marginal.em import maximise
+from graphdict.engine.marginal.learn import Settings, pull_for
+from graphdict.engine.marginal.passes import Expectation, expect
+from graphdict.engine.marginal.samples import open_data
+from graphdict.engine.marginal.support import prune
 from graphdict.engine.online.stream import Batch, Rules, Statistics
-from graphdict.engine.samples import open_data
 
 __all__ = ["MARGINAL_RULES"]
 

@@ -25,8 +25,8 @@ from graphdict.core.marginal.chance import Chance, memberships
 from graphdict.core.marginal.dictionary import Dictionary
 from graphdict.core.marginal.missing import expected_distances
 from graphdict.core.marginal.view import View
-from graphdict.engine.executor import Part, in_blocks
-from graphdict.engine.samples import Data, Samples
+from graphdict.engine.executor import Shard, map_blocks_of_shard
+from graphdict.engine.marginal.samples import Data, Samples
 from graphdict.engine.sources import put_together, too_large
 from graphdict.native.products import weighted_distances
 
@@ -72,9 +72,11 @@ def expect(
 ) -> Expectation:
     """The E-step; without ``distances`` where no M-step follows."""
     view = View.of(data, dictionary, temper)
-    states, sums = data.crew.run(_expect, _messages(data, view), view, distances, coefficients)
+    states, sums = data.executor.map_blocks(
+        _expect, _messages(data, view), view, distances, coefficients
+    )
     found = Expectation(data.total, data.windows, *sums)
-    return found._replace(coefficients=data.crew.collect(states)) if coefficients else found
+    return found._replace(coefficients=data.executor.gather(states)) if coefficients else found
 
 
 def second_moments(data: Data, dictionary: Dictionary) -> tuple[NDArray, NDArray, NDArray]:
@@ -82,19 +84,19 @@ def second_moments(data: Data, dictionary: Dictionary) -> tuple[NDArray, NDArray
     (K, N), and their second moments (K, N, N), as sums.
     """
     view = View.of(data, dictionary)
-    return data.crew.run(_second_moments, _messages(data, view), view)[1]
+    return data.executor.map_blocks(_second_moments, _messages(data, view), view)[1]
 
 
 def mean_square(data: Data) -> float:
     """Of all values; 1 where there is no variation at all."""
-    _, (total,) = data.crew.run(_squares, [])
+    _, (total,) = data.executor.map_blocks(_squares, [])
     return total / (data.total * data.nodes) or 1.0
 
 
 def random_distances(data: Data, rng: np.random.RandomState, count: int) -> NDArray:
     """Mean squared differences (K, E) over random soft memberships."""
     chance = Chance.take(rng, data.windows, memberships, count)
-    _, (distances, mass) = data.crew.run_parts(_random_distances, [], chance, count)
+    _, (distances, mass) = data.executor.map_shards(_random_distances, [], chance, count)
     return distances / np.maximum(mass, 1e-12)[:, None]
 
 
@@ -126,20 +128,20 @@ def path_of(data: Data, dictionary: Dictionary) -> NDArray:
     if dictionary.stay is None:
         pieces = _stream(data, dictionary, _likeliest)
         return put_together(pieces, data.counts, 1, np.int64)[:, 0]
-    view, crew = View.of(data, dictionary), data.crew
+    view, executor = View.of(data, dictionary), data.executor
     kept = _kept(data, _log_likelihoods, view)
-    before = crew.chain(_best, [kept], None, view)
-    last = crew.chain(_previous, [kept, before], None, view, reverse=True)
-    work = partial(in_blocks, _path)
-    pieces = (rows for rows, _ in crew.stream(work, view, columns=[kept, before, last]))
+    before = executor.scan(_best, [kept], None, view)
+    last = executor.scan(_previous, [kept, before], None, view, reverse=True)
+    work = partial(map_blocks_of_shard, _path)
+    pieces = (rows for rows, _ in executor.stream(work, view, columns=[kept, before, last]))
     return put_together(pieces, data.counts, 1, np.int64)[:, 0]
 
 
 def _stream(data: Data, dictionary: Dictionary, what: Any) -> Iterator[NDArray]:
     """What is said of windows, a part of them after the other."""
     view = View.of(data, dictionary)
-    work = partial(in_blocks, _say)
-    for rows, _ in data.crew.stream(work, what, view, columns=_messages(data, view)):
+    work = partial(map_blocks_of_shard, _say)
+    for rows, _ in data.executor.stream(work, what, view, columns=_messages(data, view)):
         yield rows
 
 
@@ -148,8 +150,8 @@ def _messages(data: Data, view: View) -> list[Any]:
     if view.dictionary.stay is None:
         return []
     kept = _kept(data, _scaled, view)
-    before = data.crew.chain(_forward, [kept], None, view)
-    after = data.crew.chain(_backward, [kept], None, view, reverse=True)
+    before = data.executor.scan(_forward, [kept], None, view)
+    after = data.executor.scan(_backward, [kept], None, view, reverse=True)
     return [kept, before, after]
 
 
@@ -158,7 +160,7 @@ def _kept(data: Data, step: Any, view: View) -> Any:
     shape = (data.windows, len(view.dictionary.patterns))
     if data.in_one_block or too_large(shape, np.float64):
         return data.nothing
-    return data.crew.run(step, [], view)[0]
+    return data.executor.map_blocks(step, [], view)[0]
 
 
 # On blocks ------------------------------------------------------------------------------------
@@ -201,11 +203,11 @@ def _squares(samples: Samples, rows: slice) -> Any:
     return None, (float(np.square(signals).sum(dtype=np.float64)),)
 
 
-def _random_distances(part: Part, columns: Any, chance: Chance, count: int) -> Any:
-    samples: Any = part.problem
+def _random_distances(shard: Shard, columns: Any, chance: Chance, count: int) -> Any:
+    samples: Any = shard.backend
     here = slice(samples.first, samples.first + samples.rows)
     members = chance.rows(here, memberships, count)
-    return in_blocks(_member_distances, part, [[members[rows] for rows in part.blocks]])
+    return shard.map(_member_distances, [[members[rows] for rows in shard.blocks]])
 
 
 def _member_distances(samples: Samples, rows: slice, members: NDArray) -> Any:

@@ -11,7 +11,7 @@ from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem
 from graphdict.native.log_barrier import StepSizeRules
 
-__all__ = ["Steps", "split_step"]
+__all__ = ["StepSizes", "split_step"]
 
 SAFETY = 0.99
 PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
@@ -19,7 +19,7 @@ CHANGING = ("sigma", "floors", "room", "caution", "checks_at_this_pace")
 MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
 
 
-class Steps:
+class StepSizes:
     """``tau_w, tau_c, sigma``: given by the user, or kept within Condat's condition."""
 
     def __init__(
@@ -76,8 +76,12 @@ class Steps:
             self.sigma,
         )
 
-    def pace(self, norm: float) -> StepSizeRules:
-        """From what compiled iterations find the same, where nothing is smooth, split or fixed."""
+    def rules(self, norm: float) -> StepSizeRules:
+        """Return what a compiled loop finds the same step sizes from.
+
+        Only where no prior is smooth or split off and no variable is fixed; ``norm`` is that of the
+        map of single graphs.
+        """
         tau_atoms, tau, _ = self.given
         floor_atoms, floor_coefficients = self.floors
         return StepSizeRules(
@@ -105,7 +109,7 @@ class Steps:
             self.sigma /= factor
         self.room *= 0.97
 
-    def calm(self, residual: list[float]) -> None:
+    def halve_if_stuck(self, residual: list[float]) -> None:
         """Halve the primal steps where residuals have not fallen for long: the iterates circle."""
         self.checks_at_this_pace += 1
         if self.checks_at_this_pace < 2 * PATIENCE:

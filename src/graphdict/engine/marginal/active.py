@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.em import Fit
-from graphdict.core.marginal.learn import Settings, Trials, pull_for, random_start
 from graphdict.core.marginal.likelihood import NOISE
-from graphdict.core.marginal.passes import expect, mean_square
-from graphdict.engine.samples import open_data
+from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.learn import Settings, Trials, pull_for, random_start
+from graphdict.engine.marginal.passes import expect, mean_square
+from graphdict.engine.marginal.samples import open_data
 
 __all__ = ["choose_patterns", "hold_out"]
 

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from graphdict import native
 from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.em import Fit, maximise
-from graphdict.core.marginal.passes import coefficients_by_window, expect
 from graphdict.core.marginal.penalty import FadingPenalty
 from graphdict.core.solvers.base import Callback, Progress, warn_interrupted
-from graphdict.engine.samples import Data
+from graphdict.engine.marginal.em import Fit, maximise
+from graphdict.engine.marginal.passes import coefficients_by_window, expect
+from graphdict.engine.marginal.samples import Data
 
 __all__ = ["Levels", "average_draws", "draw_atoms"]
 

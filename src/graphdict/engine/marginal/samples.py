@@ -1,8 +1,8 @@
 """The samples of the marginal model, wherever they are: in memory, on disk, on a cluster.
 
-A crew (:mod:`graphdict.engine.executor`) cuts them into parts of blocks and passes over them. What
+A executor (:mod:`graphdict.engine.executor`) cuts them into parts of blocks and passes over them. What
 the model learns from is the size of the dictionary and comes back as sums; what it says about
-samples comes piece by piece (:mod:`graphdict.core.marginal.passes`).
+samples comes piece by piece (:mod:`graphdict.engine.marginal.passes`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.missing import Filling
 from graphdict.core.terms.coefficients import window_counts
-from graphdict.engine import executor as blocks
+from graphdict.engine import executor
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.cluster import ClusterSmoothness
 from graphdict.engine.signals import has_gaps
@@ -72,7 +72,7 @@ class SignalsThere(ClusterSmoothness):
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples in windows, as a crew cuts them: ``rows`` are windows.
+    """Samples in windows, as a executor cuts them: ``rows`` are windows.
 
     Where they are only some of all, ``first`` says from which window on, and ``samples`` is T.
     """
@@ -127,10 +127,10 @@ class Samples:
 
 
 class Data(NamedTuple):
-    """Samples, and the crew that passes over them."""
+    """Samples, and the executor that passes over them."""
 
     samples: Samples
-    crew: Any
+    executor: Any
     nodes: int
     dtype: Any
     nothing: Any  # a column without states
@@ -161,12 +161,12 @@ def open_data(
     samples = Samples(_held(signals), counts, window_size, gappy, filling)
     nodes, dtype = signals.shape[1], signals.dtype
     bytes_per_row = window_size * nodes * dtype.itemsize + 16 * patterns
-    if len(counts) * bytes_per_row < blocks.PARTS * blocks.PART_BYTES:
+    if len(counts) * bytes_per_row < executor.SHARDS * executor.SHARD_BYTES:
         bytes_per_row = -(-bytes_per_row // LARGER)
-    cut = blocks.row_parts(len(counts), bytes_per_row)
-    alone = len(cut) == 1 and len(blocks.blocks_of(cut[0], bytes_per_row)) == 1
-    with single_threaded_blas, blocks.crew_of(samples, bytes_per_row) as crew:
-        yield Data(samples, crew, nodes, dtype, crew.place(None), alone)
+    cut = executor.shard_rows(len(counts), bytes_per_row)
+    alone = len(cut) == 1 and len(executor.block_rows(cut[0], bytes_per_row)) == 1
+    with single_threaded_blas, executor.executor_of(samples, bytes_per_row) as runner:
+        yield Data(samples, runner, nodes, dtype, runner.scatter(None), alone)
 
 
 def _held(signals: Any) -> Any:

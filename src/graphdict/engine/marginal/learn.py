@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
-from graphdict.core.marginal.averaging import average_draws
 from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.em import Fit, expectation_maximisation
 from graphdict.core.marginal.likelihood import PatternGraphs
-from graphdict.core.marginal.passes import coefficients_by_window, mean_square, random_distances
 from graphdict.core.marginal.patterns import uniform_probabilities
 from graphdict.core.marginal.penalty import FadingPenalty, pull_on_weights, with_toll
-from graphdict.core.marginal.support import cut, prune
 from graphdict.core.marginal.timeline import n_levels
 from graphdict.core.solvers.base import Callback, History, Progress
 from graphdict.engine.checkpoint import Checkpoint
-from graphdict.engine.samples import Data
+from graphdict.engine.marginal.averaging import average_draws
+from graphdict.engine.marginal.em import Fit, expectation_maximisation
+from graphdict.engine.marginal.passes import coefficients_by_window, mean_square, random_distances
+from graphdict.engine.marginal.samples import Data
+from graphdict.engine.marginal.support import cut, prune
 
 __all__ = ["Settings", "Trials", "drifting_start", "learn", "pull_for", "random_start"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.passes import Expectation, coefficients_by_window, expect
 from graphdict.core.marginal.patterns import fit_probabilities
 from graphdict.core.marginal.penalty import FadingPenalty
 from graphdict.core.solvers.base import History, Progress, warn_interrupted
-from graphdict.engine.samples import Data
+from graphdict.engine.marginal.passes import Expectation, coefficients_by_window, expect
+from graphdict.engine.marginal.samples import Data
 
 __all__ = ["Fit", "expectation_maximisation", "maximise"]
 

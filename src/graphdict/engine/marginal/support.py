@@ -8,8 +8,8 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.passes import second_moments
-from graphdict.engine.samples import Data
+from graphdict.engine.marginal.passes import second_moments
+from graphdict.engine.marginal.samples import Data
 
 __all__ = ["cut", "prune"]
 

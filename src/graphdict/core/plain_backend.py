@@ -1,0 +1,95 @@
+"""Every operation of a backend in NumPy, from what the terms and the operator say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.problem import Problem
+from graphdict.core.protocols import BlockStates, Deferred
+from graphdict.core.solvers.interior_point import InteriorPoint
+from graphdict.core.solvers.mm import Update, over_relax, stationarity
+from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage, evaluate
+from graphdict.core.terms import base
+
+__all__ = ["PlainBackend"]
+
+
+class PlainBackend:
+    """The backend of any likelihood; see :class:`graphdict.core.protocols.Backend`."""
+
+    name = "plain"
+    moves_coefficients = False
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+
+    def primal_dual_pass(
+        self, rows: slice, before: BlockIterate, moved: Moved, step: PassMessage
+    ) -> Deferred:
+        return Deferred.of(self._primal_dual_pass, rows, before, moved, step)
+
+    def _primal_dual_pass(
+        self, rows: slice, before: BlockIterate, moved: Moved, step: PassMessage
+    ) -> Any:
+        problem = self.problem
+        extrapolated = 2 * moved.coefficients - before.coefficients
+        image = problem.operator.forward(extrapolated, step.extrapolated)
+        lifted = before.dual + step.sigma * image
+        dual = base.prox_conjugate(problem.barrier, lifted, step.sigma)
+        after = BlockIterate(moved.coefficients, dual, None, moved.split_duals, before.energies)
+        return evaluate(problem, rows, after, moved.extra, before, step)
+
+    def atom_slopes(
+        self, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+    ) -> Deferred:
+        return Deferred.of(self._atom_slopes, rows, coefficients, atoms, images)
+
+    def _atom_slopes(
+        self, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+    ) -> Any:
+        operator, barrier = self.problem.operator, self.problem.barrier
+        weighted = self.problem.shares(rows, coefficients) * coefficients
+        if images is None:
+            slope = barrier.slope(operator.forward(coefficients, atoms))
+            return None, (operator.adjoint_atoms(weighted, slope), 0.0)
+        slope = barrier.slope(np.tensordot(coefficients, images, 1))
+        return None, (0.0, np.tensordot(weighted.T, slope, 1))
+
+    def update_coefficients(self, rows: slice, coefficients: NDArray, update: Update) -> Deferred:
+        return Deferred.of(self._update_coefficients, rows, coefficients, update)
+
+    def _update_coefficients(self, rows: slice, coefficients: NDArray, update: Update) -> Any:
+        problem, atoms = self.problem, update.atoms
+        operator, barrier = problem.operator, problem.barrier
+        energies = update.energies
+        if energies is None:
+            energies = problem.fit.energies(atoms, rows)
+        squares = (0.0, 0.0)
+        if update.fixed != "coefficients":
+            cost = energies + update.shrinkage
+            for inner in range(update.rounds):
+                slope = barrier.slope(operator.forward(coefficients, atoms))
+                gain = operator.adjoint_coefficients(slope, atoms)
+                if inner == 0:
+                    squares = stationarity(coefficients, cost - gain, cost, 1.0)
+                # Where the gain is the larger by far, the quotient could overflow.
+                ratio = np.divide(gain, cost, out=np.full_like(gain, 1e6), where=gain < 1e6 * cost)
+                factor = over_relax(ratio) if update.over_relaxed else ratio
+                coefficients = np.minimum(1, coefficients * factor)
+        value = problem.rows_value(rows, coefficients, energies, atoms)
+        distances: Any = 0.0
+        if update.fixed is None:
+            distances = problem.weighted_distances(rows, coefficients)
+        return coefficients, (value, *squares, distances, 0.0)
+
+    def solve_coefficients(
+        self, costs: NDArray, images: NDArray, max_iter: int, tol: float
+    ) -> NDArray:
+        return InteriorPoint(self.problem.barrier, costs, images).solve(max_iter, tol)
+
+    @classmethod
+    def iterate(cls, shards: Any, states: BlockStates, count: int, **message: Any) -> Any:
+        return None

@@ -1,0 +1,172 @@
+"""The two things a solver knows of the outside: an executor and, through it, a backend.
+
+Everything that is the size of the samples (coefficients, duals) is kept in *blocks*, one state for
+each, and touched only by *steps*:
+
+    step(backend, rows, *states, *message) -> (new state, sums)
+
+A step is a plain function. ``backend`` stands for one *shard* (consecutive rows of the problem, on
+this machine or another), ``rows`` is the slice of it that is the block. What a step needs to know
+comes as a message the size of the dictionary, and what it finds leaves as a tuple of sums, which
+are added up over all blocks in one order, so that results do not depend on who ran it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from graphdict.core.problem import Problem
+
+__all__ = ["Backend", "BlockStates", "Deferred", "Executor", "Step", "deferred", "identity"]
+
+Step = Callable[..., Any]
+
+
+class BlockStates(list):
+    """One state for every block, listed by shard; opaque to whoever is not the executor."""
+
+
+class Deferred(NamedTuple):
+    """Work that is prepared and not yet done: ``job()`` does it, ``read()`` returns what it found.
+
+    A job that is compiled (:class:`graphdict.native.Job`) needs nothing of Python, so that the
+    threads of a pool can share many of them without waiting for Python's lock.
+    """
+
+    job: Callable[[], Any]
+    read: Callable[[], Any]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], *arguments: Any) -> Deferred:
+        """Defer an ordinary function."""
+        found: list[Any] = []
+        return cls(lambda: found.append(function(*arguments)), lambda: found[0])
+
+    def result(self) -> Any:
+        """Do the work now and return what it found."""
+        self.job()
+        return self.read()
+
+
+def deferred(step: Step) -> Step:
+    """Mark a step that returns a :class:`Deferred` in place of ``(new state, sums)``."""
+    step.is_deferred = True  # type: ignore[attr-defined]
+    return step
+
+
+def identity(state: Any) -> Any:
+    """Return the state itself."""
+    return state
+
+
+class Executor(Protocol):
+    """Runs steps over all samples of a problem, wherever they are.
+
+    There is one for the threads of this machine, with samples in memory or on disk
+    (:class:`graphdict.engine.executor.ThreadExecutor`), and one for a Dask cluster
+    (:class:`graphdict.engine.cluster.ClusterExecutor`). ``columns`` are lists of states: a step is
+    given one state of each column for its block.
+    """
+
+    @property
+    def problem(self) -> Any:
+        """The problem whose samples these are."""
+
+    @property
+    def backend_name(self) -> str:
+        """The name of the backend that serves its shards."""
+
+    def map_blocks(self, step: Step, columns: Sequence[BlockStates], *message: Any) -> Any:
+        """Run a step on every block; return the new states and the sum of the sums."""
+
+    def map_shards(self, work: Step, columns: Sequence[BlockStates], *message: Any) -> Any:
+        """Run ``work(shard, columns, *message)`` on every shard; return as :meth:`map_blocks`."""
+
+    def scan(
+        self,
+        step: Step,
+        columns: Sequence[BlockStates],
+        carried: Any,
+        *message: Any,
+        reverse: bool = False,
+    ) -> BlockStates:
+        """Run a step on the blocks in order, each given what the one before it returned.
+
+        The step is ``step(backend, rows, *states, carried, *message)``. Return what came into each
+        block.
+        """
+
+    def stream(
+        self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
+    ) -> Iterator[tuple[NDArray, tuple]]:
+        """Run ``work`` on one shard after the other; yield its states as one array, and its sums."""
+
+    def scatter(self, array: NDArray | BlockStates | None) -> BlockStates:
+        """Cut an array of all rows into states; states are returned as they are."""
+
+    def gather(self, states: BlockStates, read: Callable[[Any], NDArray] = identity) -> NDArray:
+        """Put together the arrays that ``read`` finds in the states."""
+
+    def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
+        """Keep states that the next iteration starts from where no lost worker can take them."""
+
+    def iterate(self, states: BlockStates, count: int, **message: Any) -> Any:
+        """Take up to ``count`` whole iterations of BiPDS at once where the backend can.
+
+        Return None where it cannot; see :meth:`Backend.iterate`.
+        """
+
+
+class Backend(Protocol):
+    """The operations that solvers and coding need of a likelihood, on the rows of one shard.
+
+    :class:`graphdict.core.plain_backend.PlainBackend` does all of them in NumPy for any likelihood;
+    compiled ones (:mod:`graphdict.engine.backends`) do the same faster for one of them each. Every
+    method takes ``rows``, a slice of the shard. Methods that solvers call in every iteration return
+    a :class:`Deferred`.
+    """
+
+    name: str
+    problem: Problem
+
+    def primal_dual_pass(self, rows: slice, before: Any, moved: Any, step: Any) -> Deferred:
+        """Take the dual step of BiPDS and find all gradients at the new point.
+
+        ``before`` is the block's iterate, ``moved`` its new coefficients
+        (:class:`graphdict.core.solvers.primal_dual.Moved`), or None where the backend is to move
+        them itself, by :attr:`TermGroup.box <graphdict.core.problem.TermGroup>`.
+        """
+
+    @property
+    def moves_coefficients(self) -> bool:
+        """Whether :meth:`primal_dual_pass` can move the coefficients itself."""
+
+    def atom_slopes(
+        self, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+    ) -> Deferred:
+        """Find ``A**(p Delta, B)`` with ``B`` the slope of the barrier: what MM moves atoms by.
+
+        Sums are that array (K, E) and one (K, ...) in the space of images ``M(W)``, whose ``M*`` is
+        still to be taken; one of the two is zero.
+        """
+
+    def update_coefficients(self, rows: slice, coefficients: NDArray, update: Any) -> Deferred:
+        """Take multiplicative updates of the coefficients.
+
+        ``update`` is a :class:`graphdict.core.solvers.mm.Update`. The state is the new
+        coefficients; sums are the value, two squares for the residual, and ``(p Delta)' Z`` as in
+        :meth:`atom_slopes`.
+        """
+
+    def solve_coefficients(
+        self, costs: NDArray, images: NDArray, max_iter: int, tol: float
+    ) -> NDArray:
+        """Return the optimal coefficients (T, K) of samples with known costs (T, K)."""
+
+    @classmethod
+    def iterate(cls, shards: Any, states: BlockStates, count: int, **message: Any) -> Any:
+        """Take up to ``count`` iterations of BiPDS at once; None where that is not offered."""

@@ -1,0 +1,1 @@
+"""The marginal model over all samples: passes, expectation-maximisation, starts, averaging."""
