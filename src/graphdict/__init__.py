@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphdict.models import (
+        GraphDict,
         GraphDictExact,
         GraphDictHier,
         GraphDictLog,
@@ -23,6 +23,7 @@ except PackageNotFoundError:  # pragma: no cover - a source tree that was never 
     __version__ = "0+unknown"
 
 __all__ = [
+    "GraphDict",
     "GraphDictExact",
     "GraphDictHier",
     "GraphDictLog",
@@ -33,14 +34,23 @@ __all__ = [
 ]
 
 
+_MODULES = (
+    "baselines", "datasets", "eeg", "exceptions", "files", "graphs", "metrics", "models",
+    "operators", "results", "selection", "solvers", "terms", "viz",
+)  # fmt: skip
+
+
 def __getattr__(name: str) -> Any:
-    """Models and modules when they are first asked for: the command line starts without them."""
+    """Import models and public modules when they are first asked for.
+
+    The command line starts without them.
+    """
     if name in __all__:
         return getattr(import_module("graphdict.models"), name)
-    if name.isidentifier() and name[0] != "_" and find_spec(f"graphdict.{name}") is not None:
+    if name in _MODULES:
         return import_module(f"graphdict.{name}")
     raise AttributeError(f"module 'graphdict' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return sorted([*__all__, *_MODULES])

@@ -1,4 +1,23 @@
 """Signals read from files, tables written to them."""
 
-from graphdict.app.files import *  # noqa: F403
-from graphdict.app.files import __all__ as __all__
+from graphdict.app.files import (
+    InputError,
+    MissingExtraError,
+    SignalTable,
+    is_model_file,
+    read_signals,
+    write_table,
+)
+
+__all__ = [
+    "InputError",
+    "MissingExtraError",
+    "SignalTable",
+    "is_model_file",
+    "read_signals",
+    "write_table",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,23 @@
 """Bilinear maps from coefficients and atoms to what a likelihood sees of each graph."""
 
-from graphdict.core.operators import *  # noqa: F403
-from graphdict.core.operators import __all__ as __all__
+from graphdict.core.operators import (
+    Bilinear,
+    BilinearOperator,
+    Degrees,
+    Laplacians,
+    LinearMap,
+    Spectra,
+)
+
+__all__ = [
+    "Bilinear",
+    "BilinearOperator",
+    "Degrees",
+    "Laplacians",
+    "LinearMap",
+    "Spectra",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,49 @@
-"""Terms of the objective: likelihoods and priors."""
+"""Terms of the objective: likelihoods, priors on atoms, priors on coefficients."""
 
-from graphdict.core.terms import *  # noqa: F403
-from graphdict.core.terms import __all__ as __all__
+from graphdict.core.likelihoods import (
+    Likelihood,
+    LogDegrees,
+    LogDeterminant,
+    LogSpectra,
+)
+from graphdict.core.terms import (
+    L1,
+    CachedSmoothness,
+    ConstantOverWindows,
+    Interval,
+    LogBarrier,
+    LogDet,
+    NonNegative,
+    Orthogonality,
+    Smoothness,
+    TotalVariation,
+    UnitBox,
+    prox,
+    prox_conjugate,
+    smoothness,
+)
+
+__all__ = [
+    "L1",
+    "CachedSmoothness",
+    "ConstantOverWindows",
+    "Interval",
+    "Likelihood",
+    "LogBarrier",
+    "LogDegrees",
+    "LogDet",
+    "LogDeterminant",
+    "LogSpectra",
+    "NonNegative",
+    "Orthogonality",
+    "Smoothness",
+    "TotalVariation",
+    "UnitBox",
+    "prox",
+    "prox_conjugate",
+    "smoothness",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

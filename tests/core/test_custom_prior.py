@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
 from graphdict.solvers import bipds
+from graphdict.terms import TotalVariation
 
 MODELS = [GraphDictLog, GraphDictSpectral, GraphDictExact]
 X = np.random.default_rng(0).standard_normal((30, 5))
@@ -159,3 +160,166 @@ def test_a_prior_of_nothing_changes_nothing():
     plain = fit(GraphDictLog, solver="bipds")
     zero = fit(GraphDictLog, solver="bipds", atom_priors=[CloseTo(0.0, 0.0)])
     assert_allclose(zero.atoms_, plain.atoms_, rtol=1e-10)
+
+
+class WeightedSparsity:
+    """``sum weights * |coefficients|`` with a weight of its own for every entry (T, K)."""
+
+    entrywise = True
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def value(self, x, rows):
+        return float((self.weights[rows] * np.abs(x)).sum())
+
+    def prox(self, x, step, rows):
+        return np.sign(x) * np.maximum(np.abs(x) - step * self.weights[rows], 0)
+
+
+class WeightedPull:
+    """The same as a smooth term, for coefficients that are not negative."""
+
+    entrywise = True
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def value(self, x, rows):
+        return float((self.weights[rows] * x).sum())
+
+    def gradient(self, x, rows):
+        return np.broadcast_to(self.weights[rows], x.shape).copy()
+
+    def lipschitz(self, x, rows):
+        return 0.0
+
+
+class WholeSparsity(WeightedSparsity):
+    """The same without a word about entries: it is always given the whole array."""
+
+    entrywise = False
+
+    def value(self, x):
+        return super().value(x, slice(None))
+
+    def prox(self, x, step):
+        return super().prox(x, step, slice(None))
+
+
+def series(samples, nodes=5, seed=2):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((samples, nodes))
+    return x, rng.uniform(0, 3, (samples, 3))
+
+
+SETTINGS = {"max_iter": 30, "tol": 1e-2, "random_state": 0}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("samples", [50, 2000])
+def test_a_weight_for_every_entry(model, samples, monkeypatch):
+    """However samples are cut into blocks and shards, every entry has its own weight."""
+    x, weights = series(min(samples, 200) if model is GraphDictExact else samples)
+    settings = {"coefficient_priors": [WeightedSparsity(weights)], **SETTINGS}
+    together = model(3, **settings).fit(x)
+    monkeypatch.setattr("graphdict.engine.executor.BLOCK_BYTES", 60_000)
+    apart = model(3, **settings).fit(x)
+    assert_allclose(apart.atoms_, together.atoms_, atol=1e-8 * apart.atoms_.max())
+    assert_allclose(apart.coefficients_, together.coefficients_, atol=1e-5)
+    none = model(3, **SETTINGS).fit(x)
+    heavy = weights > 2
+    assert apart.coefficients_[heavy].mean() < none.coefficients_[heavy].mean()
+
+
+def test_a_weight_for_every_entry_gives_the_optimum_of_the_whole():
+    x, weights = series(40)
+    atoms = np.random.default_rng(1).uniform(0.1, 1, (3, 10))
+    own, whole = (
+        GraphDictLog(
+            3, atoms=atoms, fix="atoms", coefficient_priors=[prior(weights)], max_iter=5000, tol=1e-6,
+        ).fit(x)
+        for prior in (WeightedSparsity, WholeSparsity)
+    )  # fmt: skip
+    assert_allclose(own.coefficients_, whole.coefficients_, atol=1e-3)
+    assert own.objective_ == pytest.approx(whole.objective_, abs=1e-6)
+
+
+def test_a_weight_for_every_entry_out_of_core(tmp_path):
+    import sklearn
+
+    x, weights = series(2000)
+    path = tmp_path / "signals.npy"
+    np.save(path, x)
+    settings = {"coefficient_priors": [WeightedSparsity(weights)], **SETTINGS}
+    here = GraphDictLog(3, **settings).fit(x)
+    with sklearn.config_context(working_memory=0.02):
+        there = GraphDictLog(3, **settings).fit(np.load(path, mmap_mode="r"))
+    assert_allclose(there.atoms_, here.atoms_, atol=1e-7 * here.atoms_.max())
+    assert_allclose(there.coefficients_, here.coefficients_, atol=1e-5)
+
+
+def test_a_weight_for_every_entry_on_a_cluster():
+    pytest.importorskip("distributed")
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    x, weights = series(600)
+    settings = {"coefficient_priors": [WeightedSparsity(weights)], **SETTINGS}
+    here = GraphDictLog(3, **settings).fit(x)
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
+        there = GraphDictLog(3, **settings).fit(da.from_array(x, chunks=(200, 5)))
+        found = np.asarray(there.coefficients_)
+    assert_allclose(there.atoms_, here.atoms_, atol=1e-7 * here.atoms_.max())
+    assert_allclose(found, here.coefficients_, atol=1e-5)
+
+
+def test_with_total_variation_the_prox_is_not_composed(make_problem):
+    """The prox of the sum is not that of one after the other: both ways must meet at the optimum."""
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0, 3, (20, 2))
+    terms = [TotalVariation(0.7), WeightedSparsity(weights)]
+    case = make_problem(samples=20, nodes=4, atoms=2, alpha_c=0.0, coefficient_terms=terms)
+    found = bipds(
+        case.problem, case.coefficients, case.atoms, fixed="atoms", max_iter=30_000, tol=1e-8
+    )
+
+    def objective(c):
+        return case.problem.objective(c.reshape(20, 2), case.atoms)
+
+    best = minimize(
+        objective, found.coefficients.ravel(), bounds=[(0, 1)] * 40, method="Powell",
+        options={"maxiter": 200, "xtol": 1e-6, "ftol": 1e-10},
+    )  # fmt: skip
+    assert found.converged
+    assert found.objective <= best.fun + 1e-5
+
+
+def test_with_windows_a_gradient_works_and_a_prox_is_refused():
+    x, weights = series(200)
+    settings = {"window_size": 4, **SETTINGS}
+    pulled = GraphDictLog(3, coefficient_priors=[WeightedPull(10 * weights)], **settings).fit(x)
+    free = GraphDictLog(3, solver="bipds", **settings).fit(x)
+    assert pulled.coefficients_.mean() < free.coefficients_.mean()
+    means = WeightedPull(np.repeat(weights.reshape(50, 4, 3).mean(axis=1), 4, axis=0))
+    same = (
+        GraphDictLog(3, coefficient_priors=[WeightedPull(weights)], **settings).fit(x),
+        GraphDictLog(3, coefficient_priors=[means], **settings).fit(x),
+    )
+    assert_allclose(same[0].atoms_, same[1].atoms_, atol=1e-9)
+    with pytest.raises(TypeError, match=r"WeightedSparsity.*window_size"):
+        GraphDictLog(3, coefficient_priors=[WeightedSparsity(weights)], **settings).fit(x)
+
+
+def test_a_claim_that_does_not_hold_is_refused_by_name():
+    class Claims(WholeSparsity):
+        elementwise = True
+
+    x, weights = series(200)
+    with pytest.raises(TypeError, match=r"Claims says elementwise = True.*entrywise = True"):
+        GraphDictLog(3, coefficient_priors=[Claims(weights)], **SETTINGS).fit(x)

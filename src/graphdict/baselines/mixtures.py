@@ -71,7 +71,13 @@ class Clusters:
 class MixtureBaseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator):
     """What a user can ask of clusters of samples with a graph each."""
 
+    n_clusters: int
     coefficients_: NDArray
+
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        clusters = self.n_clusters
+        solving = 8 * clusters * graphs.n_edges(nodes) * size
+        return 0, solving + (5 * samples * clusters * 8 if clusters > 1 else 0)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The most likely cluster of each sample (T',)."""

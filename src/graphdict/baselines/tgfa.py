@@ -82,6 +82,8 @@ class TGFA(WindowBaseline):
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
+    _copies = 10
+
     def __init__(
         self,
         window_size: int = 20,

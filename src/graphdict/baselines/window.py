@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphdict.baselines.base import COUNT, LogDegreeBaseline, StateGraphs
+from graphdict.core import graphs
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import heard_nodes, without_rounding
 from graphdict.core.terms.coefficients import window_counts
 from graphdict.core.terms.likelihoods import window_distances
+from graphdict.engine.memory import BLOCK
 
 __all__ = ["WindowLogModel"]
 
@@ -21,6 +23,12 @@ class WindowBaseline(LogDegreeBaseline):
 
     window_size: int
     _takes_gaps = True
+    _copies = 6  # of the graphs of all windows that a fit holds at a time
+
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)
+        building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
+        return building, 8 * edges * size + self._copies * windows * edges * 8
 
     _parameter_constraints: dict = {
         **LogDegreeBaseline._parameter_constraints,

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.likelihoods import Likelihood
 from graphdict.core.protocols import BlockStates, identity
-from graphdict.core.terms.likelihoods import keeps_distances, smoothness
+from graphdict.core.terms.likelihoods import keeps_distances
 from graphdict.engine.backends import backend_of, name_of_backend
 from graphdict.engine.connection import connect, wait_for
 from graphdict.engine.executor import (
@@ -57,23 +58,22 @@ class ClusterSmoothness:
 
     def __init__(
         self, array: Any, dtype: Any, preparation: Preparation, gaps: Any, client: Any,
-        form: Callable[..., Any] = smoothness,
+        likelihood: Likelihood | None = None,
     ):  # fmt: skip
         self.array, self.dtype, self.client = array, dtype, client
-        self.preparation, self.gaps, self.form = preparation, gaps, form
+        self.preparation, self.gaps = preparation, gaps
+        self.likelihood = Likelihood() if likelihood is None else likelihood
 
     @property
     def stands_for(self) -> type | None:
         """The class of the terms of its shards, where rows are single samples."""
-        from graphdict.engine.sources import term_class
-
-        return term_class(self.form, self.gaps, single=True)
+        return self.likelihood.signal_kind(single=True, gaps=self.gaps is not None)
 
     def term(self, samples: int) -> Callable[[NDArray, NDArray], Any]:
         """What makes the term of a part from its signals and windows; there are so many samples."""
         shape = (samples, int(self.preparation.active.sum()))
         keep = keeps_distances(shape, self.dtype)
-        return partial(self.form, keep=keep, gaps=self.gaps)
+        return partial(self.likelihood.signal_term, keep=keep, gaps=self.gaps)
 
     @contextmanager
     def executor(

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from graphdict.core import graphs
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
 from graphdict.engine.signals import Preparation, check_finite, largest_value
@@ -92,6 +93,13 @@ class SignalEstimator(BaseEstimator):
     def _active_atoms(self) -> NDArray:
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
+
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        """Return the bytes that building the problem takes at its peak, and those of solving it.
+
+        For so many samples and nodes, in numbers of ``size`` bytes.
+        """
+        return 0, 8 * graphs.n_edges(nodes) * size
 
     def _warn_unconverged(self, steps: int, reached: str) -> None:
         """Say that ``steps`` iterations did not do, and what they reached; called from ``fit``."""

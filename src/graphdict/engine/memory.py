@@ -8,7 +8,7 @@ three on the shapes of ``tests/robustness/test_memory.py``.
 from __future__ import annotations
 
 import os
-from math import comb, prod
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ import numpy as np
 
 from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError, warn
 
-__all__ = ["available_memory", "check_memory", "estimate_memory"]
+__all__ = ["BLOCK", "available_memory", "check_memory", "estimate_memory"]
 
-BLOCK = 1 << 24
-PATTERNS = 1 << 24  # of the marginal model's blocks
+BLOCK = 1 << 24  # bytes of samples that are prepared at a time
 REFUSE = 3  # times what is there: beyond that, no error of the estimate can help
 
 
@@ -41,43 +40,15 @@ def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
 
 
 def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
-    """Bytes that ``model.fit`` takes at its peak, beside the signals themselves."""
-    from graphdict.engine.sources import too_large
+    """Return the bytes that ``model.fit`` takes at its peak, beside the signals themselves.
 
+    What building the problem and solving it take, an estimator says itself (``_memory_needed``).
+    """
     samples, nodes = shape
     size = np.dtype(dtype).itemsize
-    edges = nodes * (nodes - 1) // 2
     signals = samples * nodes * size
     prepared = 0 if _streams(model, shape, dtype) else signals
-    windows = _windows(model, samples)
-    atoms = _atoms(model, windows)
-    kind = type(model).__name__
-    numbers = nodes if kind == "GraphDictSpectral" else edges  # kept of each window
-    keeps = windows < samples or kind == "GraphDictSpectral"
-    building = 3 * min(samples * numbers * size, BLOCK) if keeps else 0
-    solving = 8 * atoms * edges * size
-    if kind in ("WindowLogModel", "TGFA", "GraphDictHier"):
-        copies = 10 if kind != "WindowLogModel" else 6
-        solving += copies * windows * edges * 8
-        if getattr(model, "likelihood", None) == "log-det":
-            solving += 8 * windows * nodes**2 * 8
-        if kind == "GraphDictHier":
-            solving += samples * atoms * size
-    elif kind == "GraphDictMarginal":
-        building = 0
-        rows = windows * _patterns(model) * 8
-        solving += 4 * min(rows, PATTERNS) + 2 * samples * atoms * size
-        if model.prior == "markov" and not too_large((rows,), np.uint8):  # kept for sweeps
-            solving += rows
-    elif hasattr(model, "n_atoms"):
-        image = nodes**2 if kind == "GraphDictExact" else nodes
-        bipds = model.solver == "bipds" or model.alpha_diff > 0
-        solving += (8 if bipds else 4) * windows * atoms * size + samples * atoms * size
-        solving += 3 * windows * image * size if bipds else 0
-        solving += windows * numbers * size if keeps else 0
-    else:
-        building = 0
-        solving += 5 * samples * atoms * 8 if atoms > 1 else 0
+    building, solving = model._memory_needed(samples, nodes, size)
     return int(prepared + max(4 * min(signals, BLOCK), building, solving))
 
 
@@ -92,24 +63,6 @@ def _streams(model: Any, shape: tuple[int, int], dtype: Any) -> bool:
     from graphdict.engine.sources import too_large
 
     return bool(model._reads_in_parts) and too_large(shape, dtype)
-
-
-def _windows(model: Any, samples: int) -> int:
-    if type(model).__name__ == "GraphDictHier":
-        return min(samples, model.n_windows or 2 ** min(model.depth, 40))
-    return -(-samples // max(1, getattr(model, "window_size", 1)))
-
-
-def _atoms(model: Any, windows: int) -> int:
-    if type(model).__name__ == "GraphDictHier":
-        return 2 * windows - 1
-    return int(getattr(model, "n_atoms", getattr(model, "n_clusters", 1)))
-
-
-def _patterns(model: Any) -> int:
-    most = min(model.max_active or model.n_atoms, model.n_atoms)
-    counted = sum(comb(model.n_atoms, size) for size in range(1, most + 1))
-    return counted if model.max_active else min(counted, 5000)
 
 
 def _advice(model: Any, dtype: Any) -> str:

@@ -114,7 +114,7 @@ class OnAllNodes:
         self.preparation = preparation
         self.__name__ = type(term).__name__
         # A solver looks at what a term can do: only what the wrapped one can is offered.
-        for marker in ("interval", "elementwise", "precedes_elementwise"):
+        for marker in ("interval", "elementwise", "entrywise", "precedes_elementwise"):
             if hasattr(term, marker):
                 setattr(self, marker, getattr(term, marker))
         for method in ("prox", "prox_conjugate", "gradient"):
@@ -126,10 +126,10 @@ class OnAllNodes:
 
     def _lift(self, function: Any) -> Any:
         embed, restrict = self.preparation.embed, self.preparation.restrict
-        return lambda atoms, *step: restrict(function(embed(atoms), *step))
+        return lambda atoms, *given: restrict(function(embed(atoms), *given))
 
     def _read(self, function: Any) -> Any:
-        return lambda atoms: function(self.preparation.embed(atoms))
+        return lambda atoms, *given: function(self.preparation.embed(atoms), *given)
 
 
 def check_finite(

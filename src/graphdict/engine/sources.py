@@ -18,9 +18,8 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
-from graphdict.core.terms.likelihoods import Smoothness, smoothness
+from graphdict.core.likelihoods import Likelihood
 from graphdict.core.terms.missing import Gaps
-from graphdict.core.terms.modal import ModalSmoothness
 from graphdict.engine.signals import Preparation, each_block
 from graphdict.engine.storage.atomic import atomic_file
 
@@ -34,8 +33,6 @@ __all__ = [
     "signal_fit",
     "too_large",
 ]
-
-Form = Callable[..., Any]
 
 
 def too_large(shape: tuple[int, ...], dtype: Any) -> bool:
@@ -126,29 +123,19 @@ def prepared(signals: Any, preparation: Preparation) -> Any:
     return Prepared(signals, preparation)
 
 
-def term_class(form: Form, gaps: Gaps | None, single: bool) -> type | None:
-    """Return the class of the term that ``form`` makes, without reading signals to find out.
-
-    ``single`` says whether rows are single samples. None where no backend needs to know.
-    """
-    if form is not smoothness:
-        return ModalSmoothness
-    return Smoothness if gaps is None and single else None
-
-
 class StreamedSmoothness:
     """The smoothness term of signals that are read when they are used, a part of them at a time."""
 
     read_when_used = True
 
-    def __init__(self, signals: Any, counts: NDArray, gaps: Gaps | None, form: Form):
+    def __init__(self, signals: Any, counts: NDArray, gaps: Gaps | None, likelihood: Likelihood):
         self.signals = signals
         self.counts = counts
         self.gaps = gaps
-        self.form = form
+        self.likelihood = likelihood
         self.dtype = signals.dtype
         self.ends = np.cumsum(counts) if len(counts) < len(signals) else None
-        self.stands_for = term_class(form, gaps, self.ends is None)
+        self.stands_for = likelihood.signal_kind(self.ends is None, gaps is not None)
 
     def part(self, rows: slice) -> _StreamedPart:
         samples = rows
@@ -156,22 +143,26 @@ class StreamedSmoothness:
             samples = slice(
                 int(self.ends[rows.start] - self.counts[rows.start]), int(self.ends[rows.stop - 1])
             )
-        return _StreamedPart(self.signals, samples, self.counts[rows], self.gaps, self.form)
+        return _StreamedPart(self.signals, samples, self.counts[rows], self.gaps, self.likelihood)
 
 
 class _StreamedPart:
     """A part that is read when it is first asked for something, and forgotten with this object."""
 
-    def __init__(self, source: Any, samples: slice, counts: NDArray, gaps: Gaps | None, form: Form):
+    def __init__(
+        self, source: Any, samples: slice, counts: NDArray, gaps: Gaps | None,
+        likelihood: Likelihood,
+    ):  # fmt: skip
         self.source, self.samples, self.counts, self.gaps = source, samples, counts, gaps
-        self.form = form
-        self.stands_for = term_class(form, gaps, samples.stop - samples.start == len(counts))
+        self.likelihood = likelihood
+        single = samples.stop - samples.start == len(counts)
+        self.stands_for = likelihood.signal_kind(single, gaps is not None)
         self.dtype = source.dtype
 
     @cached_property
     def fit(self) -> Any:
         signals = self.source[self.samples]
-        return self.form(signals, self.counts, keep=False, gaps=self.gaps)
+        return self.likelihood.signal_term(signals, self.counts, keep=False, gaps=self.gaps)
 
     @property
     def signals(self) -> NDArray | None:
@@ -191,23 +182,18 @@ class _StreamedPart:
         return self.fit.weighted_distances(coefficients, rows)
 
 
-def signal_fit(
-    signals: Any, counts: NDArray, gaps: Gaps | None = None, form: Form = smoothness
-) -> Any:
-    """The smoothness term of prepared signals in windows of ``counts`` samples.
-
-    ``form`` makes it from signals, ``counts``, ``keep`` and ``gaps`` as :func:`smoothness` does.
-    """
+def signal_fit(signals: Any, counts: NDArray, gaps: Gaps | None, likelihood: Likelihood) -> Any:
+    """Return the signal term of a likelihood for prepared signals in windows, wherever they are."""
     if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
         from graphdict.engine.cluster import ClusterSmoothness
 
         rows = signals.rows
         return ClusterSmoothness(
-            rows.array, rows.dtype, signals.preparation, gaps, rows.client, form
+            rows.array, rows.dtype, signals.preparation, gaps, rows.client, likelihood
         )
     if isinstance(signals, Prepared):
-        return StreamedSmoothness(signals, counts, gaps, form)
-    return form(signals, counts, gaps=gaps)
+        return StreamedSmoothness(signals, counts, gaps, likelihood)
+    return likelihood.signal_term(signals, counts, gaps=gaps)
 
 
 def put_together(

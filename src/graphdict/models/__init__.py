@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from graphdict.engine.storage import model_files as persistence
+from graphdict.engine.storage import model_files
 from graphdict.models.base import GraphDictionary
+from graphdict.models.custom import GraphDict
 from graphdict.models.exact import GraphDictExact
 from graphdict.models.hier import GraphDictHier
 from graphdict.models.log import GraphDictLog
@@ -13,6 +14,7 @@ from graphdict.models.marginal import GraphDictMarginal
 from graphdict.models.spectral import GraphDictSpectral
 
 __all__ = [
+    "GraphDict",
     "GraphDictExact",
     "GraphDictHier",
     "GraphDictLog",
@@ -23,10 +25,17 @@ __all__ = [
 
 MODELS: dict[str, type[GraphDictionary]] = {
     model.__name__: model
-    for model in (GraphDictLog, GraphDictSpectral, GraphDictExact, GraphDictHier, GraphDictMarginal)
+    for model in (
+        GraphDict,
+        GraphDictLog,
+        GraphDictSpectral,
+        GraphDictExact,
+        GraphDictHier,
+        GraphDictMarginal,
+    )
 }
 
 
 def load_model(path: str | os.PathLike) -> GraphDictionary:
     """Read a model written by its ``save`` method."""
-    return persistence.load(path, MODELS)
+    return model_files.load(path, MODELS)

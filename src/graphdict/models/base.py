@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.terms.coefficients import window_counts
-from graphdict.core.terms.likelihoods import smoothness
 from graphdict.core.terms.missing import Gaps
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.engine.signals import has_gaps
-from graphdict.engine.storage import model_files as persistence
+from graphdict.engine.storage import model_files
+from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictionary"]
@@ -29,6 +29,21 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     coefficients_: NDArray
     _reads_in_parts = True
     _takes_gaps = True
+    _not_saved: ClassVar[tuple[str, ...]] = ("callback", "checkpoint")
+    _objects: ClassVar[tuple[str, ...]] = ()  # settings that are Python objects, saved by nobody
+    _needed: ClassVar[tuple[str, ...]] = ("atoms_", "active_nodes_", "scale_", "n_features_in_")
+    _fitted_values: ClassVar[dict[str, FittedValue]] = {
+        "atoms_": FittedValue("KE", 0),
+        "coefficients_": FittedValue("TK", 0, 1),
+        "active_nodes_": FittedValue("N"),
+        "feature_names_in_": FittedValue("N"),
+        "pair_weights_": FittedValue("E", 0),
+        "pair_means_": FittedValue("E", 0),
+        "scale_": FittedValue("", 0, positive=True),
+        "objective_": NUMBER,
+        "n_features_in_": COUNT,
+        "n_iter_": COUNT,
+    }
 
     # What a kind chooses --------------------------------------------------------------------
 
@@ -81,7 +96,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     def save(self, path: Any) -> None:
         """Write the fitted model to one file, to be read by :func:`graphdict.load_model`."""
         check_is_fitted(self)
-        persistence.save(self, path)
+        model_files.save(self, path)
 
     # How it is done -------------------------------------------------------------------------
 
@@ -120,8 +135,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     def _energies(self, signals: NDArray, atoms: NDArray, gaps: Gaps | None) -> NDArray:
         """``x' L_k x`` of every sample (T, K)."""
         ones = np.ones(len(signals), dtype=int)
-        return self._smoothness()(signals, ones, keep=False, gaps=gaps).energies(atoms)
+        term = self._likelihood().signal_term(signals, ones, keep=False, gaps=gaps)
+        return term.energies(atoms)
 
-    def _smoothness(self) -> Callable[..., Any]:
-        """What makes the term of how signals vary over their graphs; see :func:`signal_fit`."""
-        return smoothness
+    def _likelihood(self) -> Likelihood:
+        """Return the likelihood of signals under their graphs; once fitted, that of the fit."""
+        return LogDeterminant()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from graphdict.core.operators import Bilinear, Laplacians
-from graphdict.core.terms import LogDet
+from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.models.docs import document
 from graphdict.models.soft import SoftDictionary
 
@@ -21,5 +18,8 @@ class GraphDictExact(SoftDictionary):
     factorises one N x N matrix for each sample (or window), which is what makes it slower.
     """
 
-    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
-        return Bilinear(Laplacians(nodes)), LogDet()
+    def _likelihood(self) -> Likelihood:
+        return LogDeterminant()
+
+    def _image_size(self, nodes: int) -> int:
+        return nodes**2

@@ -23,6 +23,8 @@ from graphdict.core.graph_learning.windows import (
 )
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.memory import BLOCK
+from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.models.base import GraphDictionary
 
 __all__ = ["GraphDictHier"]
@@ -124,6 +126,22 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         self.max_iter = max_iter
         self.tol = tol
         self.rescale = rescale
+
+    _needed = (*GraphDictionary._needed, "parents_")
+    _fitted_values = {
+        **GraphDictionary._fitted_values,
+        "parents_": FittedValue("K"),
+        "beta_": NUMBER,
+    }
+
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        windows = min(samples, self.n_windows or 2 ** min(self.depth, 40))
+        atoms, edges = 2 * windows - 1, graphs.n_edges(nodes)
+        building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
+        solving = 8 * atoms * edges * size + 10 * windows * edges * 8 + samples * atoms * size
+        if self.likelihood == "log-det":
+            solving += 8 * windows * nodes**2 * 8
+        return building, solving
 
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:

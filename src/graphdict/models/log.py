@@ -8,10 +8,10 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from graphdict.core.operators import Bilinear, Degrees
-from graphdict.core.terms import LogBarrier
+from graphdict.core.likelihoods import Likelihood, LogDegrees
 from graphdict.engine.online.log import LOG_RULES
 from graphdict.engine.online.stream import restart, take_batch
+from graphdict.engine.storage.fitted import COUNT
 from graphdict.models.docs import STREAM_ATTRIBUTES, STREAM_PARAMETERS, document
 from graphdict.models.soft import SoftDictionary
 
@@ -74,6 +74,8 @@ class GraphDictLog(SoftDictionary):
         )  # fmt: skip
         self.forgetting = forgetting
 
+    _fitted_values = {**SoftDictionary._fitted_values, "n_samples_seen_": COUNT}
+
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         restart(self)
         return super().fit(X, y)
@@ -91,5 +93,5 @@ class GraphDictLog(SoftDictionary):
         take_batch(self, X, LOG_RULES)
         return self
 
-    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
-        return Bilinear(Degrees(nodes)), LogBarrier()
+    def _likelihood(self) -> Likelihood:
+        return LogDegrees()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from math import comb
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import Dictionary
 from graphdict.core.marginal.likelihood import NOISE, PatternGraphs
 from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
@@ -34,9 +36,12 @@ from graphdict.engine.marginal.passes import (
 )
 from graphdict.engine.marginal.samples import Data, open_data
 from graphdict.engine.marginal.silence import silent_nodes
+from graphdict.engine.memory import BLOCK
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import with_progress
+from graphdict.engine.sources import too_large
+from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
 from graphdict.results import InstantaneousGraphs
@@ -324,6 +329,35 @@ class GraphDictMarginal(GraphDictionary):
             kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(kept, coefficients, 0)
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
+
+    # What it says of itself ------------------------------------------------------------------
+
+    _needed = (
+        *GraphDictionary._needed, "patterns_", "pattern_probabilities_", "stay_probability_",
+        "noise_",
+    )  # fmt: skip
+    _fitted_values = {
+        **GraphDictionary._fitted_values,
+        "patterns_": FittedValue("CK", 0, 1),
+        "pattern_probabilities_": FittedValue("C", 0, 1),
+        "edge_probabilities_": FittedValue("KE", 0, 1),
+        "silent_": FittedValue("TN", 0, 1),
+        "noise_": FittedValue("", 0, positive=True),
+        "stay_probability_": FittedValue("", 0, 1),
+        "log_likelihood_": NUMBER,
+        "n_samples_seen_": COUNT,
+    }
+
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        windows = -(-samples // self.window_size)
+        most = min(self.max_active or self.n_atoms, self.n_atoms)
+        patterns = sum(comb(self.n_atoms, count) for count in range(1, most + 1))
+        rows = windows * (patterns if self.max_active else min(patterns, 5000)) * 8
+        solving = 8 * self.n_atoms * graphs.n_edges(nodes) * size
+        solving += 4 * min(rows, BLOCK) + 2 * samples * self.n_atoms * size
+        if self.prior == "markov" and not too_large((rows,), np.uint8):  # kept for sweeps
+            solving += rows
+        return 0, solving
 
     # How it is done -------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -24,6 +23,8 @@ from graphdict.core.terms import L1, NonNegative, Orthogonality, TotalVariation,
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage, identity
 from graphdict.engine.executor import open_executor
+from graphdict.engine.logs import logger
+from graphdict.engine.memory import BLOCK
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
@@ -36,7 +37,9 @@ __all__ = ["SoftDictionary"]
 
 
 class SoftDictionary(GraphDictionary):
-    """Base of the soft dictionaries. A model is a choice of operator and barrier."""
+    """Base of the soft dictionaries. A model is a choice of likelihood."""
+
+    _objects = ("atom_priors", "coefficient_priors")
 
     _parameter_constraints: dict = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
@@ -111,10 +114,6 @@ class SoftDictionary(GraphDictionary):
 
     # What a model chooses -------------------------------------------------------------------
 
-    @abstractmethod
-    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
-        """The operator and the barrier on graphs of ``nodes`` active nodes."""
-
     def _learn_likelihood(self, signals: NDArray) -> None:
         """Learn from prepared training signals what :meth:`_likelihood` needs, if anything."""
 
@@ -154,6 +153,8 @@ class SoftDictionary(GraphDictionary):
             kept = Checkpoint(self.checkpoint, identity(self, samples))
             kept.restore_chance(rng)
         with open_executor(problem, self._shape_of_atoms(signals)) as executor:
+            self.backend_ = executor.backend_name
+            logger.info("%s: backend %s", type(self).__name__, self.backend_)
             kind = (self.init, executor, problem.rows, self.n_atoms, rng, signals.dtype)
             draw = partial(start_coefficients, *kind)
             best: Solution | None = None
@@ -189,15 +190,16 @@ class SoftDictionary(GraphDictionary):
         rows = coefficients
         if self.window_size > 1:
             rows = coefficients[np.cumsum(counts) - counts]
-        operator, barrier = self._likelihood(signals.shape[1])
-        barriers = by_sample(row_barriers(operator, barrier, rows, atoms), counts)
+        likelihood = self._likelihood()
+        operator = Bilinear(likelihood.linear_map(signals.shape[1]))
+        barriers = by_sample(row_barriers(operator, likelihood.barrier, rows, atoms), counts)
         constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
         scores = -(barriers + constant) / 2
         gaps = self._gaps(signals)
         for some in row_slices(signals):
             energies = self._energies(signals[some], atoms, gaps)
             fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
-            scores[some] -= fit / 2
+            scores[some] -= (fit + likelihood.rest(signals[some])) / 2
         return scores
 
     # How it is done -------------------------------------------------------------------------
@@ -205,7 +207,8 @@ class SoftDictionary(GraphDictionary):
     def _problem(self, signals: NDArray) -> Problem:
         """The terms of the objective on prepared signals."""
         counts = self._counts(len(signals))
-        operator, barrier = self._likelihood(signals.shape[1])
+        likelihood = self._likelihood()
+        operator = Bilinear(likelihood.linear_map(signals.shape[1]))
         atom_terms = [
             NonNegative(), *_penalties((L1, self.alpha_w), (Orthogonality, self.alpha_orth)),
             *self._atom_priors(),
@@ -214,8 +217,8 @@ class SoftDictionary(GraphDictionary):
             UnitBox(), *_penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
             *(self.coefficient_priors or ()),
         ]  # fmt: skip
-        fit = signal_fit(signals, counts, self._gaps(signals), self._smoothness())
-        return Problem(fit, operator, barrier, atom_terms, coefficient_terms, counts)
+        fit = signal_fit(signals, counts, self._gaps(signals), likelihood)
+        return Problem(fit, operator, likelihood.barrier, atom_terms, coefficient_terms, counts)
 
     def _atom_priors(self) -> list[Any]:
         """The priors of the user, who counts the edges of all nodes."""
@@ -276,6 +279,22 @@ class SoftDictionary(GraphDictionary):
         problem = self._problem(signals)
         with open_executor(problem, atoms) as executor:
             return signals, atoms, self._code(problem, atoms, executor, out)[0]
+
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)
+        atoms, numbers, image = self.n_atoms, edges, self._image_size(nodes)
+        keeps = windows < samples
+        building = 3 * min(samples * numbers * size, BLOCK) if keeps else 0
+        bipds = self.solver == "bipds" or self.alpha_diff > 0
+        solving = 8 * atoms * edges * size
+        solving += (8 if bipds else 4) * windows * atoms * size + samples * atoms * size
+        solving += 3 * windows * image * size if bipds else 0
+        solving += windows * numbers * size if keeps else 0
+        return building, solving
+
+    def _image_size(self, nodes: int) -> int:
+        """Return how many numbers the barrier sees of a graph."""
+        return nodes
 
     def _shape_of_atoms(self, signals: NDArray) -> NDArray:
         """Atoms that say no more than how many there are, and of what kind."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core import graphs
-from graphdict.core.operators import Bilinear, Spectra
-from graphdict.core.terms import LogBarrier
+from graphdict.core.likelihoods import LogSpectra
 from graphdict.core.terms.likelihoods import centred_basis
-from graphdict.core.terms.modal import modal_smoothness
+from graphdict.engine.memory import BLOCK
 from graphdict.engine.signals import each_block
+from graphdict.engine.storage.fitted import FittedValue
 from graphdict.models.docs import document
 from graphdict.models.soft import SoftDictionary
 
@@ -85,6 +83,9 @@ class GraphDictSpectral(SoftDictionary):
         )  # fmt: skip
         self.modes = modes
 
+    _needed = (*SoftDictionary._needed, "modes_")
+    _fitted_values = {**SoftDictionary._fitted_values, "modes_": FittedValue("NM", -np.inf)}
+
     def _learn_likelihood(self, signals: NDArray) -> None:
         nodes = len(self.active_nodes_)
         if self.modes is None:
@@ -127,19 +128,21 @@ class GraphDictSpectral(SoftDictionary):
         usable[self.active_nodes_] = active
         return usable
 
-    def _likelihood(self, nodes: int) -> tuple[Bilinear, Any]:
-        return Bilinear(self._spectra()), LogBarrier()
+    def _likelihood(self) -> LogSpectra:
+        return LogSpectra(self.modes_[self.active_nodes_])
 
-    def _smoothness(self) -> Callable[..., Any]:
-        return partial(modal_smoothness, spectra=self._spectra())
-
-    def _spectra(self) -> Spectra:
-        return Spectra(self.modes_[self.active_nodes_])
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        windows = -(-samples // self.window_size)
+        powers = 3 * min(samples * nodes * size, BLOCK)
+        _, solving = super()._memory_needed(samples, nodes, size)
+        if windows < samples:  # of a window, powers are kept in place of pairs
+            solving -= windows * graphs.n_edges(nodes) * size
+        return powers, solving + windows * nodes * size
 
     def _graphs_of(self, atoms: NDArray) -> NDArray:
         if self.fix == "atoms" or self.atom_priors:
             return atoms
-        spectra = self._spectra()
+        spectra = self._likelihood().spectra
         return np.maximum(spectra.weights(spectra.apply(atoms)), 0)
 
 

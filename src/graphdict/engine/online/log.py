@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem
 from graphdict.core.terms.base import name_of
 from graphdict.engine.executor import open_executor
@@ -51,9 +52,10 @@ def recall(model: Any) -> Statistics:
     it is taken to be about to appear.
     """
     shown = model._active_atoms
-    operator, barrier = model._likelihood(graphs.n_nodes(shown.shape[1]))
+    likelihood = model._likelihood()
+    operator = Bilinear(likelihood.linear_map(graphs.n_nodes(shown.shape[1])))
     coefficients = np.asarray(model.coefficients_)
-    slope = barrier.slope(operator.forward(coefficients, shown))
+    slope = likelihood.barrier.slope(operator.forward(coefficients, shown))
     push = operator.adjoint_atoms(coefficients / len(coefficients), slope).astype(np.float64)
     atoms = _dense(shown.astype(np.float64))
     others = model.alpha_orth * (atoms.sum(axis=0) - atoms)

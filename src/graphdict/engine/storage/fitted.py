@@ -1,77 +1,58 @@
-"""What a fitted model consists of: attributes whose shapes and ranges fit each other."""
+"""What a fitted model consists of: attributes whose shapes and ranges fit each other.
+
+Which attributes a model has, it says itself: ``_fitted_values`` maps their names to a
+:class:`FittedValue`, and ``_needed`` names those without which it cannot be used.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphdict.core import graphs
 
-__all__ = ["check_fitted_values"]
+__all__ = ["COUNT", "NUMBER", "FittedValue", "check_fitted_values"]
 
 ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]*_")
 
-SHAPES = {
-    "atoms_": "KE",
-    "coefficients_": "TK",
-    "active_nodes_": "N",
-    "modes_": "NM",
-    "patterns_": "CK",
-    "pattern_probabilities_": "C",
-    "parents_": "K",
-    "feature_names_in_": "N",
-    "pair_weights_": "E",
-    "pair_means_": "E",
-    "silent_": "TN",
-    "edge_probabilities_": "KE",
-}
-RANGES = {
-    "atoms_": (0, np.inf),
-    "coefficients_": (0, 1),
-    "modes_": (-np.inf, np.inf),
-    "patterns_": (0, 1),
-    "pattern_probabilities_": (0, 1),
-    "scale_": (0, np.inf),
-    "noise_": (0, np.inf),
-    "stay_probability_": (0, 1),
-    "pair_weights_": (0, np.inf),
-    "pair_means_": (0, np.inf),
-    "silent_": (0, 1),
-    "edge_probabilities_": (0, 1),
-}
-POSITIVE = ("scale_", "noise_")
-COUNTS = ("n_features_in_", "n_iter_", "n_samples_seen_")
-NUMBERS = ("objective_", "log_likelihood_", "beta_")
-NEEDED = ("atoms_", "active_nodes_", "scale_", "n_features_in_")
-NEEDED_BY = {
-    "GraphDictSpectral": ("modes_",),
-    "GraphDictHier": ("parents_",),
-    "GraphDictMarginal": ("patterns_", "pattern_probabilities_", "stay_probability_", "noise_"),
-}
+
+class FittedValue(NamedTuple):
+    """What a fitted attribute may be.
+
+    ``shape`` has a letter for each axis: N nodes, E pairs of nodes, and any other letter a size
+    that several attributes share. It is empty for a number, and None where only the type is known.
+    """
+
+    shape: str | None = ""
+    low: float | None = None  # None where any value will do
+    high: float = np.inf
+    positive: bool = False
+    count: bool = False  # a whole number, not negative
 
 
-def check_fitted_values(kind: type, fitted: Mapping[str, Any]) -> None:
-    """Refuse fitted attributes by name that no fit of ``kind`` could have left."""
-    for name in (*NEEDED, *NEEDED_BY.get(kind.__name__, ())):
+NUMBER = FittedValue(None)
+COUNT = FittedValue(None, count=True)
+
+
+def check_fitted_values(kind: Any, fitted: Mapping[str, Any]) -> None:
+    """Refuse fitted attributes by name that no fit of the class ``kind`` could have left."""
+    known: dict[str, FittedValue] = kind._fitted_values
+    for name in kind._needed:
         if name not in fitted:
             raise ValueError(f"it lacks {name}, which every fitted {kind.__name__} has")
     for name, value in fitted.items():
         if not ATTRIBUTE.fullmatch(name) or hasattr(kind, name):
             raise ValueError(f"{name!r} is no attribute that a fit of {kind.__name__} sets")
-        if name in COUNTS and (type(value) is not int or value < 0):
-            raise ValueError(f"{name} must be a count, got {_short(value)}")
-        if name in NUMBERS and type(value) not in (int, float):
-            raise ValueError(f"{name} must be a number, got {_short(value)}")
-        if name in RANGES:
-            _check_range(name, value)
+        if name in known:
+            _check_value(name, value, known[name])
     nodes = fitted["n_features_in_"]
     sizes = {"N": nodes, "E": graphs.n_edges(nodes)}
-    for name, letters in SHAPES.items():
-        if name in fitted:
-            _check_shape(name, np.shape(fitted[name]), letters, sizes)
+    for name, wanted in known.items():
+        if name in fitted and wanted.shape:
+            _check_shape(name, np.shape(fitted[name]), wanted.shape, sizes)
     active = fitted["active_nodes_"]
     if np.asarray(active).dtype != bool or np.count_nonzero(active) < 2:
         raise ValueError("active_nodes_ must be true for two nodes or more")
@@ -84,15 +65,20 @@ def check_fitted_values(kind: type, fitted: Mapping[str, Any]) -> None:
         raise ValueError("history_ must have entries of one length")
 
 
-def _check_range(name: str, value: Any) -> None:
-    low, high = RANGES[name]
+def _check_value(name: str, value: Any, wanted: FittedValue) -> None:
+    if wanted.count and (type(value) is not int or value < 0):
+        raise ValueError(f"{name} must be a count, got {repr(value)[:40]}")
+    if wanted.shape is None and not wanted.count and type(value) not in (int, float):
+        raise ValueError(f"{name} must be a number, got {repr(value)[:40]}")
+    if wanted.low is None:
+        return
     numbers = np.asarray(value)
-    scalar = name not in SHAPES
+    scalar = not wanted.shape
     if numbers.dtype.kind not in ("fiu" if scalar else "fb") or (scalar and numbers.ndim):
         raise ValueError(f"{name} must be {'a number' if scalar else 'an array of numbers'}")
-    inside = np.isfinite(numbers) & (numbers >= low) & (numbers <= high)
-    if not inside.all() or (name in POSITIVE and not numbers > 0):
-        raise ValueError(f"{name} must be finite and lie in [{low}, {high}]")
+    inside = np.isfinite(numbers) & (numbers >= wanted.low) & (numbers <= wanted.high)
+    if not inside.all() or (wanted.positive and not numbers > 0):
+        raise ValueError(f"{name} must be finite and lie in [{wanted.low}, {wanted.high}]")
 
 
 def _check_shape(name: str, shape: tuple[int, ...], letters: str, sizes: dict[str, int]) -> None:
@@ -101,7 +87,3 @@ def _check_shape(name: str, shape: tuple[int, ...], letters: str, sizes: dict[st
         sizes.setdefault(letter, length) != length for letter, length in zip(letters, shape)
     ):
         raise ValueError(f"{name} has shape {shape}, which should be {wanted}")
-
-
-def _short(value: Any) -> str:
-    return repr(value)[:40]

@@ -30,7 +30,6 @@ __all__ = ["load", "save"]
 
 FORMAT = "graphdict-model"
 VERSION = 2  # 1 had no digests
-NOT_SAVED = ("callback", "checkpoint")
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
@@ -47,14 +46,14 @@ def save(model: Any, path: str | os.PathLike) -> None:
     }
     arrays: dict[str, NDArray] = {}
     for name, value in model.get_params(deep=False).items():
-        if name in ("atom_priors", "coefficient_priors") and value:
+        if name in model._objects and value:
             raise ValueError(
                 f"{name} holds Python objects, which are not saved: "
                 f"set_params({name}=None) before save(), and set them again after loading"
             )
         if name == "random_state" and not isinstance(value, (int, np.integer, type(None))):
             value = None  # a generator has moved on: there is no seed to remember
-        if name not in NOT_SAVED:
+        if name not in model._not_saved:
             _put(manifest["settings"], arrays, f"settings/{name}", value)
     for name, value in vars(model).items():
         if name.endswith("_") and not name.startswith("_"):
@@ -115,7 +114,7 @@ def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> No
                 raise ValueError(f"{_short(name)} is neither a number nor a name")
 
 
-def _rebuild(kind: type, manifest: dict[str, Any], arrays: dict[str, NDArray]) -> Any:
+def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray]) -> Any:
     """The model, once everything fits together."""
     found: dict[str, dict[str, Any]] = {p: dict(manifest[p]) for p in ("settings", "fitted")}
     found["fitted"].pop("_n_features_out", None)  # version 1 had it
@@ -130,7 +129,7 @@ def _rebuild(kind: type, manifest: dict[str, Any], arrays: dict[str, NDArray]) -
         target[entry] = array
     settings, fitted = found["settings"], found["fitted"]
     model = kind()
-    unknown = sorted(set(settings) - set(model.get_params(deep=False)).difference(NOT_SAVED))
+    unknown = sorted(set(settings) - set(model.get_params(deep=False)).difference(kind._not_saved))
     if unknown:
         raise ModelFileError(
             f"{kind.__name__} has no setting {_short(unknown[0])}; the file was written by "

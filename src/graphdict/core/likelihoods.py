@@ -1,0 +1,135 @@
+"""Likelihoods: what the density of a signal sees of its graph, each as one class.
+
+Twice the negative log-density of a signal ``x`` (of zero mean over nodes, N - 1 dimensions) under
+the graph ``L`` is
+
+    x' L x  +  h(M(L))  +  rest(x)  +  (N - 1) log 2 pi
+
+where ``M`` is a linear map of the graph (its degrees, the Laplacian itself, its spectrum in a known
+basis), ``h`` a barrier that keeps the graph from vanishing, and ``rest`` whatever does not depend
+on the graph. A likelihood names the map and the barrier; solvers, coding and scores follow. See the
+page "Add a likelihood" for one of your own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.operators import Degrees, Laplacians, LinearMap, Spectra
+from graphdict.core.terms.likelihoods import LogBarrier, LogDet, Smoothness, smoothness
+from graphdict.core.terms.missing import Gaps
+from graphdict.core.terms.modal import ModalSmoothness, modal_smoothness
+
+__all__ = ["Likelihood", "LogDegrees", "LogDeterminant", "LogSpectra"]
+
+
+class Likelihood:
+    """Base of the likelihoods: name a map and a barrier, and it can be fitted.
+
+    Attributes
+    ----------
+    barrier : object
+        ``h``, of what :meth:`linear_map` returns, one sample in each row. It needs
+        ``values(rows)`` (T,) and ``prox(rows, step)`` or ``prox_conjugate(dual, step)``; with
+        ``slope(rows)``, minus its gradient, fits are by majorise-minimise, and with
+        ``curvature(rows, images)`` (T, K, K) coefficients are found by Newton steps.
+    """
+
+    barrier: Any
+
+    def linear_map(self, nodes: int) -> LinearMap:
+        """Return what ``h`` sees of a graph.
+
+        Parameters
+        ----------
+        nodes : int
+            Number of nodes that vary.
+
+        Returns
+        -------
+        LinearMap
+            With ``apply``, ``adjoint`` and ``norm``: :class:`graphdict.operators.Degrees`,
+            :class:`graphdict.operators.Laplacians` or one of your own.
+        """
+        raise NotImplementedError(f"{type(self).__name__} lacks linear_map(nodes)")
+
+    def rest(self, signals: NDArray) -> NDArray:
+        """Return what the density adds whatever the graph is, (T, N) -> (T,); by default nothing.
+
+        It changes no fit, only scores.
+        """
+        return np.zeros(len(signals))
+
+    def signal_term(
+        self,
+        signals: NDArray,
+        counts: NDArray,
+        keep: bool | None = None,
+        gaps: Gaps | None = None,
+    ) -> Any:
+        """Return the term ``x' L x`` of signals in windows; see :func:`graphdict.terms.smoothness`."""
+        return smoothness(signals, counts, keep, gaps)
+
+    def signal_kind(self, single: bool, gaps: bool) -> type | None:
+        """Return the class of :meth:`signal_term`, without reading signals to find out.
+
+        Parameters
+        ----------
+        single : bool
+            Whether rows are single samples, not windows.
+        gaps : bool
+            Whether values are missing.
+
+        Returns
+        -------
+        type or None
+            None where no compiled backend needs to know.
+        """
+        plain = type(self).signal_term is Likelihood.signal_term
+        return Smoothness if plain and single and not gaps else None
+
+
+class LogDegrees(Likelihood):
+    """``-sum_n log d_n`` of the degrees: the paper's cheap barrier, which is no density."""
+
+    def __init__(self) -> None:
+        self.barrier = LogBarrier()
+
+    def linear_map(self, nodes: int) -> LinearMap:
+        return Degrees(nodes)
+
+
+class LogDeterminant(Likelihood):
+    """``-log det_+ L``: the exact density of a Laplacian-constrained Gaussian Markov field."""
+
+    def __init__(self) -> None:
+        self.barrier = LogDet()
+
+    def linear_map(self, nodes: int) -> LinearMap:
+        return Laplacians(nodes)
+
+
+class LogSpectra(Likelihood):
+    """``-sum_m log lambda_m``: the exact density of graphs that share the eigenvectors ``modes``."""
+
+    def __init__(self, modes: NDArray):
+        self.barrier = LogBarrier()
+        self.spectra = Spectra(modes)
+
+    def linear_map(self, nodes: int) -> LinearMap:
+        return self.spectra
+
+    def signal_term(
+        self,
+        signals: NDArray,
+        counts: NDArray,
+        keep: bool | None = None,
+        gaps: Gaps | None = None,
+    ) -> Any:
+        return modal_smoothness(signals, counts, keep, gaps, spectra=self.spectra)
+
+    def signal_kind(self, single: bool, gaps: bool) -> type | None:
+        return ModalSmoothness

@@ -1,0 +1,79 @@
+"""GraphDict: a graph dictionary with any likelihood, of yours or of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from graphdict.core.likelihoods import Likelihood, LogDeterminant
+from graphdict.models.docs import document
+from graphdict.models.soft import SoftDictionary
+
+__all__ = ["GraphDict"]
+
+
+@document
+class GraphDict(SoftDictionary):
+    """Graph dictionary with any likelihood.
+
+    Minimises, over atoms ``W >= 0`` and coefficients ``Delta`` in [0, 1],
+
+        1/T sum_t [ x_t' L_t x_t + h(M(L_t)) ] + the penalties of :class:`GraphDictLog`
+
+    where the likelihood says what ``h`` is and what it sees of a graph. :class:`GraphDictLog`,
+    :class:`GraphDictExact` and :class:`GraphDictSpectral` are this model with likelihoods that have
+    compiled backends. See the page "Add a likelihood".
+    """
+
+    _own_parameters = """
+    likelihood : Likelihood, optional
+        What the density of a signal sees of its graph: a :class:`graphdict.terms.Likelihood`. By
+        default the exact Gaussian one, as in :class:`GraphDictExact`.
+    """
+    _objects = (*SoftDictionary._objects, "likelihood")
+    _parameter_constraints: dict = {
+        **SoftDictionary._parameter_constraints,
+        "likelihood": [Likelihood, None],
+    }
+
+    def __init__(
+        self,
+        n_atoms: int = 5,
+        *,
+        likelihood: Likelihood | None = None,
+        alpha_w: float = 0.1,
+        alpha_c: float = 0.0,
+        alpha_orth: float = 0.0,
+        alpha_diff: float = 0.0,
+        window_size: int = 1,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        n_init: int = 1,
+        init: str = "k-means++",
+        atoms: ArrayLike | None = None,
+        coefficients: ArrayLike | None = None,
+        fix: str | None = None,
+        atom_priors: Any = None,
+        coefficient_priors: Any = None,
+        rescale: bool = True,
+        random_state: Any = None,
+        callback: Any = None,
+        checkpoint: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            n_atoms, alpha_w=alpha_w, alpha_c=alpha_c, alpha_orth=alpha_orth,
+            alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
+            tol=tol, n_init=n_init, init=init, atoms=atoms, coefficients=coefficients, fix=fix,
+            atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
+            random_state=random_state, callback=callback, checkpoint=checkpoint, verbose=verbose,
+        )  # fmt: skip
+        self.likelihood = likelihood
+
+    def _likelihood(self) -> Likelihood:
+        return LogDeterminant() if self.likelihood is None else self.likelihood
+
+    def _image_size(self, nodes: int) -> int:
+        return nodes**2  # at most: Laplacians

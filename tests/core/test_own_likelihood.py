@@ -1,0 +1,157 @@
+"""A likelihood written by a user, in a few lines, through the public door: precision L + eps I."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from graphdict import GraphDict, GraphDictExact, GraphDictLog, graphs
+from graphdict.core.terms.likelihoods import centred_basis
+from graphdict.operators import Laplacians
+from graphdict.terms import Likelihood, LogDegrees, LogDet, LogDeterminant
+
+RNG = np.random.default_rng(5)
+X = RNG.standard_normal((60, 5)) @ RNG.standard_normal((5, 5))
+
+
+class ShiftedLogDet:
+    """``-log det(L + eps I)`` of each Laplacian, on signals of zero mean."""
+
+    def __init__(self, eps):
+        self.eps, self.plain = eps, LogDet()
+
+    def shift(self, laplacians):
+        return laplacians.astype(float) + self.eps * np.eye(laplacians.shape[-1])
+
+    def values(self, laplacians):
+        return self.plain.values(self.shift(laplacians))
+
+    def slope(self, laplacians):
+        return self.plain.slope(self.shift(laplacians))
+
+    def curvature(self, laplacians, images):
+        return self.plain.curvature(self.shift(laplacians), images)
+
+    def prox(self, laplacians, step):
+        return self.plain.prox(self.shift(laplacians), step) - self.eps * np.eye(
+            laplacians.shape[-1]
+        )
+
+
+class Shifted(Likelihood):
+    """Gaussian signals whose precision is ``L + eps I``."""
+
+    def __init__(self, eps):
+        self.eps, self.barrier = eps, ShiftedLogDet(eps)
+
+    def linear_map(self, nodes):
+        return Laplacians(nodes)
+
+    def rest(self, signals):
+        return self.eps * np.square(signals).sum(axis=1)
+
+
+def fit(eps=0.5, signals=X, **settings):
+    settings = {"max_iter": 3000, "tol": 1e-8, "random_state": 0, **settings}
+    return GraphDict(2, likelihood=Shifted(eps), **settings).fit(signals)
+
+
+def test_scores_are_densities():
+    model = fit()
+    basis = centred_basis(5)
+    new = RNG.standard_normal((7, 5))
+    found = model.score_samples(new)
+    signals = (new - new.mean(axis=1, keepdims=True)) / model.scale_ @ basis
+    for x, weights, score in zip(signals, model.instantaneous_graphs(new).weights, found):
+        precision = basis.T @ (graphs.laplacian(weights) + 0.5 * np.eye(5)) @ basis
+        wanted = multivariate_normal.logpdf(x, np.zeros(4), np.linalg.inv(precision))
+        assert score == pytest.approx(wanted, rel=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["mm", "bipds"])
+def test_the_convex_half_is_solved(solver):
+    coefficients = RNG.uniform(0.2, 1, (60, 2))
+    settings = {"coefficients": coefficients, "fix": "coefficients", "alpha_w": 0.05}
+    model = fit(solver=solver, max_iter=20_000, **settings)
+    signals = (X - X.mean(axis=1, keepdims=True)) / model.scale_
+    basis = centred_basis(5)
+
+    def objective(weights):
+        total = 0.05 * weights.sum()
+        mixed = graphs.laplacian(coefficients @ weights.reshape(2, 10))
+        for x, laplacian in zip(signals, mixed):
+            inner = basis.T @ (laplacian + 0.5 * np.eye(5)) @ basis
+            total += (x @ laplacian @ x - np.linalg.slogdet(inner)[1]) / len(signals)
+        return total
+
+    best = minimize(
+        objective, np.full(20, 0.1), bounds=[(0, None)] * 20, method="L-BFGS-B",
+        options={"maxfun": 10**5, "ftol": 1e-15},
+    )  # fmt: skip
+    assert model.objective_ == pytest.approx(best.fun, abs=1e-5)
+    assert model.objective_ == pytest.approx(objective(model.atoms_.ravel()), rel=1e-9)
+
+
+def test_coefficients_of_new_signals_are_optimal():
+    model = fit()
+    new = RNG.standard_normal((5, 5))
+    found = model.transform(new)
+    signals = (new - new.mean(axis=1, keepdims=True)) / model.scale_
+    laplacians, basis = graphs.laplacian(model.atoms_), centred_basis(5)
+    for x, coefficients in zip(signals, found):
+
+        def cost(c, x=x):
+            laplacian = np.tensordot(c, laplacians, 1)
+            inner = basis.T @ (laplacian + 0.5 * np.eye(5)) @ basis
+            return x @ laplacian @ x - np.linalg.slogdet(inner)[1]
+
+        best = minimize(cost, [0.5, 0.5], bounds=[(0, 1)] * 2).fun
+        assert cost(coefficients) <= best + 1e-6
+
+
+def test_without_a_shift_it_is_the_exact_model():
+    settings = {"max_iter": 50, "random_state": 0}
+    own = fit(eps=0.0, **settings, tol=1e-4)
+    exact = GraphDictExact(2, **settings).fit(X)
+    named = GraphDict(2, likelihood=LogDeterminant(), **settings).fit(X)
+    assert_allclose(own.objective_, exact.objective_, rtol=1e-7)
+    assert_allclose(named.atoms_, exact.atoms_, rtol=1e-12)
+    degrees = GraphDict(2, likelihood=LogDegrees(), **settings).fit(X)
+    assert_allclose(degrees.atoms_, GraphDictLog(2, **settings).fit(X).atoms_, rtol=1e-12)
+
+
+def test_which_backend_serves_can_be_asked():
+    assert fit(max_iter=5, tol=0.1).backend_ == "plain"
+    settings = {"max_iter": 3, "random_state": 0}
+    assert GraphDictExact(2, **settings).fit(X).backend_ == "compiled log-determinant"
+    assert GraphDictLog(2, **settings).fit(X).backend_ == "compiled log-barrier of degrees"
+
+    class Mine(LogDet):
+        """Inherits from ours, and may compute something else: it is not taken for ours."""
+
+    class Own(LogDeterminant):
+        def __init__(self):
+            self.barrier = Mine()
+
+    assert GraphDict(2, likelihood=Own(), **settings).fit(X).backend_ == "plain"
+
+
+@pytest.mark.parametrize("settings", [{"window_size": 4}, {"alpha_diff": 0.1}, {"alpha_orth": 0.1}])
+def test_other_settings_work_with_it(settings):
+    model = fit(max_iter=60, tol=1e-3, **settings)
+    assert np.isfinite(model.score(X))
+    assert_allclose(model.transform(X), model.coefficients_, atol=1e-3)
+
+
+def test_what_is_wrong_is_said():
+    with pytest.raises(ValueError, match="likelihood"):
+        GraphDict(2, likelihood=3).fit(X)
+
+    class Nothing(Likelihood):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Nothing lacks linear_map\(nodes\)"):
+        GraphDict(2, likelihood=Nothing()).fit(X)
+    with pytest.raises(ValueError, match="likelihood holds Python objects"):
+        fit(max_iter=3, tol=0.1).save("nowhere")

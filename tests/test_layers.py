@@ -1,0 +1,54 @@
+"""The direction of imports: stated in pyproject.toml, held here."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+import graphdict
+
+ROOT = Path(__file__).parents[1]
+KNOWN = {"models", "baselines", "results", "metrics", "datasets", "eeg", "viz", "selection"}
+
+
+def test_imports_point_one_way(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(config_filename="pyproject.toml", no_cache=True) == 0
+
+
+def test_a_wrong_arrow_is_found(tmp_path, monkeypatch):
+    """The contract is not vacuous: a copy in which the core imports the engine breaks it."""
+    package = tmp_path / "src" / "graphdict"
+    ignored = shutil.ignore_patterns("*.so", "*.hpp", "*.cpp", "__pycache__", "assets")
+    shutil.copytree(ROOT / "src" / "graphdict", package, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (package / "core" / "graphs.py").open("a") as file:
+        file.write("\nfrom graphdict.engine import executor\n")
+    monkeypatch.chdir(tmp_path)
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; sys.path.insert(0, 'src'); from importlinter.cli import lint_imports; "
+        "sys.exit(lint_imports(config_filename='pyproject.toml', no_cache=True))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "graphdict.core.graphs -> graphdict.engine.executor" in done.stdout
+
+
+def test_the_package_has_few_entries():
+    entries = {path.stem for path in (ROOT / "src" / "graphdict").iterdir()} - {"__pycache__"}
+    assert len(entries - KNOWN) <= 12
+
+
+def test_only_what_is_public_is_shown():
+    shown = dir(graphdict)
+    assert "GraphDictLog" in shown
+    assert not [name for name in shown if name.startswith("_") and name != "__version__"]
+    assert not {"core", "engine", "app", "native"} & set(shown)
+    for name in shown:
+        assert getattr(graphdict, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        graphdict.nonsense  # noqa: B018
