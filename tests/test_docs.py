@@ -81,6 +81,22 @@ def test_the_edge_constraint_of_the_page_on_priors_holds(prior_page):
     assert atoms[:, prior_page["allowed"]].any()
 
 
+def test_what_is_unlikely_on_the_page_on_priors_is_avoided(prior_page):
+    marked, costs = prior_page["marked"].coefficients_, prior_page["costs"]
+    assert marked[:10, 2].mean() < 0.5 * marked[10:, 2].mean()
+    assert costs.shape == marked.shape
+
+
+def test_the_page_on_likelihoods():
+    rng = np.random.default_rng(0)
+    space = {"X": rng.standard_normal((60, 8)) @ rng.standard_normal((8, 8))}
+    for block in python_blocks("docs/add-a-likelihood.md"):
+        exec(block, space)
+    assert space["model"].backend_ == "plain"
+    np.testing.assert_allclose(space["coefficients"], space["model"].coefficients_, atol=1e-6)
+    assert np.isfinite(space["score"])
+
+
 @pytest.mark.filterwarnings("ignore::graphdict.exceptions.SilentNodeWarning")
 def test_priors_speak_of_all_nodes_even_where_one_is_silent(prior_page):
     signals = prior_page["X"].copy()
