@@ -109,7 +109,7 @@ class TermGroup:
         if not self.smooth:
             return 0.0
         expanded, samples = self._expand(x, rows), self._samples(rows, len(x))
-        found = sum(base.gradient(term, expanded, samples) for term in self.smooth)
+        found: Any = sum(base.gradient(term, expanded, samples) for term in self.smooth)
         return self._reduce(found, rows)
 
     def lipschitz(self, x: NDArray) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,7 @@ __all__ = ["SoftDictionary"]
 class SoftDictionary(GraphDictionary):
     """Base of the soft dictionaries. A model is a choice of likelihood."""
 
-    _objects = ("atom_priors", "coefficient_priors")
+    _objects: ClassVar[tuple[str, ...]] = ("atom_priors", "coefficient_priors")
 
     _parameter_constraints: dict = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],

@@ -30,11 +30,11 @@ class FittedValue(NamedTuple):
     low: float | None = None  # None where any value will do
     high: float = np.inf
     positive: bool = False
-    count: bool = False  # a whole number, not negative
+    whole: bool = False  # a whole number, not negative
 
 
 NUMBER = FittedValue(None)
-COUNT = FittedValue(None, count=True)
+COUNT = FittedValue(None, whole=True)
 
 
 def check_fitted_values(kind: Any, fitted: Mapping[str, Any]) -> None:
@@ -66,9 +66,9 @@ def check_fitted_values(kind: Any, fitted: Mapping[str, Any]) -> None:
 
 
 def _check_value(name: str, value: Any, wanted: FittedValue) -> None:
-    if wanted.count and (type(value) is not int or value < 0):
+    if wanted.whole and (type(value) is not int or value < 0):
         raise ValueError(f"{name} must be a count, got {repr(value)[:40]}")
-    if wanted.shape is None and not wanted.count and type(value) not in (int, float):
+    if wanted.shape is None and not wanted.whole and type(value) not in (int, float):
         raise ValueError(f"{name} must be a number, got {repr(value)[:40]}")
     if wanted.low is None:
         return
