@@ -87,8 +87,8 @@ class GraphDictMarginal(GraphDictionary):
         what the Bayesian information criterion does, and 0 keeps every edge.
     prior : {"independent", "free", "markov", "hierarchy"}, default="independent"
         Probabilities of the sets: by the number of active atoms and the odds of each atom; one for
-        every set; or as the first, for samples in time that keep their set with a chance that is
-        learned. "hierarchy" is for graphs that change slowly and do not return: activations are
+        every set; or as the first, for samples in time that keep their set with a learned
+        probability. "hierarchy" is for graphs that change slowly and do not return: activations are
         given, by a tree of intervals of time (all of it, halves, quarters, ...) whose number is
         ``n_atoms`` = 3, 7, 15, 31, ..., or by all intervals between marks, ``n_atoms`` = 10, 36,
         136 for 4, 8, 16 shortest ones; see :mod:`graphdict.core.marginal.time_hierarchy`. New
@@ -321,9 +321,9 @@ class GraphDictMarginal(GraphDictionary):
         elif hasattr(self, "edge_probabilities_"):
             probable = (self.edge_probabilities_, least) if least > 0 else None
         else:
-            kept = coefficients >= least
-            kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True
-            coefficients = np.where(kept, coefficients, 0)
+            active = coefficients >= least
+            active[np.arange(len(active)), coefficients.argmax(axis=1)] = True
+            coefficients = np.where(active, coefficients, 0)
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
 
     # How it is done -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Patterns, their probabilities, and the hierarchy of stretches of time."""
+"""Patterns, their probabilities, and the hierarchy of intervals of time."""
 
 import numpy as np
 import pytest

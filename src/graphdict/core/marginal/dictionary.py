@@ -33,8 +33,8 @@ class PatternDictionary:
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps of it; see :meth:`with_state`."""
-        kept = {"atoms": self.atoms, "probabilities": self.probabilities, "stay": self.stay}
-        return {**kept, **self.likelihood.state()}
+        state = {"atoms": self.atoms, "probabilities": self.probabilities, "stay": self.stay}
+        return {**state, **self.likelihood.state()}
 
     def with_state(self, state: dict[str, Any]) -> PatternDictionary:
         """Return the dictionary that :meth:`state` was called of."""

@@ -16,7 +16,7 @@ from graphdict.core.terms.missing import Gaps
 __all__ = ["Imputer"]
 
 BLOCK_BYTES = 1 << 26
-LOOKED_AT, LOOKS = 1 << 16, 16  # samples that say how nodes vary together, and their stretches
+LOOKED_AT, LOOKS = 1 << 16, 16  # samples that the covariance is learned from, in so many runs
 FLOOR = 1e-3  # least eigenvalue of the covariance, relative to their mean
 
 

@@ -126,14 +126,14 @@ class GaussianLikelihood:
 
     # M-step ---------------------------------------------------------------------------------
 
-    def update_atoms(
+    def m_step(
         self,
         atoms: NDArray,
         statistics: tuple[NDArray, ...],
         usage: NDArray,
         penalty: AtomPenalty,
         steps: int,
-    ) -> NDArray:
+    ) -> tuple[Self, NDArray]:
         """Take multiplicative steps on the atoms; see the protocol.
 
         ``-log det L_c`` lies below its tangent in the logarithms of the weights, and the bound is
@@ -146,7 +146,7 @@ class GaussianLikelihood:
             resistances = self.resistances(atoms, usage)
             stepped = atoms * resistances / (distances + penalty.slope(atoms))
             atoms = np.where(atoms > 0, np.maximum(stepped, SMALLEST), 0)
-        return atoms
+        return self, atoms
 
     def stationary_statistics(
         self, atoms: NDArray, usage: NDArray, penalty: AtomPenalty, threshold: float

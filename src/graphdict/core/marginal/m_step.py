@@ -31,15 +31,16 @@ def m_step(
     """
     averages = tuple(sums / expected.samples for sums in expected.statistics)
     usage = expected.usage / expected.samples
-    atoms = dictionary.likelihood.update_atoms(
+    likelihood, atoms = dictionary.likelihood.m_step(
         dictionary.atoms, averages, usage, penalty, atom_steps
     )
+    dictionary = replace(dictionary, likelihood=likelihood, atoms=atoms)
     if dictionary.known_in_time:
-        return replace(dictionary, atoms=atoms)
+        return dictionary
     probabilities = fit_probabilities(
         dictionary.patterns, expected.draws, dictionary.probabilities, pattern_prior
     )
     stay = dictionary.stay
     if stay is not None and expected.windows > 1:
         stay = float(np.clip(expected.stays / (expected.windows - 1), 0.0, 1 - 1e-6))
-    return replace(dictionary, atoms=atoms, probabilities=probabilities, stay=stay)
+    return replace(dictionary, probabilities=probabilities, stay=stay)

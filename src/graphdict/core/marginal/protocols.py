@@ -127,15 +127,15 @@ class PatternLikelihood(Protocol):
             are added up entry by entry.
         """
 
-    def update_atoms(
+    def m_step(
         self,
         atoms: NDArray,
         statistics: tuple[NDArray, ...],
         usage: NDArray,
         penalty: AtomPenalty,
         steps: int,
-    ) -> NDArray:
-        """Take steps of the M-step on the atoms, none of which lowers its objective.
+    ) -> tuple[Self, NDArray]:
+        """Take steps on the atoms, none of which lowers the objective of the M-step.
 
         Parameters
         ----------
@@ -148,16 +148,20 @@ class PatternLikelihood(Protocol):
         penalty : AtomPenalty
             In units of ``-2 / T`` of the log-likelihood.
         steps : int
+            None of them leaves everything as it is.
 
         Returns
         -------
+        PatternLikelihood
+            This one, or one with other parameters of its own where it learns any.
         array (K, E)
+            The new atoms.
         """
 
     def stationary_statistics(
         self, atoms: NDArray, usage: NDArray, penalty: AtomPenalty, threshold: float
     ) -> tuple[NDArray, ...]:
-        """Return statistics (divided as in :meth:`update_atoms`) at which atoms would stay.
+        """Return statistics (divided as in :meth:`m_step`) at which atoms would stay.
 
         For edges of weights up to ``threshold`` those at which an unpenalised weight would.
         """
@@ -178,7 +182,7 @@ class PatternLikelihood(Protocol):
         atoms : array (K, E)
             To start from. Weights that are zero stay zero.
         statistics, usage
-            As in :meth:`update_atoms`, but not divided by the number of samples.
+            As in :meth:`m_step`, but not divided by the number of samples.
         levels, log_prior : arrays (levels,)
             The values that a weight can have, ascending, and their prior log-probabilities.
         rng : RandomState

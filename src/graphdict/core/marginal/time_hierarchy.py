@@ -54,9 +54,9 @@ def _leaves(n_atoms: int) -> int:
         return count
     tree = 2 ** (n_atoms.bit_length() - 1) - 1
     raise ValueError(
-        f'n_atoms={n_atoms} with prior="hierarchy" is no full binary tree of stretches of time: '
+        f'n_atoms={n_atoms} with prior="hierarchy" is no full binary tree of intervals of time: '
         f"use {tree} or {2 * tree + 1}; or {count * (count + 1) // 2} or "
-        f"{(count + 1) * (count + 2) // 2}, all stretches between marks"
+        f"{(count + 1) * (count + 2) // 2}, all intervals between marks"
     )
 
 

@@ -98,14 +98,14 @@ def _dense(atoms: NDArray) -> NDArray:
 
 def _shown(atoms: NDArray) -> NDArray:
     """Return atoms (K, E) without weak edges; every node keeps one, else no graph would have it."""
-    kept = atoms >= SHOWN * atoms.max(axis=1, keepdims=True)
-    matrices = graphs.adjacency(np.where(kept, atoms, 0).max(axis=0))
+    keep = atoms >= SHOWN * atoms.max(axis=1, keepdims=True)
+    matrices = graphs.adjacency(np.where(keep, atoms, 0).max(axis=0))
     for node in np.flatnonzero(~matrices.any(axis=1)):
         rows, cols = graphs.edge_index(len(matrices))
         edges = np.flatnonzero((rows == node) | (cols == node))
         atom, edge = np.unravel_index(atoms[:, edges].argmax(), (len(atoms), len(edges)))
-        kept[atom, edges[edge]] = True
-    return np.where(kept, atoms, 0)
+        keep[atom, edges[edge]] = True
+    return np.where(keep, atoms, 0)
 
 
 # Which of many optima a fit ends in is decided early: more samples then pay.
