@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class GaussianLikelihood:
     nodes: int
     noise: float = NOISE
     components: dict[int, NDArray] = field(default_factory=dict)
-    statistic_names = ("moments",)
+    statistic_names: ClassVar[tuple[str, ...]] = ("moments",)
 
     @classmethod
     def of(cls, patterns: NDArray, atoms: NDArray, noise: float = NOISE) -> Self:

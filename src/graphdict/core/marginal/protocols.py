@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class PatternLikelihood(Protocol):
     noise: float
     """Variance that signals have in directions in which a pattern's graph allows none."""
 
-    statistic_names: tuple[str, ...]
+    statistic_names: ClassVar[tuple[str, ...]]
     """A name for each array of :meth:`statistics`, by which a stream keeps its average."""
 
     @property

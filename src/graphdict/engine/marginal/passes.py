@@ -57,10 +57,11 @@ def e_step(
     the ``coefficients`` (windows, K) where they are asked for.
     """
     step = _prepare(data, dictionary, inverse_temperature)
-    states, sums = data.executor.map_blocks(
+    states, (usage, draws, stays, log_evidence, *sums) = data.executor.map_blocks(
         _e_step, _messages(data, step), step, statistics, coefficients
     )
-    found = ExpectedStatistics(data.total, data.windows, *sums[:4], statistics=sums[4:])
+    totals = data.total, data.windows, usage, draws, stays, log_evidence
+    found = ExpectedStatistics(*totals, tuple(sums))
     return found._replace(coefficients=data.executor.gather(states)) if coefficients else found
 
 
