@@ -46,9 +46,9 @@ from graphdict.app.experiments import superposition
 from graphdict.app.experiments.cells import run_cell
 from graphdict.app.experiments.tables import choose, write_csv
 from graphdict.core.kernels import weighted_distances
+from graphdict.core.marginal.e_step import ExpectedStatistics
 from graphdict.datasets import make_superposition
 from graphdict.engine.marginal import em
-from graphdict.engine.marginal.passes import Expectation
 from graphdict.engine.signals import Preparation
 from graphdict.engine.storage.atomic import write_atomically
 from graphdict.metrics import edge_scores
@@ -109,17 +109,18 @@ def activations_known(signals: np.ndarray, coefficients: np.ndarray) -> Iterator
     prepared = Preparation.learn(signals, names, True).apply(signals)
     distances = weighted_distances(prepared, coefficients)
 
-    def expect(data: Any, dictionary: Any, *_: Any, **__: Any) -> Expectation:
+    def e_step(data: Any, dictionary: Any, *_: Any, **__: Any) -> ExpectedStatistics:
         patterns = dictionary.patterns
         which = (coefficients[:, None] == patterns).all(axis=2).argmax(axis=1)
         usage = np.bincount(which, minlength=len(patterns)).astype(float)
-        determinants = dictionary.graphs.log_determinants(dictionary.atoms)
+        determinants = dictionary.likelihood.log_determinants(dictionary.atoms)
         energy = float((distances * dictionary.atoms).sum())
         evidence = usage @ np.log(dictionary.probabilities)
         evidence += (usage @ determinants - energy) / 2
-        return Expectation(data.total, data.windows, usage, usage, 0.0, evidence, distances)
+        totals = data.total, data.windows, usage, usage, 0.0, evidence
+        return ExpectedStatistics(*totals, (distances,))
 
-    with mock.patch.object(em, "expect", expect):
+    with mock.patch.object(em, "e_step", e_step):
         yield
 
 

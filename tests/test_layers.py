@@ -58,7 +58,9 @@ def test_only_what_is_public_is_shown():
 def test_the_map_names_what_exists():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     top = {path.name for path in (ROOT / "src" / "graphdict").iterdir()}
-    named = {name for name in re.findall(r"`([\w/]+(?:\.pyi?|/))`", text) if name.split("/")[0] in top}
+    named = {
+        name for name in re.findall(r"`([\w/]+(?:\.pyi?|/))`", text) if name.split("/")[0] in top
+    }
     assert len(named) > 40
     missing = {name for name in named if not (ROOT / "src" / "graphdict" / name).exists()}
     assert not missing

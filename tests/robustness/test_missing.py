@@ -25,14 +25,11 @@ from graphdict.baselines import (
     WindowLogModel,
 )
 from graphdict.core import graphs
-from graphdict.core.marginal.likelihood import PatternGraphs
-from graphdict.core.marginal.missing import (
-    Filling,
-    expected_distances,
-    observed_likelihoods,
-    pattern_covariances,
-)
+from graphdict.core.marginal.imputation import Imputer
+from graphdict.core.marginal.likelihood import GaussianLikelihood
+from graphdict.core.marginal.missing import expected_distances, observed_log_likelihoods
 from graphdict.core.marginal.patterns import enumerate_patterns
+from graphdict.core.marginal.protocols import SignalBlock
 from graphdict.core.terms.missing import GappySmoothness, Gaps
 from graphdict.datasets import make_superposition
 from graphdict.engine.signals import Preparation
@@ -232,20 +229,20 @@ def test_expected_distances_are_those_of_complete_signals(uneven):
     assert found.sum() == pytest.approx(exact.sum(), rel=0.03)
 
 
-def pattern_graphs(nodes=5):
+def gaussian_likelihood(nodes=5):
     rng = np.random.default_rng(3)
     atoms = rng.uniform(0.1, 1, (3, graphs.n_edges(nodes)))
     atoms[0, : nodes - 1] = 0  # the first node stands alone in the first atom
     patterns = enumerate_patterns(3, 2)
-    return PatternGraphs.of(patterns, atoms, 1e-3), atoms
+    return GaussianLikelihood.of(patterns, atoms, 1e-3), atoms
 
 
 def test_likelihoods_are_those_of_the_observed_nodes():
-    found_graphs, atoms = pattern_graphs()
+    likelihood, atoms = gaussian_likelihood()
     x = with_gaps(signals(), 0.4)
     x[3], x[4, 1:] = np.nan, np.nan
-    covariances = pattern_covariances(found_graphs, atoms)
-    found = observed_likelihoods(x, covariances)
+    covariances = likelihood.covariances(atoms)
+    found = observed_log_likelihoods(x, covariances)
     for row, values in zip(x, found):
         seen = ~np.isnan(row)
         if seen.sum() < 2:
@@ -259,25 +256,23 @@ def test_likelihoods_are_those_of_the_observed_nodes():
 
 
 def test_complete_signals_have_the_likelihood_they_had():
-    found_graphs, atoms = pattern_graphs()
+    likelihood, atoms = gaussian_likelihood()
     x = signals()
     x -= x.mean(axis=1, keepdims=True)
-    energies = graphs.squared_differences(x) @ atoms.T
-    blind = found_graphs.blind_energies(x)
-    determinants = found_graphs.log_determinants(atoms)
-    exact = found_graphs.log_likelihoods(energies, blind, determinants, np.ones(len(x)))
-    found = observed_likelihoods(x, pattern_covariances(found_graphs, atoms))
+    block = SignalBlock(x, np.ones(len(x)))
+    exact = likelihood.log_likelihoods(likelihood.factors(atoms), block)
+    found = observed_log_likelihoods(x, likelihood.covariances(atoms))
     np.testing.assert_allclose(found, exact, rtol=1e-6)
 
 
 def test_expected_distances_agree_with_sampling():
-    found_graphs, atoms = pattern_graphs()
-    covariances = pattern_covariances(found_graphs, atoms)
+    likelihood, atoms = gaussian_likelihood()
+    covariances = likelihood.covariances(atoms)
     row = np.array([0.4, np.nan, -0.3, np.nan, 0.1])
     seen = ~np.isnan(row)
     posterior = np.zeros((1, len(covariances)))
     posterior[0, 4] = 1
-    found = expected_distances(row[None], covariances, found_graphs.patterns, posterior)
+    found = expected_distances(row[None], covariances, likelihood.patterns, posterior)
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(np.zeros(5), covariances[4], size=400_000)
     near = np.abs(
@@ -285,14 +280,14 @@ def test_expected_distances_agree_with_sampling():
     ).max(axis=1) < 0.1  # fmt: skip
     sampled = graphs.squared_differences(draws[near]).mean(axis=0)
     assert near.sum() > 1000
-    members = found_graphs.patterns[4]
+    members = likelihood.patterns[4]
     np.testing.assert_allclose(found[members][0], sampled, rtol=0.12, atol=0.03)
     assert not found[~members].any()
 
 
 def test_drawn_gaps_leave_the_observed_differences():
     x = with_gaps(signals(), 0.3)
-    filled = Filling.learn(x, np.random.RandomState(0)).apply(x, 0)
+    filled = Imputer.learn(x, np.random.RandomState(0)).impute(x, 0)
     assert np.isfinite(filled).all()
     seen = ~np.isnan(x).any(axis=1)
     np.testing.assert_allclose(

@@ -19,23 +19,24 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
-from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.likelihood import NOISE, PatternGraphs
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
-from graphdict.core.marginal.timeline import hierarchy
+from graphdict.core.marginal.protocols import PatternLikelihood
+from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.engine.checkpoint import Checkpoint, identity
 from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.passes import (
     coefficients_of,
-    evidence_of,
+    log_evidence_of,
     mean_square,
-    path_of,
-    probabilities_of,
+    most_probable_patterns,
+    responsibilities_of,
 )
-from graphdict.engine.marginal.samples import Data, open_data
-from graphdict.engine.marginal.silence import silent_nodes
+from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
@@ -49,8 +50,8 @@ from graphdict.results import InstantaneousGraphs
 __all__ = ["GraphDictMarginal"]
 
 
-def _streams(model: GraphDictMarginal) -> bool:
-    """Whether there is ``partial_fit``; the error of its absence has the reason for its cause."""
+def _has_partial_fit(model: GraphDictMarginal) -> bool:
+    """Return True, or raise the reason why there is no ``partial_fit``."""
     MARGINAL_RULES.check(model)
     return True
 
@@ -84,18 +85,18 @@ class GraphDictMarginal(GraphDictionary):
         5,000 sets; the fit is then that of this number given. With fewer than five windows all
         are allowed. :func:`graphdict.selection.choose_max_active` compares whole fits instead.
     alpha_w : float, default=0.04
-        A gentle pull on every weight, which steadies the estimate: as if noise of that variance
-        had been added to every squared difference.
+        L1 penalty on every weight, which steadies the estimate: as if noise of that variance had
+        been added to every squared difference.
     sparsity : float, default=1.0
-        Toll on every edge, which fades for strong ones and leaves exact zeros. 1 charges what the
-        Bayesian information criterion does, and 0 keeps every edge.
+        Concave penalty on every edge, which fades for strong ones and leaves exact zeros. 1 charges
+        what the Bayesian information criterion does, and 0 keeps every edge.
     prior : {"independent", "free", "markov", "hierarchy"}, default="independent"
         Probabilities of the sets: by the number of active atoms and the odds of each atom; one for
-        every set; or as the first, for samples in time that keep their set with a chance that is
-        learned. "hierarchy" is for graphs that change slowly and do not return: activations are
-        given, by a tree of stretches of time (all of it, halves, quarters, ...) whose number of
-        stretches is ``n_atoms`` = 3, 7, 15, 31, ..., or by all stretches between marks, ``n_atoms``
-        = 10, 36, 136 for 4, 8, 16 shortest ones; see :mod:`graphdict.core.marginal.timeline`. New
+        every set; or as the first, for samples in time that keep their set with a learned
+        probability. "hierarchy" is for graphs that change slowly and do not return: activations are
+        given, by a tree of intervals of time (all of it, halves, quarters, ...) whose number is
+        ``n_atoms`` = 3, 7, 15, 31, ..., or by all intervals between marks, ``n_atoms`` = 10, 36,
+        136 for 4, 8, 16 shortest ones; see :mod:`graphdict.core.marginal.time_hierarchy`. New
         signals are taken to span the same time. A node has no edges in samples in which it is
         exactly silent.
     average : int, default=0
@@ -240,30 +241,30 @@ class GraphDictMarginal(GraphDictionary):
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
         rng = check_random_state(self.random_state)
-        kept = Checkpoint(None, {})
+        checkpoint = Checkpoint(None, {})
         if self.checkpoint is not None:
-            kept = Checkpoint(self.checkpoint, identity(self, samples))
-            kept.restore_chance(rng)
+            checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
+            checkpoint.restore_chance(rng)
         first = None
         if self.max_active is None and self.prior != "hierarchy":
-            first = self._choose_patterns(signals, patterns, kept, rng)
+            first = self._choose_patterns(signals, patterns, checkpoint, rng)
             patterns = patterns if first is None else first.dictionary.patterns
-        with open_data(signals, self.window_size, len(patterns), rng) as data:
+        with open_signals(signals, self.window_size, len(patterns), rng) as data:
             self.noise_ = NOISE * mean_square(data)
             if first is not None and first.interrupted:
                 fit = first
             else:
-                fit = self._search_and_finish(data, patterns, kept, rng)
+                fit = self._learn_dictionary(data, patterns, checkpoint, rng)
             coefficients = coefficients_of(data, fit.dictionary)
         if not fit.interrupted:
-            kept.finish()
-        self._keep(fit, coefficients)
+            checkpoint.finish()
+        self._store(fit, coefficients)
         self.__dict__.pop("silent_", None)  # of an earlier fit
         if self.prior == "hierarchy" and (silent := self._silent(signals)) is not None:
             self.silent_ = silent
         return self
 
-    @available_if(_streams)
+    @available_if(_has_partial_fit)
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
 
@@ -282,21 +283,21 @@ class GraphDictMarginal(GraphDictionary):
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
         Markov chain each is measured given those before it. The mean is :meth:`score`.
         """
-        with self._coding(X) as (data, dictionary):
-            return evidence_of(data, dictionary)
+        with self._open(X) as (data, dictionary):
+            return log_evidence_of(data, dictionary)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Posterior probability (T, C) of each of ``patterns_`` in each sample."""
-        with self._coding(X) as (data, dictionary):
-            return probabilities_of(data, dictionary)
+        with self._open(X) as (data, dictionary):
+            return responsibilities_of(data, dictionary)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
 
         With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
         """
-        with self._coding(X) as (data, dictionary):
-            return path_of(data, dictionary)
+        with self._open(X) as (data, dictionary):
+            return most_probable_patterns(data, dictionary)
 
     def instantaneous_graphs(
         self, X: ArrayLike | None = None, *, min_probability: float | None = None
@@ -325,9 +326,9 @@ class GraphDictMarginal(GraphDictionary):
         elif hasattr(self, "edge_probabilities_"):
             probable = (self.edge_probabilities_, least) if least > 0 else None
         else:
-            kept = coefficients >= least
-            kept[np.arange(len(kept)), coefficients.argmax(axis=1)] = True
-            coefficients = np.where(kept, coefficients, 0)
+            active = coefficients >= least
+            active[np.arange(len(active)), coefficients.argmax(axis=1)] = True
+            coefficients = np.where(active, coefficients, 0)
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
 
     # What it says of itself ------------------------------------------------------------------
@@ -370,12 +371,13 @@ class GraphDictMarginal(GraphDictionary):
         return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
 
     def _silent(self, signals: Any) -> NDArray | None:
-        """Which nodes are silent in which of some prepared signals."""
+        """Return which nodes are silent in which prepared signals (T, N); None where none is."""
         return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
 
     def _patterns(self) -> NDArray:
+        """Return the patterns (C, K) that the parameters allow."""
         if self.prior == "hierarchy":
-            return hierarchy(self.n_atoms)
+            return hierarchy_patterns(self.n_atoms)
         largest = self.max_active or default_max_active(self.n_atoms)
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms))
 
@@ -386,56 +388,68 @@ class GraphDictMarginal(GraphDictionary):
             self.average,
         )  # fmt: skip
 
+    def _pattern_likelihood(self, atoms: NDArray) -> PatternLikelihood:
+        """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
+        return self._settings.likelihood(self.patterns_, atoms, self.noise_)
+
     def _choose_patterns(
-        self, signals: Any, patterns: NDArray, kept: Checkpoint, rng: np.random.RandomState
+        self, signals: Any, patterns: NDArray, checkpoint: Checkpoint, rng: np.random.RandomState
     ) -> Fit | None:
+        """Return a short fit whose patterns are those to allow; None where there is no choice."""
         most = int(patterns.sum(axis=1).max())
-        with with_progress(None, most, self.verbose, "active atoms") as heard:
-            settings = replace(self._settings, heard=heard, checkpoint=kept)
+        with with_progress(None, most, self.verbose, "active atoms") as callback:
+            settings = replace(self._settings, trial_callback=callback, checkpoint=checkpoint)
             # A copy: the fit is to be that of the same number given.
             return choose_patterns(signals, self.window_size, patterns, settings, deepcopy(rng))
 
-    def _search_and_finish(
-        self, data: Data, patterns: NDArray, kept: Checkpoint, rng: np.random.RandomState
+    def _learn_dictionary(
+        self,
+        data: OpenSignals,
+        patterns: NDArray,
+        checkpoint: Checkpoint,
+        rng: np.random.RandomState,
     ) -> Fit:
         settings = self._settings
         bar = 0 if self.prior == "hierarchy" else self.verbose
         trials, steps = settings.trials, 2 * self.max_iter + 3 * self.average // 2
         with (
-            with_progress(None, trials, bar, "starts") as heard,
+            with_progress(None, trials, bar, "starts") as trial_callback,
             with_progress(self.callback, steps, self.verbose, "EM") as callback,
         ):
-            settings = replace(settings, callback=callback, heard=heard, checkpoint=kept)
+            settings = replace(
+                settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint
+            )
             return learn(data, patterns, self.noise_, settings, rng)
 
     @contextmanager
-    def _coding(self, X: ArrayLike) -> Iterator[tuple[Data, Dictionary]]:
-        """Prepared new signals and the learned dictionary on the active nodes."""
+    def _open(self, X: ArrayLike) -> Iterator[tuple[OpenSignals, PatternDictionary]]:
+        """Open new signals, prepared, with the learned dictionary on the active nodes."""
         check_is_fitted(self)
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(np.float64)
-        graphs = PatternGraphs.of(self.patterns_, atoms, self.noise_)
         stay = self.stay_probability_ if self.prior == "markov" else None
-        drifts = self.prior == "hierarchy"
-        dictionary = Dictionary(graphs, atoms, self.pattern_probabilities_, stay, drifts)
-        with open_data(signals, self.window_size, len(self.patterns_)) as data:
+        dictionary = PatternDictionary(
+            self._pattern_likelihood(atoms), atoms, self.pattern_probabilities_, stay,
+            known_in_time=self.prior == "hierarchy",
+        )  # fmt: skip
+        with open_signals(signals, self.window_size, len(self.patterns_)) as data:
             yield data, dictionary
 
     def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
-        with self._coding(X) as (data, dictionary):
+        with self._open(X) as (data, dictionary):
             return data, dictionary.atoms, coefficients_of(data, dictionary, out)
 
-    def _keep(self, fit: Fit, coefficients: NDArray) -> None:
-        """Set the fitted attributes, and say what a user should know."""
+    def _store(self, fit: Fit, coefficients: NDArray) -> None:
+        """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""
         dictionary = fit.dictionary
-        self.patterns_ = dictionary.graphs.patterns
+        self.patterns_ = dictionary.patterns
         self.pattern_probabilities_ = dictionary.probabilities
         self.stay_probability_ = dictionary.stay or 0.0
         self.atoms_ = self._preparation.embed(dictionary.atoms.astype(coefficients.dtype))
         self.__dict__.pop("edge_probabilities_", None)  # of an earlier fit
         if fit.edge_probabilities is not None:
-            chances = fit.edge_probabilities.astype(coefficients.dtype)
-            self.edge_probabilities_ = self._preparation.embed(chances)
+            probabilities = fit.edge_probabilities.astype(coefficients.dtype)
+            self.edge_probabilities_ = self._preparation.embed(probabilities)
         self.coefficients_ = coefficients
         self.objective_ = fit.objective
         self.history_ = fit.history.as_dict()

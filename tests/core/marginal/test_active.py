@@ -102,10 +102,10 @@ def test_ctrl_c_while_choosing_keeps_what_is_there(monkeypatch):
         passes.append(None)
         if len(passes) == 40:  # in the second run
             raise KeyboardInterrupt
-        return em_expect(*given, **options)
+        return e_step(*given, **options)
 
-    em_expect = em.expect
-    monkeypatch.setattr(em, "expect", interrupted)
+    e_step = em.e_step
+    monkeypatch.setattr(em, "e_step", interrupted)
     with pytest.warns(InterruptedFitWarning):
         model = fit(data.train.signals)
     assert len(passes) == 40

@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict import GraphDictMarginal, load_model, native
 from graphdict.core import graphs
-from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.likelihood import PatternGraphs
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.likelihood import GaussianLikelihood
 from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
 from graphdict.datasets import make_superposition
-from graphdict.engine.marginal.averaging import COMMON, Levels, draw_atoms
+from graphdict.engine.marginal.averaging import COMMON, WeightLevels
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.metrics import edge_scores, match_atoms
 
@@ -23,12 +23,19 @@ EDGES = graphs.n_edges(NODES)
 
 def make_dictionary(atoms):
     patterns = enumerate_patterns(len(atoms), len(atoms))
-    return Dictionary(PatternGraphs.of(patterns, atoms), atoms, uniform_probabilities(patterns))
+    likelihood = GaussianLikelihood.of(patterns, atoms)
+    return PatternDictionary(likelihood, atoms, uniform_probabilities(patterns))
+
+
+def draw_atoms(dictionary, usage, distances, levels, counts, rng):
+    return dictionary.likelihood.draw_atoms(
+        dictionary.atoms, (distances,), usage, levels.values, levels.log_prior(counts), rng
+    )
 
 
 def log_posterior(dictionary, atoms, usage, distances, levels, prior):
     """Of atoms on the levels, up to a constant, by log-determinants from scratch."""
-    fit = usage @ dictionary.graphs.log_determinants(atoms) - (atoms * distances).sum()
+    fit = usage @ dictionary.likelihood.log_determinants(atoms) - (atoms * distances).sum()
     where = np.abs(atoms[..., None] - levels.values).argmin(axis=-1)
     return fit / 2 + prior[where][atoms > 0].sum()
 
@@ -39,14 +46,14 @@ def some_setting():
     dictionary = make_dictionary(rng.uniform(0.1, 2, (3, EDGES)))
     usage = rng.uniform(1, 6, len(dictionary.patterns))
     distances = rng.uniform(2, 20, (3, EDGES))
-    levels = Levels.of(dictionary.atoms)
-    mass = levels.first_guess() * dictionary.atoms.size
+    levels = WeightLevels.of(dictionary.atoms)
+    mass = levels.initial_shares() * dictionary.atoms.size
     return dictionary, usage, distances, levels, mass
 
 
 def test_levels_reach_the_largest_weight():
     atoms = np.array([[0.0, 0.1, 0.1, 0.1, 1.0, 50.0, 0.1, 0.1, 0.1, 0.1]])
-    levels = Levels.of(atoms)
+    levels = WeightLevels.of(atoms)
     assert_array_equal(levels.values, np.sort(levels.values))
     assert levels.values[-1] >= 50
     assert levels.values[0] > 0
@@ -54,7 +61,7 @@ def test_levels_reach_the_largest_weight():
     prior = np.exp(levels.log_prior(mass))
     assert_allclose(prior.sum(), 1)
     assert np.ptp(prior[1 : COMMON + 1]) < 1e-15
-    assert_allclose(levels.first_guess().sum(), 1, atol=0.02)
+    assert_allclose(levels.initial_shares().sum(), 1, atol=0.02)
 
 
 def test_the_last_weight_follows_its_conditional(setting):
@@ -88,7 +95,7 @@ def test_a_round_is_one_weight_after_the_other(setting):
         fits = []
         for value in levels.values:
             atoms[atom, edge] = value
-            determinants = dictionary.graphs.log_determinants(atoms)
+            determinants = dictionary.likelihood.log_determinants(atoms)
             fits.append((usage @ determinants - value * distances[atom, edge]) / 2)
         density = np.exp(fits + prior - np.max(fits + prior))
         density /= density.sum()
@@ -130,8 +137,8 @@ def test_long_averages_are_those_of_the_posterior():
     rng = np.random.RandomState(0)
     dictionary = make_dictionary(np.array([[0.5, 1.0, 0.8]]))
     usage, distances = np.array([6.0]), np.array([[3.0, 9.0, 30.0]])
-    levels = Levels.of(dictionary.atoms)
-    mass = 3 * levels.first_guess()
+    levels = WeightLevels.of(dictionary.atoms)
+    mass = 3 * levels.initial_shares()
     prior = levels.log_prior(mass)
     states = np.array(list(product(levels.values, repeat=3)))[:, None]
     values = [log_posterior(dictionary, a, usage, distances, levels, prior) for a in states]
@@ -150,8 +157,8 @@ def test_edges_that_were_ruled_out_stay_away():
     rows, cols = graphs.edge_index(NODES)
     atoms[:, (rows == 0) | (cols == 0)] = 0  # node 0 is on its own in both
     dictionary = make_dictionary(atoms)
-    levels = Levels.of(atoms)
-    mass = levels.first_guess() * np.count_nonzero(atoms)
+    levels = WeightLevels.of(atoms)
+    mass = levels.initial_shares() * np.count_nonzero(atoms)
     drawn, means, edges, _ = draw_atoms(
         dictionary, np.ones(3), np.ones(atoms.shape), levels, mass, np.random.RandomState(0)
     )

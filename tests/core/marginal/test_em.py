@@ -9,27 +9,27 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from graphdict.core import graphs, kernels
-from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.likelihood import PatternGraphs
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.e_step import EStep, ExpectedStatistics
+from graphdict.core.marginal.likelihood import GaussianLikelihood
+from graphdict.core.marginal.m_step import m_step
 from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
-from graphdict.core.marginal.penalty import FadingPenalty
-from graphdict.core.marginal.timeline import hierarchy
-from graphdict.core.marginal.view import View
-from graphdict.engine.marginal.em import expectation_maximisation, maximise
-from graphdict.engine.marginal.learn import random_start
+from graphdict.core.marginal.penalty import ConcavePenalty
+from graphdict.core.marginal.support import prune_edges
+from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
+from graphdict.engine.marginal.em import expectation_maximisation
+from graphdict.engine.marginal.learn import Settings, random_start, rule_out_edges
 from graphdict.engine.marginal.passes import (
-    Expectation,
     coefficients_of,
-    evidence_of,
-    expect,
+    e_step,
+    log_evidence_of,
     mean_square,
-    path_of,
-    probabilities_of,
+    most_probable_patterns,
     random_distances,
+    responsibilities_of,
     second_moments,
 )
-from graphdict.engine.marginal.samples import open_data
-from graphdict.engine.marginal.support import cut, prune
+from graphdict.engine.marginal.samples import open_signals
 
 NODES, EDGES = 6, 15
 
@@ -38,7 +38,7 @@ NODES, EDGES = 6, 15
 def opened():
     """Opens signals, to be passed over until the test ends."""
     with ExitStack() as stack:
-        yield lambda signals, window=1: stack.enter_context(open_data(signals, window, 6))
+        yield lambda signals, window=1: stack.enter_context(open_signals(signals, window, 6))
 
 
 def make(opened, seed, samples=60, atoms=3, window=1):
@@ -47,16 +47,17 @@ def make(opened, seed, samples=60, atoms=3, window=1):
     signals -= signals.mean(axis=1, keepdims=True)
     patterns = enumerate_patterns(atoms, 2)
     data = opened(signals, window)
-    start = random_start(data, patterns, 1e-10, np.random.RandomState(seed), "independent")
+    start = random_start(data, patterns, 1e-10, np.random.RandomState(seed), Settings())
     return data, start
 
 
 def log_likelihoods(data, dictionary):
-    return View.of(data, dictionary).log_likelihoods(data.samples, slice(0, data.windows))
+    step = EStep.prepare(dictionary, data.windows, missing=data.windowed.has_missing)
+    return step.log_likelihoods(data.windowed.block(slice(0, data.windows)))
 
 
 def signals_of(data):
-    return data.samples.fit.array
+    return data.windowed.fit.array
 
 
 def reduced_density(signals, laplacian):
@@ -69,7 +70,7 @@ def reduced_density(signals, laplacian):
 def test_log_likelihoods_are_gaussian_densities(opened):
     data, start = make(opened, 0)
     values = log_likelihoods(data, start)
-    for index, pattern in enumerate(start.graphs.patterns):
+    for index, pattern in enumerate(start.patterns):
         laplacian = graphs.laplacian(start.atoms[pattern].sum(axis=0))
         np.testing.assert_allclose(values[:, index], reduced_density(signals_of(data), laplacian))
 
@@ -79,10 +80,10 @@ def test_marginal_likelihood_is_the_mixture_density(opened):
     mixture = sum(
         probability * np.exp(reduced_density(signals_of(data), graphs.laplacian(weights)))
         for probability, weights in zip(
-            start.probabilities, start.graphs.patterns.astype(float) @ start.atoms
+            start.probabilities, start.patterns.astype(float) @ start.atoms
         )
     )
-    np.testing.assert_allclose(evidence_of(data, start), np.log(mixture))
+    np.testing.assert_allclose(log_evidence_of(data, start), np.log(mixture))
 
 
 def test_windows_add_log_likelihoods(opened):
@@ -98,9 +99,9 @@ def test_disconnected_patterns_keep_a_proper_density(opened):
     weights[0, inside & (cols < 5)] = 1.0  # {0, 1, 2}, {3, 4}, {5}
     patterns = np.ones((1, 1), dtype=bool)
     noise = 1e-2
-    apart = PatternGraphs.of(patterns, weights, noise)
+    apart = GaussianLikelihood.of(patterns, weights, noise)
     assert apart.components[0].shape == (NODES, 3)
-    dictionary = Dictionary(apart, weights, np.ones(1))
+    dictionary = PatternDictionary(apart, weights, np.ones(1))
     signals = np.random.default_rng(3).standard_normal((10, NODES))
     signals -= signals.mean(axis=1, keepdims=True)
     blind = apart.components[0] @ apart.components[0].T - 1 / NODES
@@ -115,22 +116,22 @@ def test_expectation_in_blocks_is_the_same(monkeypatch, kind, gaps):
     rng = np.random.default_rng(4)
     signals = rng.standard_normal((61, NODES))
     signals[rng.uniform(size=signals.shape) < gaps] = np.nan
-    patterns = hierarchy(3) if kind == "hierarchy" else enumerate_patterns(3, 2)
+    patterns = hierarchy_patterns(3) if kind == "hierarchy" else enumerate_patterns(3, 2)
     atoms = rng.uniform(0.1, 1, (3, EDGES))
-    dictionary = Dictionary(
-        PatternGraphs.of(patterns, atoms), atoms, rng.dirichlet(np.ones(len(patterns))),
+    dictionary = PatternDictionary(
+        GaussianLikelihood.of(patterns, atoms), atoms, rng.dirichlet(np.ones(len(patterns))),
         0.8 if kind == "markov" else None, kind == "hierarchy",
     )  # fmt: skip
 
     def everything():
-        with open_data(signals, 2, len(patterns), np.random.RandomState(0)) as data:
-            expected = expect(data, dictionary, 0.7, coefficients=True)
+        with open_signals(signals, 2, len(patterns), np.random.RandomState(0)) as data:
+            expected = e_step(data, dictionary, 0.7, coefficients=True)
             return (
                 data.in_one_block, expected.usage, expected.draws,
-                expected.stays, expected.evidence, expected.distances, expected.coefficients,
-                *second_moments(data, dictionary), evidence_of(data, dictionary),
-                coefficients_of(data, dictionary), probabilities_of(data, dictionary),
-                path_of(data, dictionary), mean_square(data),
+                expected.stays, expected.log_evidence, *expected.statistics, expected.coefficients,
+                *second_moments(data, dictionary), log_evidence_of(data, dictionary),
+                coefficients_of(data, dictionary), responsibilities_of(data, dictionary),
+                most_probable_patterns(data, dictionary), mean_square(data),
                 random_distances(data, np.random.RandomState(1), 3),
             )  # fmt: skip
 
@@ -149,17 +150,17 @@ def test_expectation_in_blocks_is_the_same(monkeypatch, kind, gaps):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("prior", ["independent", "free", "markov"])
-@pytest.mark.parametrize("toll", [0.0, 0.02])
-def test_objective_never_rises(opened, seed, prior, toll):
+@pytest.mark.parametrize("strength", [0.0, 0.02])
+def test_objective_never_rises(opened, seed, prior, strength):
     data, start = make(opened, seed, window=1 + seed % 2)
     stay = 0.8 if prior == "markov" else None
-    start = Dictionary(start.graphs, start.atoms, start.probabilities, stay)
-    penalty = FadingPenalty(0.01, toll, 0.01)
+    start = PatternDictionary(start.likelihood, start.atoms, start.probabilities, stay)
+    penalty = ConcavePenalty(0.01, strength, 0.01)
     fit = expectation_maximisation(
         data,
         start,
         penalty,
-        law="free" if prior == "free" else "independent",
+        pattern_prior="free" if prior == "free" else "independent",
         max_iter=60,
         tol=-np.inf,
     )
@@ -175,11 +176,11 @@ def test_atoms_reach_the_optimum_of_the_convex_m_step(opened):
     signals -= signals.mean(axis=1, keepdims=True)
     data = opened(signals)
     patterns = enumerate_patterns(2, 2)
-    start = random_start(data, patterns, 1e-10, np.random.RandomState(0), "independent")
+    start = random_start(data, patterns, 1e-10, np.random.RandomState(0), Settings())
     posterior = rng.dirichlet(np.ones(3), size=80)
     coefficients = posterior @ patterns
     sums, usage = kernels.weighted_distances(signals, coefficients), posterior.sum(axis=0)
-    expected = Expectation(80, 80, usage, usage, 0.0, 0.0, sums)
+    expected = ExpectedStatistics(80, 80, usage, usage, 0.0, 0.0, (sums,))
     alpha, moments = 0.05, sums / 80
     share = posterior.mean(axis=0)
 
@@ -189,15 +190,15 @@ def test_atoms_reach_the_optimum_of_the_convex_m_step(opened):
         determinants = np.linalg.slogdet(matrices)[1]
         return (moments * atoms).sum() + alpha * atoms.sum() - share @ determinants
 
-    learned = maximise(start, expected, FadingPenalty(alpha), inner=3000).atoms
+    learned = m_step(start, expected, ConcavePenalty(alpha), atom_steps=3000).atoms
     best = minimize(
         objective, start.atoms.ravel(), bounds=[(1e-12, None)] * 12, options={"maxiter": 5000}
     )
     assert objective(learned.ravel()) <= best.fun + 1e-5
 
 
-def test_fading_penalty_lies_below_its_tangents():
-    penalty = FadingPenalty(0.1, 0.3, 0.05)
+def test_concave_penalty_lies_below_its_tangents():
+    penalty = ConcavePenalty(0.1, 0.3, 0.05)
     rng = np.random.default_rng(6)
     at, other = rng.uniform(0, 1, (2, 3, 4))
     tangent = penalty.value(at) + float((penalty.slope(at) * (other - at)).sum())
@@ -207,7 +208,7 @@ def test_fading_penalty_lies_below_its_tangents():
     assert numeric == pytest.approx(float(np.sum(penalty.slope(at))), rel=1e-6)
 
 
-def test_cut_finds_components_and_silent_nodes(opened):
+def test_ruling_out_finds_components_and_silent_nodes(opened):
     rng = np.random.default_rng(7)
     weights = np.zeros((2, EDGES))
     rows, cols = graphs.edge_index(NODES)
@@ -220,9 +221,9 @@ def test_cut_finds_components_and_silent_nodes(opened):
     noise = rng.standard_normal((80, NODES))
     signals = np.einsum("tij,tj->ti", vectors[state], scale[state] * noise)
     data = opened(signals)
-    graphs_of = PatternGraphs.of(np.eye(2, dtype=bool), np.ones((2, EDGES)))
-    known = Dictionary(graphs_of, np.ones((2, EDGES)), np.full(2, 0.5), drifts=True)
-    np.testing.assert_array_equal(cut(data, known).atoms > 0, weights > 0)
+    graphs_of = GaussianLikelihood.of(np.eye(2, dtype=bool), np.ones((2, EDGES)))
+    known = PatternDictionary(graphs_of, np.ones((2, EDGES)), np.full(2, 0.5), known_in_time=True)
+    np.testing.assert_array_equal(rule_out_edges(data, known).atoms > 0, weights > 0)
 
 
 def test_pruning_makes_zeros_but_no_pieces():
@@ -231,9 +232,9 @@ def test_pruning_makes_zeros_but_no_pieces():
     rows, cols = graphs.edge_index(NODES)
     atoms[:, cols == rows + 1] = 1.0
     atoms[0, (rows == 4) & (cols == 5)] = 1e-5  # the last link of atom 0 is weak, but all it has
-    dictionary = Dictionary(
-        PatternGraphs.of(patterns, atoms), atoms, uniform_probabilities(patterns)
+    dictionary = PatternDictionary(
+        GaussianLikelihood.of(patterns, atoms), atoms, uniform_probabilities(patterns)
     )
-    pruned = prune(dictionary, atoms > 1e-3)
-    assert not pruned.graphs.components
+    pruned = prune_edges(dictionary, atoms > 1e-3)
+    assert not pruned.likelihood.components
     np.testing.assert_array_equal(pruned.atoms > 0, np.tile(cols == rows + 1, (2, 1)))

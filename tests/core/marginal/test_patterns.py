@@ -1,4 +1,4 @@
-"""Patterns, their probabilities, and the hierarchy of stretches of time."""
+"""Patterns, their probabilities, and the hierarchy of intervals of time."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from graphdict.core.marginal.patterns import (
     fit_probabilities,
     uniform_probabilities,
 )
-from graphdict.core.marginal.timeline import hierarchy, n_levels, positions
+from graphdict.core.marginal.time_hierarchy import hierarchy_patterns, n_levels, time_positions
 
 
 def test_patterns_are_all_small_sets_once():
@@ -68,20 +68,20 @@ def test_log_linear_probabilities_maximise_the_expected_log_prior():
 
 
 def test_hierarchy_covers_time_once_at_every_level():
-    tree = hierarchy(15)
+    tree = hierarchy_patterns(15)
     assert tree.shape[1] == 15
     for level in range(4):
         rows = slice(2**level - 1, 2 ** (level + 1) - 1)
         np.testing.assert_allclose(tree[:, rows].sum(axis=1), 1)
     assert (tree >= 0).all()
-    assert (np.diff(positions(100, len(tree))) >= 0).all()
+    assert (np.diff(time_positions(100, len(tree))) >= 0).all()
 
 
 def test_all_stretches_between_marks():
-    every = hierarchy(36)  # eight leaves, as a tree of 15 has
+    every = hierarchy_patterns(36)  # eight leaves, as a tree of 15 has
     columns = every.T.tolist()
     assert len(set(map(tuple, columns))) == 36
-    assert all(stretch in columns for stretch in hierarchy(15).T.tolist())
+    assert all(stretch in columns for stretch in hierarchy_patterns(15).T.tolist())
     for start in range(8):
         for middle in range(start + 1, 8):
             # Two stretches that meet are a third.
@@ -96,11 +96,11 @@ def _stretch(start, end):
 
 @pytest.mark.parametrize("n_atoms", [1, 3, 6, 7, 10, 15, 21, 28, 31, 36, 136])
 def test_hierarchy_has_the_atoms_that_were_asked_for(n_atoms):
-    assert hierarchy(n_atoms).shape[1] == n_atoms
+    assert hierarchy_patterns(n_atoms).shape[1] == n_atoms
 
 
 def test_hierarchy_wants_a_full_tree_or_all_stretches():
     for wrong, trees, all_of in ((2, "1 or 3", "1 or 3"), (5, "3 or 7", "3 or 6"),
                                  (100, "63 or 127", "91 or 105")):  # fmt: skip
         with pytest.raises(ValueError, match=rf"n_atoms={wrong} .*use {trees}; or {all_of},"):
-            hierarchy(wrong)
+            hierarchy_patterns(wrong)

@@ -37,9 +37,10 @@ def small_parts_and_a_short_search(monkeypatch):
     monkeypatch.setattr(blocks, "SHARDS", 3)
     monkeypatch.setattr("graphdict.engine.marginal.samples.LARGER", 1)
     monkeypatch.setattr("graphdict.engine.signals.BLOCK_BYTES", 3000)
-    monkeypatch.setattr("graphdict.core.marginal.chance.CHUNK", 64)
-    monkeypatch.setattr("graphdict.core.marginal.missing.LOOKED_AT", 128)
-    for name, value in {"WARM_UP": 2, "TRIAL": 2, "CUTS": 1, "PARENTS": 1}.items():
+    monkeypatch.setattr("graphdict.core.marginal.random_rows.CHUNK", 64)
+    monkeypatch.setattr("graphdict.core.marginal.imputation.LOOKED_AT", 128)
+    short = {"ANNEALING_STEPS": 2, "TRIAL_STEPS": 2, "RULE_OUT_ROUNDS": 1, "PARENTS": 1}
+    for name, value in short.items():
         monkeypatch.setattr(learn, name, value)
 
 

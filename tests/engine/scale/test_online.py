@@ -45,7 +45,7 @@ def density(model, X):
 def short_opening(monkeypatch):
     """The first samples are few, so that tests are soon past them."""
     for module, name in ((log, "LOG_RULES"), (marginal, "MARGINAL_RULES")):
-        monkeypatch.setattr(module, name, getattr(module, name)._replace(kept=50))
+        monkeypatch.setattr(module, name, getattr(module, name)._replace(first_samples=50))
 
 
 # What is learned ------------------------------------------------------------------------------

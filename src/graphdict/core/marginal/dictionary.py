@@ -1,4 +1,4 @@
-"""What the marginal model learns: atoms, probabilities of patterns, the chance to stay."""
+"""What the marginal model learns: atoms, pattern probabilities, the probability to stay."""
 
 from __future__ import annotations
 
@@ -7,34 +7,39 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.likelihood import PatternGraphs
+from graphdict.core.marginal.protocols import PatternLikelihood
 
-__all__ = ["Dictionary"]
+__all__ = ["PatternDictionary"]
 
 
 @dataclass(frozen=True)
-class Dictionary:
-    """Everything that is learned: atoms (K, E), pattern probabilities (C,), chance to stay."""
+class PatternDictionary:
+    """Atoms, a likelihood of the patterns they are active in, and the prior of the patterns."""
 
-    graphs: PatternGraphs
-    atoms: NDArray
-    probabilities: NDArray
-    stay: float | None = None  # None where there is no chain
-    drifts: bool = False  # patterns are positions in time, known beforehand
+    likelihood: PatternLikelihood  # of patterns (C, K), for the support of the atoms
+    atoms: NDArray  # (K, E)
+    probabilities: NDArray  # (C,) of the patterns
+    stay: float | None = None  # probability that a Markov chain stays; None where there is none
+    known_in_time: bool = False  # patterns are positions in time, known beforehand
 
     @property
     def patterns(self) -> NDArray:
-        return self.graphs.patterns
+        """Activations (C, K) of the atoms in every pattern."""
+        return self.likelihood.patterns
 
-    def with_atoms(self, atoms: NDArray) -> Dictionary:
-        """The same with other atoms, whose support may have changed."""
-        graphs = PatternGraphs.of(self.graphs.patterns, atoms, self.graphs.noise)
-        return replace(self, graphs=graphs, atoms=atoms)
+    def with_atoms(self, atoms: NDArray) -> PatternDictionary:
+        """Return the same with other atoms (K, E), whose support may be another."""
+        return replace(self, likelihood=self.likelihood.for_atoms(atoms), atoms=atoms)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it; see :meth:`with_state`."""
-        return {"atoms": self.atoms, "probabilities": self.probabilities, "stay": self.stay}
+        """Return what a checkpoint keeps of it; see :meth:`with_state`."""
+        state = {"atoms": self.atoms, "probabilities": self.probabilities, "stay": self.stay}
+        return {**state, **self.likelihood.state()}
 
-    def with_state(self, state: dict[str, Any]) -> Dictionary:
-        other = replace(self, probabilities=state["probabilities"], stay=state["stay"])
-        return other.with_atoms(state["atoms"])
+    def with_state(self, state: dict[str, Any]) -> PatternDictionary:
+        """Return the dictionary that :meth:`state` was called of."""
+        likelihood = self.likelihood.with_state(state).for_atoms(state["atoms"])
+        return replace(
+            self, likelihood=likelihood, atoms=state["atoms"],
+            probabilities=state["probabilities"], stay=state["stay"],
+        )  # fmt: skip

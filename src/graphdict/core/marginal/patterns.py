@@ -1,7 +1,7 @@
 """Activation patterns: which sets of atoms may be active together, and how probable each is.
 
 A pattern ``c`` is a row of zeros and ones over the K atoms. Its probability ``pi_c`` is either free
-or follows the log-linear law
+or log-linear,
 
     pi_c  proportional to  a_|c| prod_{k in c} theta_k,
 
@@ -31,12 +31,12 @@ CYCLES = 3
 
 
 def count_patterns(n_atoms: int, max_active: int) -> int:
-    """Number of non-empty sets of at most ``max_active`` atoms."""
+    """Return the number of non-empty sets of at most ``max_active`` atoms."""
     return sum(comb(n_atoms, size) for size in range(1, max_active + 1))
 
 
 def default_max_active(n_atoms: int) -> int:
-    """All atoms where that leaves a comfortable number of patterns, else as many as do."""
+    """Return the largest number of active atoms that leaves at most 5,000 patterns."""
     size = 1
     while size < n_atoms and count_patterns(n_atoms, size + 1) <= COMFORTABLE:
         size += 1
@@ -44,7 +44,7 @@ def default_max_active(n_atoms: int) -> int:
 
 
 def enumerate_patterns(n_atoms: int, max_active: int) -> NDArray[np.bool_]:
-    """All sets of 1 to ``max_active`` atoms as boolean rows (C, K), the smallest sets first."""
+    """Return all sets of 1 to ``max_active`` atoms as boolean rows (C, K), smallest sets first."""
     count = count_patterns(n_atoms, max_active)
     if count > LARGEST:
         raise ValueError(
@@ -61,22 +61,22 @@ def enumerate_patterns(n_atoms: int, max_active: int) -> NDArray[np.bool_]:
 
 
 def uniform_probabilities(patterns: NDArray) -> NDArray:
-    """Every number of active atoms equally probable, and every set of that size."""
+    """Return probabilities (C,): all numbers of active atoms alike, all sets of a size alike."""
     sizes = patterns.sum(axis=1)
     _, inverse, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     return 1 / (counts[inverse] * len(counts))
 
 
-def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, law: str) -> NDArray:
-    """Probabilities (C,) that raise the expected log-prior of expected pattern ``counts`` (C,).
+def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, prior: str) -> NDArray:
+    """Return probabilities (C,) that raise the log-prior of expected pattern ``counts`` (C,).
 
-    With ``law="free"`` they are the relative counts. The log-linear law, "independent", has no
+    With ``prior="free"`` they are the relative counts. The log-linear prior, "independent", has no
     closed form; each step of iterative proportional fitting matches one of its marginals (a size,
     an atom) exactly and never lowers ``sum_c counts_c log pi_c``. "sizes" leaves the odds of the
     atoms as they are.
     """
     share = counts / counts.sum()
-    if law == "free":
+    if prior == "free":
         return _floored(share)
     probabilities = current.copy()
     sizes = patterns.sum(axis=1)
@@ -84,7 +84,7 @@ def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, law:
         expected = np.bincount(sizes, weights=share)
         present = np.bincount(sizes, weights=probabilities)
         probabilities *= (expected / np.where(present > 0, present, 1))[sizes]
-        for atom in patterns.T if law == "independent" else ():
+        for atom in patterns.T if prior == "independent" else ():
             target, mass = share[atom].sum(), probabilities[atom].sum()
             # An atom that is in every pattern, or in none, has no odds to fit.
             if 0 < mass < 1 and 0 < target < 1:
@@ -94,5 +94,6 @@ def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, law:
 
 
 def _floored(probabilities: NDArray) -> NDArray:
+    """Return probabilities (C,) none of which is below a floor."""
     raised = np.maximum(probabilities, FLOOR)
     return raised / raised.sum()

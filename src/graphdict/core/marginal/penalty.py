@@ -1,10 +1,10 @@
-"""What atoms pay for their edges: a pull on every weight, and a toll that fades for large ones.
+"""The penalty on atoms: L1 on every weight, and a concave part that fades for large weights.
 
-    alpha sum w  +  sum_k toll log(1 + w / width)
+    alpha sum w  +  strength sum log(1 + w / width)
 
 Under the log-determinant a plain L1 penalty steadies the estimate but makes graphs denser. The
-concave part does the opposite: its slope ``toll / (w + width)`` is steep at zero and nothing for a
-strong edge, so that weak edges go and strong ones keep their weight.
+concave part does the opposite: its slope ``strength / (w + width)`` is steep at zero and nothing
+for a strong edge, so that weak edges go and strong ones keep their weight.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.marginal.patterns import uniform_probabilities
 
-__all__ = ["FadingPenalty", "information_toll", "pull_on_weights", "with_toll"]
+__all__ = ["ConcavePenalty", "bic_strength", "shrinkage", "shrinkage_for", "with_sparsity"]
 
 LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
@@ -24,54 +25,75 @@ DECADES = np.log(300)  # log(1 + w / width) of a typical edge
 
 
 @dataclass(frozen=True)
-class FadingPenalty:
-    """``alpha sum(W) + toll sum(log(1 + W / width))``; no toll where ``toll`` is 0."""
+class ConcavePenalty:
+    """``alpha sum(W) + strength sum(log(1 + W / width))``; L1 alone where ``strength`` is 0."""
 
     alpha: float
-    toll: float = 0.0
+    strength: float = 0.0
     width: float = 1.0
 
     def value(self, atoms: NDArray) -> float:
+        """Return the penalty of atoms (K, E)."""
         total = self.alpha * float(atoms.sum(dtype=np.float64))
-        if self.toll > 0:
-            total += self.toll * float(np.log1p(atoms / self.width).sum(dtype=np.float64))
+        if self.strength > 0:
+            total += self.strength * float(np.log1p(atoms / self.width).sum(dtype=np.float64))
         return total
 
     def slope(self, atoms: NDArray) -> NDArray | float:
-        """Slope at ``atoms``; the tangent lies above the penalty, which is concave."""
-        if self.toll > 0:
-            return self.alpha + self.toll / (atoms + self.width)
+        """Return the gradient (K, E) at atoms; the tangent lies above the penalty."""
+        if self.strength > 0:
+            return self.alpha + self.strength / (atoms + self.width)
         return self.alpha
 
 
-def information_toll(samples: int, per_atom: float, candidates: int = 1) -> float:
-    """The toll at which an edge costs what the Bayesian information criterion asks.
+def bic_strength(samples: int, per_atom: float, candidates: int = 1) -> float:
+    """Return the strength at which an edge costs what the Bayesian information criterion asks.
 
-    That is ``log(n) / 2`` of log-likelihood for an atom that ``n`` of the T samples use, here in
-    units of ``2 / T``; the extended criterion adds ``log(candidates)`` for a choice among so many.
+    That is ``log(n) / 2`` of log-likelihood for an atom that ``n = per_atom`` of the T samples use,
+    here in units of ``2 / T``; the extended criterion adds ``log(candidates)`` for a choice among
+    so many edges.
     """
     cost = np.log(max(per_atom, 2.0)) + 2 * np.log(candidates)
     return float(cost / (samples * DECADES))
 
 
-def pull_on_weights(alpha_w: float, share: float) -> FadingPenalty:
-    """The pull alone, on atoms that a share of the samples is expected to use."""
-    return FadingPenalty((alpha_w + LEAST_ALPHA) * share)
+def shrinkage(alpha_w: float, share: float) -> ConcavePenalty:
+    """Return the L1 penalty on atoms that a ``share`` of the samples is expected to use."""
+    return ConcavePenalty((alpha_w + LEAST_ALPHA) * share)
 
 
-def with_toll(
-    pull: FadingPenalty,
+def shrinkage_for(patterns: NDArray, alpha_w: float) -> ConcavePenalty:
+    """Return the L1 penalty on atoms used as often as in uniformly distributed patterns (C, K)."""
+    return shrinkage(alpha_w, float(uniform_probabilities(patterns) @ patterns.mean(axis=1)))
+
+
+def with_sparsity(
+    penalty: ConcavePenalty,
     sparsity: float,
     samples: int,
     per_atom: float,
     edges: int,
-    apart: bool,
+    separate: bool,
     variance: float,
-) -> FadingPenalty:
-    """The pull and a toll, for atoms that so many of the samples, of such a variance, use.
+) -> ConcavePenalty:
+    """Return an L1 penalty with a concave part of ``sparsity`` times the strength of BIC.
 
-    Where samples tell atoms ``apart`` the stricter criterion pays; where atoms overlap it takes
-    true edges along with false ones.
+    Parameters
+    ----------
+    penalty : ConcavePenalty
+    sparsity : float
+    samples : int
+        Number of samples.
+    per_atom : float
+        Mean number of samples in which an atom is active.
+    edges : int
+        Number E of possible edges.
+    separate : bool
+        Whether a sample tells its atoms apart, where the extended criterion pays. Where atoms
+        overlap it takes true edges along with false ones.
+    variance : float
+        Mean square of the signals.
     """
-    toll = sparsity * information_toll(samples, per_atom, edges if apart else 1)
-    return FadingPenalty(pull.alpha, toll, RELATIVE_WIDTH / (graphs.n_nodes(edges) * variance))
+    strength = sparsity * bic_strength(samples, per_atom, edges if separate else 1)
+    width = RELATIVE_WIDTH / (graphs.n_nodes(edges) * variance)
+    return ConcavePenalty(penalty.alpha, strength, width)

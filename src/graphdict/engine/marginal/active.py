@@ -1,4 +1,4 @@
-"""How many atoms may be active at once, where nobody says: as many as held-out samples ask for.
+"""How many atoms may be active at once, where the user does not say: chosen by held-out samples.
 
 Where more may be active than are, other decompositions explain the signals about as well, and no
 penalised likelihood of the samples learned from tells which is right. Others do, and soon: one
@@ -14,18 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.penalty import shrinkage_for
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.learn import Settings, Trials, pull_for, random_start
-from graphdict.engine.marginal.passes import expect, mean_square
-from graphdict.engine.marginal.samples import open_data
+from graphdict.engine.marginal.learn import Settings, Trials, annealing_schedule, random_start
+from graphdict.engine.marginal.passes import e_step, mean_square
+from graphdict.engine.marginal.samples import open_signals
 
 __all__ = ["choose_patterns", "hold_out"]
 
 FOLDS = 5  # one block of samples in so many is held out
 BLOCKS = 20
 MOST_ROWS = 20_000  # samples that suffice to choose
-PATIENCE = 3  # numbers to try after the best: those of single runs are not smooth
-COLDEST, WARM_UP, TRIAL = 0.1, 20, 10  # half the annealing of a search: runs need not be the best
+PATIENCE = 3  # numbers to try after the best: scores of single runs are not smooth
+ANNEALING_STEPS, TRIAL_STEPS = 20, 10  # half the annealing of a search: runs need not be the best
 
 
 def choose_patterns(
@@ -35,33 +36,34 @@ def choose_patterns(
     settings: Settings,
     rng: np.random.RandomState,
 ) -> Fit | None:
-    """A short fit whose patterns are those of ``patterns`` (C, K) to allow.
+    """Return a short fit with the patterns that predict held-out samples best.
 
-    They are all up to some number of active atoms, which rises from one until three more do not
-    help. None where there is no choice, or too few samples for one. A fit that the user
-    interrupted is to be the last.
+    Those are the rows of ``patterns`` (C, K) with up to some number of active atoms; it is raised
+    from one until three more do not help. Return None where there is no choice, or too few samples
+    for one. A fit that the user interrupted is returned at once.
     """
     sizes = patterns.sum(axis=1)
     if sizes.max() == 1 or len(signals) // window_size < FOLDS:
         return None
-    tempers = np.linspace(COLDEST, 1, WARM_UP, endpoint=False).tolist()
+    annealing = annealing_schedule(ANNEALING_STEPS)
     learned, blocks = hold_out(signals, window_size)
     fits: list[Fit] = []
     scores: list[float] = []
     with (
-        open_data(learned, window_size, len(patterns), rng) as data,
-        open_data(np.concatenate(blocks), window_size, len(patterns)) as others,
+        open_signals(learned, window_size, len(patterns), rng) as data,
+        open_signals(np.concatenate(blocks), window_size, len(patterns)) as others,
     ):
         noise = NOISE * mean_square(data)
         for size in range(1, int(sizes.max()) + 1):
             allowed = patterns[sizes <= size]
-            start = random_start(data, allowed, noise, rng, settings.prior)
-            trials = Trials(data, pull_for(allowed, settings.alpha_w), settings, len(fits))
-            (fit,) = trials.of([start], tempers=tempers, max_iter=WARM_UP + TRIAL)
+            start = random_start(data, allowed, noise, rng, settings)
+            trials = Trials(data, shrinkage_for(allowed, settings.alpha_w), settings, len(fits))
+            steps = ANNEALING_STEPS + TRIAL_STEPS
+            (fit,) = trials.run([start], annealing=annealing, max_iter=steps)
             if fit.interrupted:
                 return fit
             fits.append(fit)
-            score = expect(others, fit.dictionary, distances=False).log_likelihood
+            score = e_step(others, fit.dictionary, statistics=False).log_likelihood
             scores.append(score if np.isfinite(score) else -np.inf)
             if len(scores) - int(np.argmax(scores)) > PATIENCE:
                 break
@@ -69,7 +71,7 @@ def choose_patterns(
 
 
 def hold_out(signals: Any, window: int) -> tuple[NDArray, list[NDArray]]:
-    """Samples to learn from, and blocks to measure with; whole windows each."""
+    """Return samples (rows, N) to learn from and blocks of held-out ones; whole windows each."""
     windows = len(signals) // window
     count = min(BLOCKS, windows)
     if count < FOLDS:

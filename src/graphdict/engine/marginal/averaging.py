@@ -1,20 +1,11 @@
-"""Atoms averaged over what the signals leave possible, in place of the single most probable ones.
+"""Atoms averaged over their posterior, in place of the single most probable ones.
 
 Where atoms overlap, the most probable dictionary fits the very samples it explains: patterns and
 atoms confirm each other's errors. Here an E-step alternates with one draw of all weights, edge by
 edge, from their distribution given everything else, and the expected weights of many such rounds
-are averaged. Before samples are seen, an edge is absent with some probability, or its weight is
-spread evenly up to twice the size of a strong edge, with some chance of more; these probabilities
-are learned on the way.
-
-Given the graphs ``L_c`` of patterns, the expected number ``n_c`` of their samples, and the expected
-sum ``D`` of squared differences over the samples of an atom, a change of one weight by ``d``
-changes the expected log-likelihood by
-
-    1/2 sum_{c contains the atom} n_c log(1 + d r_c)  -  1/2 d D,
-
-with the effective resistances ``r_c`` of the edge, and the inverse of each ``L_c`` by a matrix of
-rank one. A round takes O(C K E N^2), whatever the number of samples, and one pass over them.
+are averaged. In the prior an edge is absent with some probability, or its weight is uniform up to
+twice the size of a strong edge, or larger with a small probability; these probabilities are learned
+on the way. A round takes one pass over the samples.
 """
 
 from __future__ import annotations
@@ -26,30 +17,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict import native
-from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.penalty import FadingPenalty
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.m_step import m_step
+from graphdict.core.marginal.protocols import AtomPenalty
 from graphdict.core.solvers.base import Callback, Progress, warn_interrupted
-from graphdict.engine.marginal.em import Fit, maximise
-from graphdict.engine.marginal.passes import coefficients_by_window, expect
-from graphdict.engine.marginal.samples import Data
+from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.passes import coefficients_by_window, e_step
+from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["Levels", "average_draws", "draw_atoms"]
+__all__ = ["WeightLevels", "average_draws"]
 
 STRONG = 0.2  # share of the weights, the largest ones, whose mean is the size of a strong edge
-ABSENT, LEAST, MOST = 1e-4, 0.05, 2.0  # of it: what stands for no edge, and common weights
+ABSENT, LEAST, MOST = 1e-4, 0.05, 2.0  # relative to it: no edge, and the range of common weights
 COMMON, BEYOND = 8, 1.5  # number of common weights, and the ratio of those that are larger
 
 
 @dataclass(frozen=True)
-class Levels:
-    """Weights that an edge may have: none, ``COMMON`` ones that are alike, and larger ones."""
+class WeightLevels:
+    """Weights that an edge may have: none, ``COMMON`` equally probable ones, and larger ones."""
 
-    values: NDArray
+    values: NDArray  # (levels,) ascending
 
     @classmethod
-    def of(cls, atoms: NDArray) -> Levels:
-        """For atoms like these."""
+    def of(cls, atoms: NDArray) -> WeightLevels:
+        """Return levels that cover the weights of atoms (K, E)."""
         ordered = np.sort(atoms[atoms > 0])
         strong = ordered[-max(1, round(STRONG * ordered.size)) :]
         # Between channels that are nearly copies of each other a weight can be of any size.
@@ -59,70 +50,78 @@ class Levels:
             values.append(BEYOND * values[-1])
         return cls(np.array(values))
 
-    def first_guess(self) -> NDArray:
-        """Share of the weights that have each value, before anything is known of them."""
+    def initial_shares(self) -> NDArray:
+        """Return the share (levels,) of the weights expected at each level at first."""
         larger = len(self.values) - 1 - COMMON
         return np.array([1 - STRONG, *[STRONG / COMMON] * COMMON, *[1e-3] * larger])
 
-    def log_prior(self, mass: NDArray) -> NDArray:
-        """Where so many weights had each value, and one more has."""
-        mass = mass + 1
-        mass[1 : COMMON + 1] = mass[1 : COMMON + 1].mean()
-        return np.log(mass / mass.sum())
+    def log_prior(self, counts: NDArray) -> NDArray:
+        """Return the log-probability (levels,) of each level, learned from ``counts`` of weights.
+
+        The counts (levels,) are smoothed by one weight more at each level.
+        """
+        counts = counts + 1
+        counts[1 : COMMON + 1] = counts[1 : COMMON + 1].mean()
+        return np.log(counts / counts.sum())
 
 
 def average_draws(
-    data: Data,
+    data: OpenSignals,
     fit: Fit,
-    penalty: FadingPenalty,
+    penalty: AtomPenalty,
     draws: int,
-    law: str,
+    pattern_prior: str,
     rng: np.random.RandomState,
     callback: Callback | None = None,
 ) -> Fit:
-    """Rounds from where ``fit`` ended, half as many as ``draws`` and then those to be averaged.
+    """Return ``fit`` with atoms, probabilities and ``stay`` averaged over rounds that follow it.
 
-    No weight of an average is zero; how often an edge was there is its probability. The objective
-    is that of ``penalty`` at the average: higher than at its minimum.
+    There are ``draws`` of them, after half as many that are not counted. Edges that were not ruled
+    out have no weight of zero in the average; ``edge_probabilities`` says how often they were
+    there. The objective is that of ``penalty`` at the average: higher than at its minimum.
     """
     dictionary, rounds = fit.dictionary, draws // 2 + draws
     if not dictionary.atoms.any():
         return fit
-    levels = Levels.of(dictionary.atoms)
-    mass = levels.first_guess() * np.count_nonzero(dictionary.atoms)
-    sums: dict[str, Any] = dict.fromkeys((*_parts(dictionary), "edges", "count"), 0.0)
+    levels = WeightLevels.of(dictionary.atoms)
+    counts = levels.initial_shares() * np.count_nonzero(dictionary.atoms)
+    sums: dict[str, Any] = dict.fromkeys((*_averaged(dictionary), "edges", "count"), 0.0)
     index, interrupted, previous = -1, False, fit.objective
     try:
         for index in range(rounds):
-            expected = expect(data, dictionary)
+            expected = e_step(data, dictionary)
             # One more draw of each pattern than expected: none is ever ruled out.
             smoothed = expected._replace(draws=expected.draws + 1)
-            dictionary = maximise(dictionary, smoothed, penalty, law, inner=0)
-            atoms, means, edges, mass = draw_atoms(
-                dictionary, expected.usage, expected.distances, levels, mass, rng
-            )
-            dictionary = replace(dictionary, atoms=atoms)
+            dictionary = m_step(dictionary, smoothed, penalty, pattern_prior, atom_steps=0)
+            drawn = dictionary.likelihood.draw_atoms(
+                dictionary.atoms, expected.statistics, expected.usage,
+                levels.values, levels.log_prior(counts), rng,
+            )  # fmt: skip
+            counts = drawn.counts
+            dictionary = replace(dictionary, atoms=drawn.atoms)
             if index >= draws // 2:
-                new = {**_parts(replace(dictionary, atoms=means)), "edges": edges, "count": 1}
+                means = replace(dictionary, atoms=drawn.means)
+                new = {**_averaged(means), "edges": drawn.edges, "count": 1}
                 sums = {name: sums[name] + value for name, value in new.items()}
             if callback is not None:
-                objective = -2 * expected.log_likelihood + penalty.value(atoms)
+                objective = -2 * expected.log_likelihood + penalty.value(drawn.atoms)
                 change = abs(objective - previous) / max(1.0, abs(objective))
                 previous = objective
-                said = partial(coefficients_by_window, data, dictionary)
-                if callback(Progress(index + 1, objective, change, atoms, said)):
+                coefficients = partial(coefficients_by_window, data, dictionary)
+                progress = Progress(index + 1, objective, change, drawn.atoms, coefficients)
+                if callback(progress):
                     interrupted = True
                     break
     except KeyboardInterrupt:
         interrupted = True
         warn_interrupted(index + 1)
-    kept = sums.pop("count")
-    if not kept:
+    count = sums.pop("count")
+    if not count:
         return replace(fit, interrupted=True)
-    averages = {name: total / kept for name, total in sums.items()}
-    probable = averages.pop("edges")
+    averages = {name: total / count for name, total in sums.items()}
+    edge_probabilities = averages.pop("edges")
     dictionary = replace(dictionary, **averages)
-    expected = expect(data, dictionary, distances=False)
+    expected = e_step(data, dictionary, statistics=False)
     return replace(
         fit,
         dictionary=dictionary,
@@ -130,39 +129,11 @@ def average_draws(
         objective=-2 * expected.log_likelihood + penalty.value(dictionary.atoms),
         log_likelihood=expected.log_likelihood,
         interrupted=interrupted,
-        edge_probabilities=probable,
+        edge_probabilities=edge_probabilities,
     )
 
 
-def _parts(dictionary: Dictionary) -> dict[str, Any]:
-    """What is averaged."""
+def _averaged(dictionary: PatternDictionary) -> dict[str, Any]:
+    """Return the fields that are averaged."""
     parts = {"atoms": dictionary.atoms, "probabilities": dictionary.probabilities}
     return parts if dictionary.stay is None else {**parts, "stay": dictionary.stay}
-
-
-def draw_atoms(
-    dictionary: Dictionary,
-    usage: NDArray,
-    distances: NDArray,
-    levels: Levels,
-    mass: NDArray,
-    rng: np.random.RandomState,
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """All weights drawn anew, one after the other in random order, each given the others.
-
-    Returns the draw (K, E), for each weight its expectation and the probability of its edge at the
-    time it was drawn, and the expected number of weights at each level; ``mass`` are those of the
-    round before. Edges of weight zero have been ruled out and stay away.
-    """
-    atoms = np.array(dictionary.atoms, dtype=np.float64, order="C")
-    inverses = [np.linalg.inv(m) for _, m in dictionary.graphs.precisions(atoms)]
-    means, edges, found = np.zeros_like(atoms), np.zeros_like(atoms), np.zeros_like(mass)
-    order = rng.permutation(np.flatnonzero(atoms))
-    patterns = np.ascontiguousarray(dictionary.patterns, dtype=bool)
-    usage, distances = (np.ascontiguousarray(a, dtype=np.float64) for a in (usage, distances))
-    native.draw_weights(
-        atoms, np.concatenate(inverses), patterns, usage, distances,
-        levels.values, levels.log_prior(mass), order, rng.random_sample(len(order)),
-        means, edges, found,
-    )  # fmt: skip
-    return atoms, means, edges, found

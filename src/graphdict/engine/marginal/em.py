@@ -3,89 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.patterns import fit_probabilities
-from graphdict.core.marginal.penalty import FadingPenalty
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.e_step import ExpectedStatistics
+from graphdict.core.marginal.m_step import m_step
+from graphdict.core.marginal.protocols import AtomPenalty
 from graphdict.core.solvers.base import History, Progress, warn_interrupted
-from graphdict.engine.marginal.passes import Expectation, coefficients_by_window, expect
-from graphdict.engine.marginal.samples import Data
+from graphdict.engine.marginal.passes import coefficients_by_window, e_step
+from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["Fit", "expectation_maximisation", "maximise"]
-
-INNER = 3  # majorise-minimise steps on the atoms for each pass over the samples
-SMALLEST = 1e-9  # weight of an edge that is still there: zeros are for the pruning to make
+__all__ = ["Fit", "expectation_maximisation"]
 
 
 @dataclass
 class Fit:
-    """Where a run ended."""
+    """The result of a run of EM."""
 
-    dictionary: Dictionary
+    dictionary: PatternDictionary
     usage: NDArray  # (K,) expected number of samples in which each atom is active
     objective: float
-    log_likelihood: float  # per sample
+    log_likelihood: float  # marginal, per sample
     history: History
     converged: bool
     interrupted: bool = False
     edge_probabilities: NDArray | None = None  # (K, E) where atoms are averages
 
 
-def maximise(
-    dictionary: Dictionary,
-    expected: Expectation,
-    penalty: FadingPenalty,
-    law: str = "independent",
-    inner: int = INNER,
-) -> Dictionary:
-    """The M-step: probabilities, chance to stay, and ``inner`` multiplicative steps on the atoms.
-
-    ``-log det L_c`` lies below its tangent in the logarithms of the weights, and the bound is
-    least at ``w <- w * sum_c n_c r_c / (sum_t delta_t z_t + T slope)`` with the resistances
-    ``r_c`` of the pattern graphs: each step raises the expected log-likelihood minus the penalty.
-    """
-    atoms = dictionary.atoms
-    moments = expected.distances / expected.samples
-    share = expected.usage / expected.samples
-    for _ in range(inner):
-        resistances = dictionary.graphs.resistances(atoms, share)
-        stepped = atoms * resistances / (moments + penalty.slope(atoms))
-        atoms = np.where(atoms > 0, np.maximum(stepped, SMALLEST), 0)
-    if dictionary.drifts:
-        return replace(dictionary, atoms=atoms)
-    probabilities = fit_probabilities(
-        dictionary.patterns, expected.draws, dictionary.probabilities, law
-    )
-    stay = dictionary.stay
-    if stay is not None and expected.windows > 1:
-        stay = float(np.clip(expected.stays / (expected.windows - 1), 0.0, 1 - 1e-6))
-    return replace(dictionary, atoms=atoms, probabilities=probabilities, stay=stay)
-
-
 def expectation_maximisation(
-    data: Data,
-    dictionary: Dictionary,
-    penalty: FadingPenalty,
+    data: OpenSignals,
+    dictionary: PatternDictionary,
+    penalty: AtomPenalty,
     *,
-    law: str = "independent",
-    tempers: Sequence[float] = (),
+    pattern_prior: str = "independent",
+    annealing: Sequence[float] = (),
     max_iter: int = 100,
     tol: float = 1e-5,
     history: History | None = None,
     callback: Any = None,
     stage: Any = None,
 ) -> Fit:
-    """Alternate E- and M-steps, the first ones tempered, until the objective settles.
+    """Alternate E- and M-steps until the objective settles, and return where they end.
 
-    The objective ``-2/T sum_t log p(x_t) + penalty`` never rises once ``temper`` is 1. Ctrl-C ends
-    it with what the last E-step saw, and a warning. A ``stage`` of a checkpoint is asked where to
-    begin and told where to go on.
+    ``annealing`` are the inverse temperatures of the first iterations. After them the objective
+    ``-2/T sum_t log p(x_t) + penalty`` never rises. Ctrl-C ends the run with the dictionary of the
+    last E-step, and a warning. A ``stage`` of a checkpoint is asked where to begin and told where
+    to go on.
     """
     history = History() if history is None else history
     if stage is not None and stage.result is not None:
@@ -98,10 +66,10 @@ def expectation_maximisation(
     expected, objective = None, np.nan
     try:
         for iteration in range(first, max_iter):
-            temper = tempers[iteration] if iteration < len(tempers) else 1.0
-            expected = expect(data, dictionary, temper)
+            annealed = iteration < len(annealing)
+            expected = e_step(data, dictionary, annealing[iteration] if annealed else 1.0)
             objective = _objective(dictionary, expected, penalty)
-            if temper == 1:
+            if not annealed:
                 change = (previous - objective) / max(1.0, abs(objective))
                 previous = objective
                 history.add(objective, {"objective": abs(change)})
@@ -115,12 +83,12 @@ def expectation_maximisation(
                 if converged or interrupted:
                     break
             # While annealing, atoms stay alike to the prior: one that lags would be lost for good.
-            current = law if temper == 1 else "sizes"
-            dictionary = maximise(dictionary, expected, penalty, current)
+            prior = "sizes" if annealed else pattern_prior
+            dictionary = m_step(dictionary, expected, penalty, prior)
             if stage is not None:
                 stage.offer(partial(_state, iteration + 1, previous, dictionary, history.copy()))
         else:
-            expected = expect(data, dictionary, distances=False)
+            expected = e_step(data, dictionary, statistics=False)
             objective = _objective(dictionary, expected, penalty)
     except KeyboardInterrupt:
         if expected is None:
@@ -135,8 +103,8 @@ def expectation_maximisation(
 
 
 def _fit(
-    dictionary: Dictionary,
-    expected: Expectation,
+    dictionary: PatternDictionary,
+    expected: ExpectedStatistics,
     objective: float,
     history: History,
     converged: bool,
@@ -148,9 +116,9 @@ def _fit(
 
 
 def _state(
-    iteration: int, previous: float, dictionary: Dictionary, history: dict[str, list]
+    iteration: int, previous: float, dictionary: PatternDictionary, history: dict[str, list]
 ) -> dict[str, Any]:
-    """What a run needs to go on from here."""
+    """Return what a run needs to go on from here, as a checkpoint keeps it."""
     return {
         "iteration": iteration, "previous": previous, "dictionary": dictionary.state(),
         "history": history,
@@ -158,19 +126,21 @@ def _state(
 
 
 def _restored(
-    data: Data,
-    dictionary: Dictionary,
-    penalty: FadingPenalty,
+    data: OpenSignals,
+    dictionary: PatternDictionary,
+    penalty: AtomPenalty,
     history: History,
     result: dict[str, Any],
 ) -> Fit:
-    """A run that an earlier process finished."""
+    """Return the result of a run that an earlier process finished."""
     dictionary = dictionary.with_state(result["dictionary"])
     history.refill(result["history"])
-    expected = expect(data, dictionary, distances=False)
+    expected = e_step(data, dictionary, statistics=False)
     objective = _objective(dictionary, expected, penalty)
     return _fit(dictionary, expected, objective, history, result["converged"], False)
 
 
-def _objective(dictionary: Dictionary, expected: Expectation, penalty: FadingPenalty) -> float:
+def _objective(
+    dictionary: PatternDictionary, expected: ExpectedStatistics, penalty: AtomPenalty
+) -> float:
     return -2 * expected.log_likelihood + penalty.value(dictionary.atoms)

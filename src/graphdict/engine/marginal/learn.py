@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -11,32 +11,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
-from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.likelihood import PatternGraphs
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.likelihood import GaussianLikelihood
 from graphdict.core.marginal.patterns import uniform_probabilities
-from graphdict.core.marginal.penalty import FadingPenalty, pull_on_weights, with_toll
-from graphdict.core.marginal.timeline import n_levels
+from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage, shrinkage_for, with_sparsity
+from graphdict.core.marginal.protocols import AtomPenalty, PatternLikelihood
+from graphdict.core.marginal.support import impossible_edges, prune_edges
+from graphdict.core.marginal.time_hierarchy import n_levels
 from graphdict.core.solvers.base import Callback, History, Progress
 from graphdict.engine.checkpoint import Checkpoint
 from graphdict.engine.marginal.averaging import average_draws
 from graphdict.engine.marginal.em import Fit, expectation_maximisation
-from graphdict.engine.marginal.passes import coefficients_by_window, mean_square, random_distances
-from graphdict.engine.marginal.samples import Data
-from graphdict.engine.marginal.support import cut, prune
+from graphdict.engine.marginal.passes import (
+    coefficients_by_window,
+    mean_square,
+    random_distances,
+    second_moments,
+)
+from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["Settings", "Trials", "drifting_start", "learn", "pull_for", "random_start"]
+__all__ = [
+    "Settings",
+    "Trials",
+    "annealing_schedule",
+    "hierarchy_start",
+    "learn",
+    "random_start",
+    "rule_out_edges",
+]
 
-COLDEST, WARM_UP, TRIAL = 0.1, 40, 10
-CUTS = 4  # what is cut sharpens the posterior, which shows what else to cut
-IDLE = 0.1  # share of the mean usage below which an atom is put to other use
+COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 40, 10
+RULE_OUT_ROUNDS = 4  # fewer edges sharpen the posterior, which shows what else to rule out
+IDLE = 0.1  # share of the mean usage below which an atom is restarted
 PARENTS, TILT = 6, 0.5  # atoms to try to split, and how unlike their halves start
 RARELY = 0.1  # probability of patterns that a start did not allow, to begin with
-STAY = 0.9  # where the chance to stay begins
+STAY = 0.9  # where the probability to stay begins
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to learn; the names are those of the estimator."""
+    """How to learn; the names up to ``callback`` are those of the estimator."""
 
     alpha_w: float = 0.04
     sparsity: float = 1.0
@@ -46,11 +60,13 @@ class Settings:
     tol: float = 1e-5
     average: int = 0
     callback: Callback | None = None
-    heard: Callback | None = None  # told of each short run of the search
+    trial_callback: Callback | None = None  # called after each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
+    likelihood: Callable[[NDArray, NDArray, float], PatternLikelihood] = GaussianLikelihood.of
+    # made from patterns (C, K), atoms (K, E) and noise
 
     @property
-    def law(self) -> str:
+    def pattern_prior(self) -> str:
         """How pattern probabilities are fitted; see :func:`fit_probabilities`."""
         return "free" if self.prior == "free" else "independent"
 
@@ -64,165 +80,198 @@ class Settings:
         return total
 
     def run(
-        self, data: Data, dictionary: Dictionary, penalty: FadingPenalty, **options: Any
+        self,
+        data: OpenSignals,
+        dictionary: PatternDictionary,
+        penalty: AtomPenalty,
+        **options: Any,
     ) -> Fit:
-        """One run of EM, which is a stage of the checkpoint."""
-        options = {"law": self.law, "tol": self.tol, "max_iter": self.max_iter, **options}
+        """Run EM once, as a stage of the checkpoint, and return its result."""
+        defaults = {"pattern_prior": self.pattern_prior, "tol": self.tol, "max_iter": self.max_iter}
         stage = self.checkpoint.stage()
-        return expectation_maximisation(data, dictionary, penalty, stage=stage, **options)
+        return expectation_maximisation(
+            data, dictionary, penalty, stage=stage, **{**defaults, **options}
+        )
+
+
+def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
+    """Return inverse temperatures that rise evenly from ``first`` to just below 1."""
+    return np.linspace(first, 1, steps, endpoint=False).tolist()
 
 
 def random_start(
-    data: Data, patterns: NDArray, noise: float, rng: np.random.RandomState, prior: str
-) -> Dictionary:
-    """Atoms of inverse mean squared differences over random soft memberships."""
+    data: OpenSignals,
+    patterns: NDArray,
+    noise: float,
+    rng: np.random.RandomState,
+    settings: Settings,
+) -> PatternDictionary:
+    """Return a start whose atoms are inverse mean squared differences over random memberships."""
     distances = random_distances(data, rng, patterns.shape[1])
     distances = np.maximum(distances, 1e-3 * (distances.mean() or 1.0))
     probabilities = uniform_probabilities(patterns)
     active = probabilities @ patterns.sum(axis=1)
     atoms = 1 / (distances * (data.nodes - 1) * active)
-    pattern_graphs = PatternGraphs.of(patterns, atoms, noise)
-    return Dictionary(pattern_graphs, atoms, probabilities, STAY if prior == "markov" else None)
+    stay = STAY if settings.prior == "markov" else None
+    likelihood = settings.likelihood(patterns, atoms, noise)
+    return PatternDictionary(likelihood, atoms, probabilities, stay)
 
 
-def pull_for(patterns: NDArray, alpha_w: float) -> FadingPenalty:
-    """The pull on atoms that are used as often as patterns (C, K) alone let one expect."""
-    share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
-    return pull_on_weights(alpha_w, share)
-
-
-def drifting_start(data: Data, patterns: NDArray, noise: float) -> Dictionary:
-    """Every level of the hierarchy an equal part of the same dense graph."""
+def hierarchy_start(
+    data: OpenSignals, patterns: NDArray, noise: float, settings: Settings
+) -> PatternDictionary:
+    """Return a start in which every level of the hierarchy has an equal part of one dense graph."""
     count = patterns.shape[1]
     weight = 1 / (2 * data.nodes * mean_square(data) * n_levels(count))
     atoms = np.full((count, graphs.n_edges(data.nodes)), weight)
     probabilities = np.full(len(patterns), 1 / len(patterns))
-    pattern_graphs = PatternGraphs.of(patterns, atoms, noise)
-    return Dictionary(pattern_graphs, atoms, probabilities, drifts=True)
+    likelihood = settings.likelihood(patterns, atoms, noise)
+    return PatternDictionary(likelihood, atoms, probabilities, known_in_time=True)
 
 
 def learn(
-    data: Data, patterns: NDArray, noise: float, settings: Settings, rng: np.random.RandomState
-) -> Fit:
-    """The dictionary of least penalised negative marginal likelihood that the search finds."""
-    drifts = settings.prior == "hierarchy"
-    if drifts:
-        shrink = pull_on_weights(settings.alpha_w, 1 / n_levels(patterns.shape[1]))
-    else:
-        shrink = pull_for(patterns, settings.alpha_w)
-    shown: dict[str, Any] = {"callback": settings.callback}
-    if drifts:
-        dictionary = drifting_start(data, patterns, noise)
-    else:
-        found = _search(data, patterns, noise, shrink, settings, rng)
-        if not found.interrupted:
-            found = _revive(data, found, shrink, settings, rng)
-        if found.interrupted:
-            return found
-        dictionary = found.dictionary
-    best = settings.run(data, dictionary, shrink, **shown)
-    dictionary = cut(data, best.dictionary)
-    for _ in range(0 if drifts else CUTS):
-        if dictionary is best.dictionary or best.interrupted:
-            break
-        best = settings.run(data, dictionary, shrink, **shown)
-        dictionary = cut(data, best.dictionary)
-    if best.interrupted:
-        return best
-    if settings.sparsity == 0 or settings.average:
-        best = settings.run(data, dictionary, shrink, **shown)
-        if best.interrupted or not settings.average:
-            return best
-        given = settings.average, settings.law, rng, settings.callback
-        return average_draws(data, best, shrink, *given)
-    penalty = _toll(data, best, shrink, settings.sparsity)
-    # Pruning only lowers the objective of this last stage, whose history is kept.
-    shown["history"] = History()
-    best = settings.run(data, dictionary, penalty, **shown)
-    if best.interrupted:
-        return best
-    # What the penalty drove below its width is to be zero.
-    dictionary = prune(best.dictionary, best.dictionary.atoms > penalty.width)
-    return settings.run(data, dictionary, penalty, **shown)
-
-
-def _search(
-    data: Data,
+    data: OpenSignals,
     patterns: NDArray,
     noise: float,
-    penalty: FadingPenalty,
     settings: Settings,
     rng: np.random.RandomState,
 ) -> Fit:
-    """Annealed runs from random starts; the better half goes on until one is left.
+    """Return the fit of least penalised negative marginal likelihood that the search finds.
+
+    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none.
+    """
+    by_time = settings.prior == "hierarchy"
+    if by_time:
+        shrink = shrinkage(settings.alpha_w, 1 / n_levels(patterns.shape[1]))
+        dictionary = hierarchy_start(data, patterns, noise, settings)
+    else:
+        shrink = shrinkage_for(patterns, settings.alpha_w)
+        found = _search(data, patterns, noise, shrink, settings, rng)
+        if not found.interrupted:
+            found = _restart_idle_atoms(data, found, shrink, settings, rng)
+        if found.interrupted:
+            return found
+        dictionary = found.dictionary
+    options: dict[str, Any] = {"callback": settings.callback}
+    best = settings.run(data, dictionary, shrink, **options)
+    dictionary = rule_out_edges(data, best.dictionary)
+    for _ in range(0 if by_time else RULE_OUT_ROUNDS):
+        if dictionary is best.dictionary or best.interrupted:
+            break
+        best = settings.run(data, dictionary, shrink, **options)
+        dictionary = rule_out_edges(data, best.dictionary)
+    if best.interrupted:
+        return best
+    if settings.sparsity == 0 or settings.average:
+        best = settings.run(data, dictionary, shrink, **options)
+        if best.interrupted or not settings.average:
+            return best
+        given = settings.average, settings.pattern_prior, rng, settings.callback
+        return average_draws(data, best, shrink, *given)
+    penalty = _sparsity_penalty(data, best, shrink, settings.sparsity)
+    # Pruning only lowers the objective of this last stage, whose history is kept.
+    options["history"] = History()
+    best = settings.run(data, dictionary, penalty, **options)
+    if best.interrupted:
+        return best
+    # What the penalty drove below its width is to be zero.
+    dictionary = prune_edges(best.dictionary, best.dictionary.atoms > penalty.width)
+    return settings.run(data, dictionary, penalty, **options)
+
+
+def rule_out_edges(data: OpenSignals, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary without edges that its samples rule out, or itself if there are none.
+
+    Once edges are gone, silence and zero sums are expected, and samples that lack them leave the
+    patterns of the atom.
+    """
+    moments = second_moments(data, dictionary)
+    impossible = impossible_edges(*moments, dictionary.likelihood.noise)
+    if not (impossible & (dictionary.atoms > 0)).any():
+        return dictionary
+    return dictionary.with_atoms(np.where(impossible, 0, dictionary.atoms))
+
+
+def _search(
+    data: OpenSignals,
+    patterns: NDArray,
+    noise: float,
+    penalty: AtomPenalty,
+    settings: Settings,
+    rng: np.random.RandomState,
+) -> Fit:
+    """Return the best of annealed runs from random starts; the better half goes on each time.
 
     Starts differ in how many atoms may be active at once, from all that the patterns allow down to
     one: where few are active in truth, runs that allow many end in poorer optima.
     """
-    tempers = np.linspace(COLDEST, 1, WARM_UP, endpoint=False).tolist()
     sizes = patterns.sum(axis=1)
     largest = int(sizes.max())
     allowed = [largest, *range(1, largest)]
     starts = (
-        random_start(data, patterns[sizes <= allowed[i % largest]], noise, rng, settings.prior)
+        random_start(data, patterns[sizes <= allowed[i % largest]], noise, rng, settings)
         for i in range(settings.n_init)
     )
     trials = Trials(data, penalty, settings)
-    runs = trials.of(starts, tempers=tempers, max_iter=WARM_UP + TRIAL)
+    annealing = annealing_schedule(ANNEALING_STEPS)
+    runs = trials.run(starts, annealing=annealing, max_iter=ANNEALING_STEPS + TRIAL_STEPS)
     while len(runs) > 1 and not runs[-1].interrupted:
         runs = sorted(runs, key=lambda run: run.objective)[: (len(runs) + 1) // 2]
-        runs = trials.of((run.dictionary for run in runs), max_iter=TRIAL)
+        runs = trials.run((run.dictionary for run in runs), max_iter=TRIAL_STEPS)
     best = min(runs, key=lambda run: run.objective)
     if len(best.dictionary.probabilities) == len(patterns):
         return replace(best, interrupted=runs[-1].interrupted)
-    dictionary = _widen(best.dictionary, patterns)
+    dictionary = _allow_patterns(best.dictionary, patterns)
     if runs[-1].interrupted:
         return replace(best, dictionary=dictionary, interrupted=True)
-    return settings.run(data, dictionary, penalty, max_iter=2 * TRIAL)
+    return settings.run(data, dictionary, penalty, max_iter=2 * TRIAL_STEPS)
 
 
 @dataclass
 class Trials:
-    """Short runs, counted for whoever wants to hear of them."""
+    """Short runs, counted for the callback of the settings."""
 
-    data: Data
-    penalty: FadingPenalty
+    data: OpenSignals
+    penalty: AtomPenalty
     settings: Settings
     done: int = 0
 
-    def of(self, starts: Iterable[Dictionary], **options: Any) -> list[Fit]:
-        """Run them one by one, but none after one that the user interrupted."""
+    def run(self, starts: Iterable[PatternDictionary], **options: Any) -> list[Fit]:
+        """Return one run for each start, but none after one that the user interrupted."""
         found = []
         for start in starts:
             fit = self.settings.run(self.data, start, self.penalty, **options)
             found.append(fit)
             self.done += 1
-            if self.settings.heard is not None:
+            if self.settings.trial_callback is not None:
                 residual = fit.history.residual[-1] if fit.history.residual else np.inf
                 atoms = fit.dictionary.atoms
                 means = partial(coefficients_by_window, self.data, fit.dictionary)
-                self.settings.heard(Progress(self.done, fit.objective, residual, atoms, means))
+                progress = Progress(self.done, fit.objective, residual, atoms, means)
+                self.settings.trial_callback(progress)
             if fit.interrupted:
                 break
         return found
 
 
-def _widen(dictionary: Dictionary, patterns: NDArray) -> Dictionary:
-    """The same atoms where further patterns are possible, at first rarely."""
-    known = {
-        row.tobytes(): p for row, p in zip(dictionary.graphs.patterns, dictionary.probabilities)
-    }
+def _allow_patterns(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
+    """Return the same atoms with more patterns (C, K), of which the new ones are rare at first."""
+    known = {row.tobytes(): p for row, p in zip(dictionary.patterns, dictionary.probabilities)}
     given = np.array([known.get(row.tobytes(), 0.0) for row in patterns])
     probabilities = (1 - RARELY) * given + RARELY * uniform_probabilities(patterns)
-    graphs = PatternGraphs.of(patterns, dictionary.atoms, dictionary.graphs.noise)
-    return replace(dictionary, graphs=graphs, probabilities=probabilities)
+    likelihood = dictionary.likelihood.for_atoms(dictionary.atoms, patterns)
+    return replace(dictionary, likelihood=likelihood, probabilities=probabilities)
 
 
-def _revive(
-    data: Data, best: Fit, penalty: FadingPenalty, settings: Settings, rng: np.random.RandomState
+def _restart_idle_atoms(
+    data: OpenSignals,
+    best: Fit,
+    penalty: AtomPenalty,
+    settings: Settings,
+    rng: np.random.RandomState,
 ) -> Fit:
-    """Put idle atoms to use: each takes half of another, where that lowers the objective."""
-    tempers = np.linspace(0.5, 1, TRIAL, endpoint=False).tolist()
+    """Return a fit whose idle atoms each took half of another, where that lowers the objective."""
+    annealing = annealing_schedule(TRIAL_STEPS, 0.5)
     for _ in range(len(best.dictionary.atoms)):
         usage = best.usage
         idle = int(usage.argmin())
@@ -236,7 +285,8 @@ def _revive(
             atoms[idle], atoms[parent] = atoms[parent] * tilt, atoms[parent] / tilt
             uniform = uniform_probabilities(best.dictionary.patterns)
             split = replace(best.dictionary, atoms=atoms, probabilities=uniform)
-            trials.append(settings.run(data, split, penalty, tempers=tempers, max_iter=3 * TRIAL))
+            steps = 3 * TRIAL_STEPS
+            trials.append(settings.run(data, split, penalty, annealing=annealing, max_iter=steps))
             if trials[-1].interrupted:
                 return replace(best, interrupted=True)
         better = min(trials, key=lambda trial: trial.objective, default=best)
@@ -246,10 +296,12 @@ def _revive(
     return best
 
 
-def _toll(data: Data, fit: Fit, shrink: FadingPenalty, sparsity: float) -> FadingPenalty:
-    """The fading penalty for what each atom was learned from."""
-    per_atom = float(fit.usage.mean())
+def _sparsity_penalty(
+    data: OpenSignals, fit: Fit, shrink: ConcavePenalty, sparsity: float
+) -> ConcavePenalty:
+    """Return the concave penalty for as many samples as each atom was learned from."""
     dictionary, edges = fit.dictionary, fit.dictionary.atoms.shape[1]
-    # They are told apart where one is active at a time, or which ones are is known.
-    apart = dictionary.drifts or dictionary.patterns.sum(axis=1).max() <= 1
-    return with_toll(shrink, sparsity, data.total, per_atom, edges, apart, mean_square(data))
+    # Atoms are told apart where one is active at a time, or where it is known which ones are.
+    separate = dictionary.known_in_time or dictionary.patterns.sum(axis=1).max() <= 1
+    per_atom, variance = float(fit.usage.mean()), mean_square(data)
+    return with_sparsity(shrink, sparsity, data.total, per_atom, edges, separate, variance)

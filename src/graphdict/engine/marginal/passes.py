@@ -1,15 +1,15 @@
-"""Passes over the samples of the marginal model: sums for learning, and what is said of each.
+"""Passes over the samples of the marginal model: sums to learn from, and values for each sample.
 
-A pass is told a view of the dictionary. Where there is a chain, two sweeps come first: messages are
-carried from block to block, forward and backward, after which blocks are independent of each other
-and the posterior of each is exact.
+Every block is given the same message, an :class:`~graphdict.core.marginal.e_step.EStep`. Where
+there is a Markov chain, two scans come first that carry forward and backward messages from block to
+block; after that blocks are independent of each other and the posterior of each is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,264 +17,268 @@ from numpy.typing import NDArray
 from graphdict.core.marginal.chain import (
     Posterior,
     backward_message,
-    best_message,
     forward_message,
     most_probable_path,
+    viterbi_message,
 )
-from graphdict.core.marginal.chance import Chance, memberships
-from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.missing import expected_distances
-from graphdict.core.marginal.view import View
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.e_step import EStep, ExpectedStatistics
+from graphdict.core.marginal.random_rows import RowRandom, random_memberships
+from graphdict.core.protocols import BlockStates, Step
 from graphdict.engine.executor import Shard, map_blocks_of_shard
-from graphdict.engine.marginal.samples import Data, Samples
+from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
 from graphdict.engine.sources import put_together, too_large
 from graphdict.native.products import weighted_distances
 
 __all__ = [
-    "Expectation",
     "coefficients_by_window",
     "coefficients_of",
-    "evidence_of",
-    "expect",
+    "e_step",
+    "log_evidence_of",
     "mean_square",
-    "path_of",
-    "probabilities_of",
+    "most_probable_patterns",
     "random_distances",
+    "responsibilities_of",
     "second_moments",
 ]
 
 
-class Expectation(NamedTuple):
-    """What an M-step needs of the posterior: sums over samples or windows."""
-
-    samples: int
-    windows: int
-    usage: NDArray  # (C,) expected number of samples of each pattern
-    draws: NDArray  # (C,)
-    stays: float
-    evidence: float  # log p of all samples
-    distances: NDArray  # (K, E) expected sums of squared differences where each atom is active
-    coefficients: NDArray = np.empty((0, 0))  # (windows, K) posterior mean, where asked for
-
-    @property
-    def log_likelihood(self) -> float:
-        """Of a sample."""
-        return self.evidence / self.samples
-
-
-def expect(
-    data: Data,
-    dictionary: Dictionary,
-    temper: float = 1.0,
+def e_step(
+    data: OpenSignals,
+    dictionary: PatternDictionary,
+    inverse_temperature: float = 1.0,
     *,
-    distances: bool = True,
+    statistics: bool = True,
     coefficients: bool = False,
-) -> Expectation:
-    """The E-step; without ``distances`` where no M-step follows."""
-    view = View.of(data, dictionary, temper)
-    states, sums = data.executor.map_blocks(
-        _expect, _messages(data, view), view, distances, coefficients
+) -> ExpectedStatistics:
+    """Return the E-step over all samples.
+
+    Without the ``statistics`` of the likelihood where no M-step follows; with the posterior mean of
+    the ``coefficients`` (windows, K) where they are asked for.
+    """
+    step = _prepare(data, dictionary, inverse_temperature)
+    states, (usage, draws, stays, log_evidence, *sums) = data.executor.map_blocks(
+        _e_step, _messages(data, step), step, statistics, coefficients
     )
-    found = Expectation(data.total, data.windows, *sums)
+    totals = data.total, data.windows, usage, draws, stays, log_evidence
+    found = ExpectedStatistics(*totals, tuple(sums))
     return found._replace(coefficients=data.executor.gather(states)) if coefficients else found
 
 
-def second_moments(data: Data, dictionary: Dictionary) -> tuple[NDArray, NDArray, NDArray]:
-    """Of the samples of each atom: their number (K,), how many of them are silent at each node
-    (K, N), and their second moments (K, N, N), as sums.
+def second_moments(
+    data: OpenSignals, dictionary: PatternDictionary
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return sums over the samples in which each atom is active.
+
+    Their number (K,), in how many of them each node is silent (K, N), and ``x x'`` (K, N, N).
     """
-    view = View.of(data, dictionary)
-    return data.executor.map_blocks(_second_moments, _messages(data, view), view)[1]
+    step = _prepare(data, dictionary)
+    return data.executor.map_blocks(_second_moments, _messages(data, step), step)[1]
 
 
-def mean_square(data: Data) -> float:
-    """Of all values; 1 where there is no variation at all."""
+def mean_square(data: OpenSignals) -> float:
+    """Return the mean square of all values; 1 where there is no variation at all."""
     _, (total,) = data.executor.map_blocks(_squares, [])
     return total / (data.total * data.nodes) or 1.0
 
 
-def random_distances(data: Data, rng: np.random.RandomState, count: int) -> NDArray:
-    """Mean squared differences (K, E) over random soft memberships."""
-    chance = Chance.take(rng, data.windows, memberships, count)
-    _, (distances, mass) = data.executor.map_shards(_random_distances, [], chance, count)
+def random_distances(data: OpenSignals, rng: np.random.RandomState, count: int) -> NDArray:
+    """Return mean squared differences (count, E) over random soft memberships of the windows."""
+    random = RowRandom.take(rng, data.windows, random_memberships, count)
+    _, (distances, mass) = data.executor.map_shards(_random_distances, [], random, count)
     return distances / np.maximum(mass, 1e-12)[:, None]
 
 
-def coefficients_of(data: Data, dictionary: Dictionary, out: Any = None) -> NDArray:
-    """Posterior mean (T, K) of the activations of each sample."""
+def coefficients_of(data: OpenSignals, dictionary: PatternDictionary, out: Any = None) -> NDArray:
+    """Return the posterior mean (T, K) of the activations of each sample, written to ``out``."""
     pieces = _stream(data, dictionary, _coefficients)
     return put_together(pieces, data.counts, len(dictionary.atoms), data.dtype, out)
 
 
-def coefficients_by_window(data: Data, dictionary: Dictionary) -> NDArray:
-    """The same as one array with a row for each window."""
+def coefficients_by_window(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return the posterior mean (windows, K) of the activations of each window."""
     return np.concatenate(list(_stream(data, dictionary, _coefficients)))
 
 
-def probabilities_of(data: Data, dictionary: Dictionary) -> NDArray:
-    """Posterior (T, C) of the patterns of each sample."""
-    pieces = _stream(data, dictionary, _probabilities)
+def responsibilities_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return the posterior (T, C) of the patterns of each sample."""
+    pieces = _stream(data, dictionary, _responsibilities)
     return put_together(pieces, data.counts, len(dictionary.patterns), np.float64)
 
 
-def evidence_of(data: Data, dictionary: Dictionary) -> NDArray:
-    """``log p(x_t)`` (T,), given the past where there is a chain; windows share theirs equally."""
-    pieces = _stream(data, dictionary, _evidence)
+def log_evidence_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return ``log p(x_t)`` (T,), given the past where there is a chain.
+
+    The samples of a window share its log-evidence equally.
+    """
+    pieces = _stream(data, dictionary, _log_evidence)
     return put_together(pieces, data.counts, 1, np.float64)[:, 0]
 
 
-def path_of(data: Data, dictionary: Dictionary) -> NDArray:
-    """Index (T,) of the most probable pattern of each sample, or of the most probable path."""
+def most_probable_patterns(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return the index (T,) of the most probable pattern of each sample.
+
+    Where there is a chain, they are those of the most probable path (Viterbi).
+    """
     if dictionary.stay is None:
-        pieces = _stream(data, dictionary, _likeliest)
+        pieces = _stream(data, dictionary, _most_probable)
         return put_together(pieces, data.counts, 1, np.int64)[:, 0]
-    view, executor = View.of(data, dictionary), data.executor
-    kept = _kept(data, _log_likelihoods, view)
-    before = executor.scan(_best, [kept], None, view)
-    last = executor.scan(_previous, [kept, before], None, view, reverse=True)
+    step, executor = _prepare(data, dictionary), data.executor
+    known = _keep_if_small(data, _log_likelihoods, step)
+    forward = executor.scan(_viterbi_forward, [known], None, step)
+    last = executor.scan(_viterbi_backward, [known, forward], None, step, reverse=True)
     work = partial(map_blocks_of_shard, _path)
-    pieces = (rows for rows, _ in executor.stream(work, view, columns=[kept, before, last]))
+    pieces = (rows for rows, _ in executor.stream(work, step, columns=[known, forward, last]))
     return put_together(pieces, data.counts, 1, np.int64)[:, 0]
 
 
-def _stream(data: Data, dictionary: Dictionary, what: Any) -> Iterator[NDArray]:
-    """What is said of windows, a part of them after the other."""
-    view = View.of(data, dictionary)
-    work = partial(map_blocks_of_shard, _say)
-    for rows, _ in data.executor.stream(work, what, view, columns=_messages(data, view)):
+def _prepare(
+    data: OpenSignals, dictionary: PatternDictionary, inverse_temperature: float = 1.0
+) -> EStep:
+    return EStep.prepare(
+        dictionary, data.windows, missing=data.windowed.has_missing,
+        inverse_temperature=inverse_temperature,
+    )  # fmt: skip
+
+
+def _stream(data: OpenSignals, dictionary: PatternDictionary, read: Any) -> Iterator[NDArray]:
+    """Yield ``read(posterior, step, counts)`` (windows, ...) of one shard after the other."""
+    step = _prepare(data, dictionary)
+    work = partial(map_blocks_of_shard, _read_posterior)
+    for rows, _ in data.executor.stream(work, read, step, columns=_messages(data, step)):
         yield rows
 
 
-def _messages(data: Data, view: View) -> list[Any]:
-    """What a posterior needs beside the block itself: nothing, or the ends of a chain."""
-    if view.dictionary.stay is None:
+def _messages(data: OpenSignals, step: EStep) -> list[BlockStates]:
+    """Return what the posterior of a block needs beside it, in the order of its arguments.
+
+    That is nothing, or in a chain: scaled likelihoods, forward messages, backward messages.
+    """
+    if step.dictionary.stay is None:
         return []
-    kept = _kept(data, _scaled, view)
-    before = data.executor.scan(_forward, [kept], None, view)
-    after = data.executor.scan(_backward, [kept], None, view, reverse=True)
-    return [kept, before, after]
+    scaled = _keep_if_small(data, _scaled_likelihoods, step)
+    forward = data.executor.scan(_forward, [scaled], None, step)
+    backward = data.executor.scan(_backward, [scaled], None, step, reverse=True)
+    return [scaled, forward, backward]
 
 
-def _kept(data: Data, step: Any, view: View) -> Any:
-    """What sweeps need of every block, kept unless it is too large or needed only once."""
-    shape = (data.windows, len(view.dictionary.patterns))
+def _keep_if_small(data: OpenSignals, compute: Step, step: EStep) -> BlockStates:
+    """Return what scans need of every block, or None each where it is too large or used once."""
+    shape = (data.windows, len(step.dictionary.patterns))
     if data.in_one_block or too_large(shape, np.float64):
-        return data.nothing
-    return data.executor.map_blocks(step, [], view)[0]
+        return data.empty_states
+    return data.executor.map_blocks(compute, [], step)[0]
 
 
-# On blocks ------------------------------------------------------------------------------------
+# On blocks: learning --------------------------------------------------------------------------
 
 
-def _expect(samples: Samples, rows: slice, *given: Any) -> Any:
-    *messages, view, distances, coefficients = given
-    posterior = view.posterior(samples, rows, *messages)
-    block = samples.block(rows)
-    means = posterior.probabilities @ view.patterns
-    if samples.size == 1:
-        usage = posterior.probabilities.sum(axis=0)
-    else:
-        usage = block.counts @ posterior.probabilities
-    sums: Any = 0.0
-    if distances and view.covariances is not None:
-        shares = block.by_sample(posterior.probabilities)
-        sums = expected_distances(block.signals, view.covariances, view.patterns, shares)
-    elif distances:
-        weights = block.by_sample(means).astype(block.signals.dtype, copy=False)
-        sums = weighted_distances(block.signals, weights).astype(np.float64)
-    evidence = float(posterior.evidence.sum())
-    found = (usage, posterior.draws, posterior.stays, evidence, sums)
-    return means if coefficients else None, found
+def _posterior(samples: WindowedSignals, rows: slice, step: EStep, messages: list) -> Posterior:
+    return step.posterior(samples.block(rows), samples.first + rows.start, *messages)
 
 
-def _second_moments(samples: Samples, rows: slice, *given: Any) -> Any:
-    *messages, view = given
-    posterior = view.posterior(samples, rows, *messages)
-    block = samples.complete(rows)
-    weights = block.by_sample(posterior.probabilities @ view.patterns)
+def _e_step(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step, statistics, coefficients = given
+    posterior = _posterior(samples, rows, step, messages)
+    sums = step.sums(samples.block(rows), posterior, statistics)
+    return step.coefficients(posterior) if coefficients else None, sums
+
+
+def _second_moments(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step = given
+    posterior = _posterior(samples, rows, step, messages)
+    block = samples.imputed_block(rows)
+    weights = block.repeat_windows(posterior.responsibilities @ step.activations)
     signals = block.signals.astype(np.float64)
-    silent = weights.T @ (np.square(signals) <= view.dictionary.graphs.noise)
+    silent = weights.T @ (np.square(signals) <= step.dictionary.likelihood.noise)
     moments = np.stack([(signals.T * weight) @ signals for weight in weights.T])
     return None, (weights.sum(axis=0), silent, moments)
 
 
-def _squares(samples: Samples, rows: slice) -> Any:
-    signals = samples.complete(rows).signals
+def _squares(samples: WindowedSignals, rows: slice) -> Any:
+    signals = samples.imputed_block(rows).signals
     return None, (float(np.square(signals).sum(dtype=np.float64)),)
 
 
-def _random_distances(shard: Shard, columns: Any, chance: Chance, count: int) -> Any:
-    samples: Any = shard.backend
-    here = slice(samples.first, samples.first + samples.rows)
-    members = chance.rows(here, memberships, count)
+def _random_distances(shard: Shard, columns: Any, random: RowRandom, count: int) -> Any:
+    samples: WindowedSignals = shard.backend
+    own = slice(samples.first, samples.first + samples.rows)
+    members = random.rows(own, random_memberships, count)
     return shard.map(_member_distances, [[members[rows] for rows in shard.blocks]])
 
 
-def _member_distances(samples: Samples, rows: slice, members: NDArray) -> Any:
-    block = samples.complete(rows)
-    weights = block.by_sample(members).astype(block.signals.dtype)
+def _member_distances(samples: WindowedSignals, rows: slice, members: NDArray) -> Any:
+    block = samples.imputed_block(rows)
+    weights = block.repeat_windows(members).astype(block.signals.dtype)
     distances = weighted_distances(block.signals, weights).astype(np.float64)
     return None, (distances, weights.sum(axis=0, dtype=np.float64))
 
 
-# Along a chain --------------------------------------------------------------------------------
+# On blocks: along a chain ---------------------------------------------------------------------
 
 
-def _scaled(samples: Samples, rows: slice, view: View) -> Any:
-    return view.scaled(samples, rows), ()
+def _scaled_likelihoods(samples: WindowedSignals, rows: slice, step: EStep) -> Any:
+    return step.scaled_likelihoods(samples.block(rows)), ()
 
 
-def _forward(samples: Samples, rows: slice, kept: Any, before: Any, view: View) -> NDArray:
-    likelihoods = view.scaled(samples, rows) if kept is None else kept
-    return forward_message(likelihoods, *view.chain, before)
+def _forward(
+    samples: WindowedSignals, rows: slice, scaled: Any, carried: Any, step: EStep
+) -> NDArray:
+    likelihoods = step.scaled_likelihoods(samples.block(rows)) if scaled is None else scaled
+    return forward_message(likelihoods, *step.chain, carried)
 
 
-def _backward(samples: Samples, rows: slice, kept: Any, after: Any, view: View) -> NDArray:
-    likelihoods = view.scaled(samples, rows) if kept is None else kept
-    return backward_message(likelihoods, *view.chain, after)
+def _backward(
+    samples: WindowedSignals, rows: slice, scaled: Any, carried: Any, step: EStep
+) -> NDArray:
+    likelihoods = step.scaled_likelihoods(samples.block(rows)) if scaled is None else scaled
+    return backward_message(likelihoods, *step.chain, carried)
 
 
-def _log_likelihoods(samples: Samples, rows: slice, view: View) -> Any:
-    return view.log_likelihoods(samples, rows), ()
+def _log_likelihoods(samples: WindowedSignals, rows: slice, step: EStep) -> Any:
+    return step.log_likelihoods(samples.block(rows)), ()
 
 
-def _best(samples: Samples, rows: slice, kept: Any, before: Any, view: View) -> NDArray:
-    values = view.log_likelihoods(samples, rows) if kept is None else kept
-    return best_message(values, *view.chain, before)
+def _viterbi_forward(
+    samples: WindowedSignals, rows: slice, known: Any, carried: Any, step: EStep
+) -> NDArray:
+    values = step.log_likelihoods(samples.block(rows)) if known is None else known
+    return viterbi_message(values, *step.chain, carried)
 
 
-def _previous(
-    samples: Samples, rows: slice, kept: Any, before: Any, last: int | None, view: View
+def _viterbi_backward(
+    samples: WindowedSignals, rows: slice, known: Any, forward: Any, last: Any, step: EStep
 ) -> int:
-    values = view.log_likelihoods(samples, rows) if kept is None else kept
-    return most_probable_path(values, *view.chain, before, last)[1]
+    values = step.log_likelihoods(samples.block(rows)) if known is None else known
+    return most_probable_path(values, *step.chain, forward, last)[1]
 
 
-def _path(samples: Samples, rows: slice, kept: Any, before: Any, last: Any, view: View) -> Any:
-    values = view.log_likelihoods(samples, rows) if kept is None else kept
-    return most_probable_path(values, *view.chain, before, last)[0][:, None], ()
+def _path(
+    samples: WindowedSignals, rows: slice, known: Any, forward: Any, last: Any, step: EStep
+) -> Any:
+    values = step.log_likelihoods(samples.block(rows)) if known is None else known
+    return most_probable_path(values, *step.chain, forward, last)[0][:, None], ()
 
 
-# What is said of windows ----------------------------------------------------------------------
+# On blocks: values for each window ------------------------------------------------------------
 
 
-def _say(samples: Samples, rows: slice, *given: Any) -> Any:
-    *messages, what, view = given
-    posterior = view.posterior(samples, rows, *messages)
-    return what(posterior, view, samples.counts[rows]), ()
+def _read_posterior(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, read, step = given
+    return read(_posterior(samples, rows, step, messages), step, samples.counts[rows]), ()
 
 
-def _coefficients(posterior: Posterior, view: View, counts: NDArray) -> NDArray:
-    return np.clip(posterior.probabilities @ view.patterns, 0, 1)
+def _coefficients(posterior: Posterior, step: EStep, counts: NDArray) -> NDArray:
+    return step.coefficients(posterior)
 
 
-def _probabilities(posterior: Posterior, view: View, counts: NDArray) -> NDArray:
-    return posterior.probabilities
+def _responsibilities(posterior: Posterior, step: EStep, counts: NDArray) -> NDArray:
+    return posterior.responsibilities
 
 
-def _evidence(posterior: Posterior, view: View, counts: NDArray) -> NDArray:
-    return (posterior.evidence / counts)[:, None]
+def _log_evidence(posterior: Posterior, step: EStep, counts: NDArray) -> NDArray:
+    return (posterior.log_evidence / counts)[:, None]
 
 
-def _likeliest(posterior: Posterior, view: View, counts: NDArray) -> NDArray:
-    return posterior.probabilities.argmax(axis=1)[:, None]
+def _most_probable(posterior: Posterior, step: EStep, counts: NDArray) -> NDArray:
+    return posterior.responsibilities.argmax(axis=1)[:, None]

@@ -1,8 +1,8 @@
-"""The samples of the marginal model, wherever they are: in memory, on disk, on a cluster.
+"""The signals of the marginal model, wherever they are: in memory, on disk, on a cluster.
 
-A executor (:mod:`graphdict.engine.executor`) cuts them into parts of blocks and passes over them. What
-the model learns from is the size of the dictionary and comes back as sums; what it says about
-samples comes piece by piece (:mod:`graphdict.engine.marginal.passes`).
+An executor (:mod:`graphdict.engine.executor`) cuts them into shards of blocks and passes over them.
+What the model learns from is the size of the dictionary and comes back as sums; what it returns for
+each sample comes piece by piece (:mod:`graphdict.engine.marginal.passes`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.missing import Filling
+from graphdict.core.marginal.imputation import Imputer
+from graphdict.core.marginal.protocols import SignalBlock
+from graphdict.core.protocols import BlockStates, Executor
 from graphdict.core.terms.coefficients import window_counts
 from graphdict.engine import executor
 from graphdict.engine.blas import single_threaded_blas
@@ -24,153 +26,146 @@ from graphdict.engine.cluster import ClusterSmoothness
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import ClusterRows, Prepared
 
-__all__ = ["Block", "Data", "Samples", "open_data"]
+__all__ = ["OpenSignals", "WindowedSignals", "open_signals"]
 
 LARGER = 4  # blocks than those of the solvers: what is done to them leaves the cache anyway
 
 
-class Block(NamedTuple):
-    """Signals (T, N), NaN where values are missing, and how many of them are in each window."""
-
-    signals: NDArray
-    counts: NDArray
-
-    def by_window(self, values: NDArray) -> NDArray:
-        """Sums of ``values`` (T, ...) over windows."""
-        if len(self.counts) == len(values):
-            return values
-        starts = np.concatenate(([0], np.cumsum(self.counts)[:-1]))
-        return np.add.reduceat(values, starts, axis=0)
-
-    def by_sample(self, values: NDArray) -> NDArray:
-        """Rows of ``values`` (windows, ...) repeated for each sample."""
-        return values if len(self.counts) == len(self.signals) else values.repeat(self.counts, 0)
-
-
-class Signals:
-    """Some of the prepared signals, read when they are first asked for if they are not here."""
+class SignalRows:
+    """Consecutive rows of prepared signals, read when first asked for if they are on disk."""
 
     def __init__(self, source: Any, rows: slice):
         self.source, self.rows = source, rows
         self.read_when_used = not isinstance(source, np.ndarray)
 
     @classmethod
-    def all_of(cls, source: Any, counts: Any = None) -> Signals:
+    def all_of(cls, source: Any, counts: Any = None) -> SignalRows:
+        """Return all rows of a source."""
         return cls(source, slice(0, len(source)))
 
     @cached_property
     def array(self) -> NDArray:
+        """The signals (T, N)."""
         return self.source[self.rows]
 
 
-class SignalsThere(ClusterSmoothness):
-    """Signals on a cluster, of which each part holds its own as they are."""
+class ClusterSignals(ClusterSmoothness):
+    """Signals on a cluster; each shard there holds its own as :class:`SignalRows`."""
 
     def term(self, samples: int) -> Callable[[NDArray, NDArray], Any]:
-        return Signals.all_of
+        return SignalRows.all_of
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Samples in windows, as a executor cuts them: ``rows`` are windows.
+class WindowedSignals:
+    """Signals in windows, as an executor cuts them: its ``rows`` are windows.
 
-    Where they are only some of all, ``first`` says from which window on, and ``samples`` is T.
+    It stands where solvers have a problem and its backend. Of a shard, ``first`` is the number of
+    its first window, and ``samples`` the number T of all samples.
     """
 
-    fit: Any
-    counts: NDArray  # samples in each window
-    size: int  # of all windows but the last
-    gappy: bool = False
-    filling: Filling | None = None
+    fit: Any  # SignalRows or ClusterSignals
+    counts: NDArray  # (windows,) number of samples in each
+    window_size: int  # of all windows but the last
+    has_missing: bool = False
+    imputer: Imputer | None = None
     samples: int | None = None
     first: int = 0
 
     @property
     def rows(self) -> int:
+        """Number of windows."""
         return len(self.counts)
 
     @cached_property
     def total(self) -> int:
+        """Number T of all samples."""
         return int(self.counts.sum()) if self.samples is None else self.samples
 
     @property
     def read_when_used(self) -> bool:
-        """Whether parts of it are costly to keep."""
+        """Whether shards are to be read again in every pass."""
         return self.fit.read_when_used
 
-    def part(self, rows: slice) -> Samples:
-        """Some windows."""
+    def part(self, rows: slice) -> WindowedSignals:
+        """Return some windows, as a shard."""
         start = self.fit.rows.start
-        inside = self._inside(rows)
-        fit = Signals(self.fit.source, slice(start + inside.start, start + inside.stop))
+        own = self._sample_rows(rows)
+        fit = SignalRows(self.fit.source, slice(start + own.start, start + own.stop))
         first = self.first + rows.start
         return replace(self, fit=fit, counts=self.counts[rows], samples=self.total, first=first)
 
-    def block(self, rows: slice) -> Block:
-        """Some windows with what was observed of them."""
-        return Block(self.fit.array[self._inside(rows)], self.counts[rows])
+    def block(self, rows: slice) -> SignalBlock:
+        """Return some windows as they were observed."""
+        return SignalBlock(self.fit.array[self._sample_rows(rows)], self.counts[rows])
 
-    def complete(self, rows: slice) -> Block:
-        """Some windows, what is missing filled in where nothing depends on it."""
-        return Block(self._filled[self._inside(rows)], self.counts[rows])
+    def imputed_block(self, rows: slice) -> SignalBlock:
+        """Return some windows, missing values imputed where there is an imputer."""
+        return SignalBlock(self._imputed[self._sample_rows(rows)], self.counts[rows])
 
     @cached_property
-    def _filled(self) -> NDArray:
-        if self.filling is None:
+    def _imputed(self) -> NDArray:
+        if self.imputer is None:
             return self.fit.array
-        return self.filling.apply(self.fit.array, self.first * self.size)
+        return self.imputer.impute(self.fit.array, self.first * self.window_size)
 
-    def _inside(self, rows: slice) -> slice:
-        """The samples of some windows."""
+    def _sample_rows(self, rows: slice) -> slice:
+        """Return the samples of some windows, counted from the first of the shard."""
         last = rows.stop - 1
-        return slice(rows.start * self.size, last * self.size + int(self.counts[last]))
+        size = self.window_size
+        return slice(rows.start * size, last * size + int(self.counts[last]))
 
 
-class Data(NamedTuple):
-    """Samples, and the executor that passes over them."""
+class OpenSignals(NamedTuple):
+    """Signals in windows with the executor that passes over them."""
 
-    samples: Samples
-    executor: Any
+    windowed: WindowedSignals
+    executor: Executor
     nodes: int
     dtype: Any
-    nothing: Any  # a column without states
+    empty_states: BlockStates  # None for every block
     in_one_block: bool
 
     @property
     def counts(self) -> NDArray:
-        return self.samples.counts
+        """Number of samples in each window (windows,)."""
+        return self.windowed.counts
 
     @property
     def total(self) -> int:
-        """T, the number of samples."""
-        return self.samples.total
+        """Number T of samples."""
+        return self.windowed.total
 
     @property
     def windows(self) -> int:
-        return self.samples.rows
+        """Number of windows."""
+        return self.windowed.rows
 
 
 @contextmanager
-def open_data(
+def open_signals(
     signals: Any, window_size: int, patterns: int, rng: np.random.RandomState | None = None
-) -> Iterator[Data]:
-    """Prepared signals in windows, for a number of patterns; to learn from with ``rng``."""
-    gappy = has_gaps(signals)
-    filling = None if rng is None or not gappy else Filling.learn(signals, rng)
+) -> Iterator[OpenSignals]:
+    """Open prepared signals (T, N) for passes with so many patterns; to learn from, with ``rng``.
+
+    ``rng`` imputes missing values for what need not be exact.
+    """
+    missing = has_gaps(signals)
+    imputer = None if rng is None or not missing else Imputer.learn(signals, rng)
     counts = window_counts(len(signals), window_size)
-    samples = Samples(_held(signals), counts, window_size, gappy, filling)
+    windowed = WindowedSignals(_signal_rows(signals), counts, window_size, missing, imputer)
     nodes, dtype = signals.shape[1], signals.dtype
     bytes_per_row = window_size * nodes * dtype.itemsize + 16 * patterns
     if len(counts) * bytes_per_row < executor.SHARDS * executor.SHARD_BYTES:
         bytes_per_row = -(-bytes_per_row // LARGER)
     cut = executor.shard_rows(len(counts), bytes_per_row)
     alone = len(cut) == 1 and len(executor.block_rows(cut[0], bytes_per_row)) == 1
-    with single_threaded_blas, executor.executor_of(samples, bytes_per_row) as runner:
-        yield Data(samples, runner, nodes, dtype, runner.scatter(None), alone)
+    with single_threaded_blas, executor.executor_of(windowed, bytes_per_row) as runner:
+        yield OpenSignals(windowed, runner, nodes, dtype, runner.scatter(None), alone)
 
 
-def _held(signals: Any) -> Any:
+def _signal_rows(signals: Any) -> SignalRows | ClusterSignals:
     if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
         rows = signals.rows
-        return SignalsThere(rows.array, rows.dtype, signals.preparation, None, rows.client)
-    return Signals.all_of(signals)
+        return ClusterSignals(rows.array, rows.dtype, signals.preparation, None, rows.client)
+    return SignalRows.all_of(signals)

@@ -22,7 +22,7 @@ from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem
 from graphdict.core.terms.base import name_of
 from graphdict.engine.executor import open_executor
-from graphdict.engine.online.stream import Batch, Rules, Statistics
+from graphdict.engine.online.stream import Batch, Statistics, StreamRules
 
 __all__ = ["LOG_RULES"]
 
@@ -32,7 +32,7 @@ SHOWN = 1e-2  # of the largest weight of an atom: what is an edge
 
 
 def check(model: Any) -> None:
-    """Refuse what a stream has no place for."""
+    """Raise where a parameter of the model cannot be used in a stream."""
     for name in ("coefficients", "fix"):
         if getattr(model, name) is not None:
             raise ValueError(
@@ -45,8 +45,8 @@ def check(model: Any) -> None:
         )
 
 
-def recall(model: Any) -> Statistics:
-    """The statistics at which the atoms of a fitted model are what they are.
+def statistics_of_fit(model: Any) -> Statistics:
+    """Return the statistics at which an update would leave the atoms of a fitted model as they are.
 
     There ``S = W (C + alpha_w + O)`` for every edge; of one that is zero only ``<=`` is known, and
     it is taken to be about to appear.
@@ -56,15 +56,18 @@ def recall(model: Any) -> Statistics:
     operator = Bilinear(likelihood.linear_map(graphs.n_nodes(shown.shape[1])))
     coefficients = np.asarray(model.coefficients_)
     slope = likelihood.barrier.slope(operator.forward(coefficients, shown))
-    push = operator.adjoint_atoms(coefficients / len(coefficients), slope).astype(np.float64)
+    slopes = operator.adjoint_atoms(coefficients / len(coefficients), slope).astype(np.float64)
     atoms = _dense(shown.astype(np.float64))
     others = model.alpha_orth * (atoms.sum(axis=0) - atoms)
-    moments = np.maximum(push - model.alpha_w - others, 0)
-    return {"atoms": atoms, "moments": moments, "gains": atoms * push}
+    moments = np.maximum(slopes - model.alpha_w - others, 0)
+    return {"atoms": atoms, "moments": moments, "gains": atoms * slopes}
 
 
-def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
-    """Code the batch, average its statistics in, and take the atoms that are best for them."""
+def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
+    """Code the batch, average its statistics in, and take the atoms that are best for them.
+
+    Return the new statistics and the fitted attributes.
+    """
     old = statistics["atoms"]
     problem: Problem = model._problem(batch.signals)
     atoms = old.astype(batch.signals.dtype)
@@ -72,15 +75,15 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
         coefficients, value, _ = model._code(problem, atoms, executor)
     rows = coefficients[np.cumsum(problem.counts) - problem.counts]
     slope = problem.barrier.slope(problem.operator.forward(rows, atoms))
-    push = problem.operator.adjoint_atoms(problem.shares(ALL, rows) * rows, slope)
-    new = {"moments": problem.weighted_distances(ALL, rows), "gains": old * push}
+    slopes = problem.operator.adjoint_atoms(problem.shares(ALL, rows) * rows, slope)
+    new = {"moments": problem.weighted_distances(ALL, rows), "gains": old * slopes}
     for name in new:
         new[name] = statistics[name] + batch.of_edges * (new[name] - statistics[name])
-    pull = new["moments"] + model.alpha_w
-    pull = np.maximum(pull, 1e-10 * float(pull.mean()) + np.finfo(float).tiny)
+    costs = new["moments"] + model.alpha_w
+    costs = np.maximum(costs, 1e-10 * float(costs.mean()) + np.finfo(float).tiny)
     others = model.alpha_orth * (old.sum(axis=0) - old)
-    root = np.sqrt(np.square(pull) + 4 * others * new["gains"] / old)
-    new["atoms"] = _dense(2 * new["gains"] / (pull + root))
+    root = np.sqrt(np.square(costs) + 4 * others * new["gains"] / old)
+    new["atoms"] = _dense(2 * new["gains"] / (costs + root))
     return {**statistics, **new}, {
         "atoms_": _shown(new["atoms"]),
         "coefficients_": coefficients,
@@ -89,23 +92,23 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
 
 
 def _dense(atoms: NDArray) -> NDArray:
-    """With no weight below the least; an atom without any gets some."""
+    """Return atoms (K, E) with no weight below a share of the atom's mean; empty ones get some."""
     means = atoms.mean(axis=1, keepdims=True)
     means = np.where(means > 0, means, LEAST * float(means.mean()) or 1.0)
     return np.maximum(atoms, LEAST * means)
 
 
 def _shown(atoms: NDArray) -> NDArray:
-    """Without weak edges; but every node keeps one, else no graph would have it."""
-    kept = atoms >= SHOWN * atoms.max(axis=1, keepdims=True)
-    matrices = graphs.adjacency(np.where(kept, atoms, 0).max(axis=0))
+    """Return atoms (K, E) without weak edges; every node keeps one, else no graph would have it."""
+    keep = atoms >= SHOWN * atoms.max(axis=1, keepdims=True)
+    matrices = graphs.adjacency(np.where(keep, atoms, 0).max(axis=0))
     for node in np.flatnonzero(~matrices.any(axis=1)):
         rows, cols = graphs.edge_index(len(matrices))
         edges = np.flatnonzero((rows == node) | (cols == node))
         atom, edge = np.unravel_index(atoms[:, edges].argmax(), (len(atoms), len(edges)))
-        kept[atom, edges[edge]] = True
-    return np.where(kept, atoms, 0)
+        keep[atom, edges[edge]] = True
+    return np.where(keep, atoms, 0)
 
 
 # Which of many optima a fit ends in is decided early: more samples then pay.
-LOG_RULES = Rules(check, recall, follow, kept=1000, starts=2)
+LOG_RULES = StreamRules(check, statistics_of_fit, update, first_samples=1000, starts=2)

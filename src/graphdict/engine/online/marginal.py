@@ -1,9 +1,10 @@
 """The marginal model in a stream: online expectation-maximisation.
 
 Given the posterior of the patterns, all that atoms and probabilities need of the samples are
-averages: squared differences of each atom's samples (moments), how often patterns were active
-(usage) and drawn (draws), how often a chain stayed (stays). A batch is one E-step, its averages are
-mixed with those so far, and M-steps on the mixture follow.
+averages: the statistics of the likelihood (of the Gaussian one, the squared differences of each
+atom's samples, "moments"), how often patterns were active ("usage") and drawn ("draws"), how often
+a chain stayed ("stays"). A batch is one E-step, its averages are mixed with those so far, and
+M-steps on the mixture follow.
 
 The penalty that makes atoms sparse is concave: under it, an edge that is gone stays away. Atoms are
 therefore kept dense, without it, and those with exact zeros are derived from them for every batch,
@@ -19,25 +20,25 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from graphdict.core import graphs
-from graphdict.core.marginal.dictionary import Dictionary
-from graphdict.core.marginal.likelihood import NOISE, PatternGraphs
-from graphdict.core.marginal.penalty import FadingPenalty, with_toll
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.e_step import ExpectedStatistics
+from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.m_step import m_step
+from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage_for, with_sparsity
+from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.blas import single_threaded_blas
-from graphdict.engine.marginal.em import maximise
-from graphdict.engine.marginal.learn import Settings, pull_for
-from graphdict.engine.marginal.passes import Expectation, expect
-from graphdict.engine.marginal.samples import open_data
-from graphdict.engine.marginal.support import prune
-from graphdict.engine.online.stream import Batch, Rules, Statistics
+from graphdict.engine.marginal.passes import e_step
+from graphdict.engine.marginal.samples import open_signals
+from graphdict.engine.online.stream import Batch, Statistics, StreamRules
 
 __all__ = ["MARGINAL_RULES"]
 
-STEPS, ROUNDS = 5, 10  # on the atoms, and rounds of them for a batch at most
-SETTLED = 1e-3  # change of a round, relative to the largest weight, that is none
+ATOM_STEPS, M_STEPS = 5, 10  # steps on the atoms in an M-step, and M-steps for a batch at most
+SETTLED = 1e-3  # change in an M-step, relative to the largest weight, that is none
 
 
 def check(model: Any) -> None:
-    """Refuse what a stream has no place for."""
+    """Raise where a parameter of the model cannot be used in a stream."""
     if model.prior == "hierarchy":
         raise ValueError(
             'prior="hierarchy" divides the whole duration of the signals, which a stream does not '
@@ -50,47 +51,50 @@ def check(model: Any) -> None:
         )
 
 
-def recall(model: Any) -> Statistics:
-    """The statistics at which the dictionary of a fitted model is what it is."""
+def statistics_of_fit(model: Any) -> Statistics:
+    """Return the statistics at which M-steps would leave a fitted model as it is."""
     shown = model._active_atoms.astype(np.float64)
     probabilities = model.pattern_probabilities_
-    pattern_graphs = PatternGraphs.of(model.patterns_, shown, model.noise_)
-    push = pattern_graphs.resistances(shown, probabilities)
+    likelihood = model._pattern_likelihood(shown)
     _, penalty = _penalties(model, probabilities, len(model.coefficients_), shown.shape[1])
     # Of an edge that is zero, or was on its way there, only a bound is known: it is taken to be
     # about to appear.
-    fading = penalty.width if penalty.toll > 0 else 0.0
-    moments = np.where(shown > fading, push - penalty.slope(shown), push)
+    threshold = penalty.width if penalty.strength > 0 else 0.0
+    averages = likelihood.stationary_statistics(shown, probabilities, penalty, threshold)
     return {
         "usage": probabilities,
         "draws": probabilities,
         "stays": np.array(float(model.stay_probability_)),
         "atoms": _dense(shown, penalty.width),
         "shown": shown,
-        "moments": np.maximum(moments, 0),
         "probabilities": probabilities,
+        **dict(zip(likelihood.statistic_names, averages, strict=True)),
     }
 
 
 @single_threaded_blas
-def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
-    """One E-step on the batch, its statistics averaged in, and M-steps on the averages."""
+def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
+    """Take an E-step on the batch, mix its averages in, and take M-steps on the averages.
+
+    Return the new statistics and the fitted attributes.
+    """
     stay = float(statistics["stays"]) if model.prior == "markov" else None
     shown = statistics["shown"]
-    pattern_graphs = PatternGraphs.of(model.patterns_, shown, model.noise_)
-    dictionary = Dictionary(pattern_graphs, shown, statistics["probabilities"], stay)
-    with open_data(batch.signals, model.window_size, len(model.patterns_)) as data:
-        expected = expect(data, dictionary, coefficients=True)
+    likelihood = model._pattern_likelihood(shown)
+    dictionary = PatternDictionary(likelihood, shown, statistics["probabilities"], stay)
+    with open_signals(batch.signals, model.window_size, len(model.patterns_)) as data:
+        expected = e_step(data, dictionary, coefficients=True)
         coefficients = np.repeat(expected.coefficients, data.counts, axis=0)
     samples, rows = expected.samples, expected.windows
+    names = likelihood.statistic_names
     new = {
-        "moments": expected.distances / samples,
+        **{name: sums / samples for name, sums in zip(names, expected.statistics, strict=True)},
         "usage": expected.usage / samples,
         "draws": expected.draws / rows,
         "stays": np.array(expected.stays / max(rows - 1, 1)),
     }
     for name in new:
-        part = batch.of_edges if name == "moments" else batch.share
+        part = batch.of_edges if name in names else batch.share
         new[name] = statistics[name] + part * (new[name] - statistics[name])
     if rows == 1:  # nothing to stay from
         new["stays"] = statistics["stays"]
@@ -99,16 +103,15 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
         usage=new["usage"] * samples,
         draws=new["draws"] * rows,
         stays=float(new["stays"]) * (rows - 1),
-        distances=new["moments"] * samples,
+        statistics=tuple(new[name] * samples for name in names),
     )
-    law = Settings(prior=model.prior).law
+    prior = model._settings.pattern_prior
     dense = dictionary.with_atoms(statistics["atoms"])
-    dense = _settle(dense, averages, shrink, law)
+    dense = _m_steps(dense, averages, shrink, prior)
     sparse = dense
     if model.sparsity > 0:
-        sparse = _settle(dense, averages, penalty, law)
-        sparse = prune(sparse, sparse.atoms > penalty.width)
-    evidence = expected.log_likelihood
+        sparse = _m_steps(dense, averages, penalty, prior)
+        sparse = prune_edges(sparse, sparse.atoms > penalty.width)
     new |= {
         "atoms": dense.atoms,
         "shown": sparse.atoms,
@@ -116,21 +119,24 @@ def follow(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     }
     return {**statistics, **new}, {
         "atoms_": sparse.atoms,
-        "coefficients_": np.clip(coefficients, 0, 1).astype(batch.signals.dtype),
+        "coefficients_": coefficients.astype(batch.signals.dtype),
         "pattern_probabilities_": sparse.probabilities,
         "stay_probability_": sparse.stay or 0.0,
-        "log_likelihood_": evidence,
-        "objective_": -2 * evidence + penalty.value(shown),
+        "log_likelihood_": expected.log_likelihood,
+        "objective_": -2 * expected.log_likelihood + penalty.value(shown),
     }
 
 
-def _settle(
-    dictionary: Dictionary, averages: Expectation, penalty: FadingPenalty, law: str
-) -> Dictionary:
-    """M-steps on averages until the atoms hardly move."""
-    for _ in range(ROUNDS):
+def _m_steps(
+    dictionary: PatternDictionary,
+    averages: ExpectedStatistics,
+    penalty: ConcavePenalty,
+    pattern_prior: str,
+) -> PatternDictionary:
+    """Return the dictionary after M-steps on averages, taken until the atoms hardly move."""
+    for _ in range(M_STEPS):
         before = dictionary.atoms
-        dictionary = maximise(dictionary, averages, penalty, law, STEPS)
+        dictionary = m_step(dictionary, averages, penalty, pattern_prior, ATOM_STEPS)
         change = np.abs(dictionary.atoms - before).max(initial=0)
         if change <= SETTLED * before.max(initial=0):
             break
@@ -139,19 +145,22 @@ def _settle(
 
 def _penalties(
     model: Any, usage: NDArray, samples: float, edges: int
-) -> tuple[FadingPenalty, FadingPenalty]:
-    """What dense and sparse atoms pay that were learned from so many samples, as in a fit."""
+) -> tuple[ConcavePenalty, ConcavePenalty]:
+    """Return the penalties on dense and on sparse atoms for so many samples, as in a fit.
+
+    ``usage`` (C,) is the share of the samples that have each pattern.
+    """
     patterns, variance = model.patterns_, model.noise_ / NOISE
-    shrink = pull_for(patterns, model.alpha_w)
+    shrink = shrinkage_for(patterns, model.alpha_w)
     per_atom = float((usage @ patterns).mean()) * samples
-    apart = patterns.sum(axis=1).max() <= 1
-    return shrink, with_toll(
-        shrink, model.sparsity, round(samples), per_atom, edges, apart, variance
+    separate = patterns.sum(axis=1).max() <= 1
+    return shrink, with_sparsity(
+        shrink, model.sparsity, round(samples), per_atom, edges, separate, variance
     )
 
 
 def _dense(atoms: NDArray, least: float) -> NDArray:
-    """No weight below ``least``, but between nodes that an atom holds apart."""
+    """Return atoms (K, E) with no weight below ``least`` but between components of an atom."""
     dense = np.maximum(atoms, least)
     nodes = graphs.n_nodes(atoms.shape[1])
     rows, cols = graphs.edge_index(nodes)
@@ -161,4 +170,4 @@ def _dense(atoms: NDArray, least: float) -> NDArray:
     return dense
 
 
-MARGINAL_RULES = Rules(check, recall, follow, kept=200, starts=1)
+MARGINAL_RULES = StreamRules(check, statistics_of_fit, update, first_samples=200, starts=1)

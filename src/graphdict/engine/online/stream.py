@@ -11,7 +11,7 @@ divided by a running root mean square, and the statistics follow it. What a mode
 statistics is its own (:mod:`graphdict.engine.online.log`, :mod:`graphdict.engine.online.marginal`).
 
 A start from few samples is poor, and no later step mends it. The first samples are therefore kept,
-and fitted anew each time that their number has doubled, until there are enough of them.
+and fitted again each time that their number has doubled, until there are enough of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from graphdict.core import graphs
 from graphdict.engine.signals import Preparation
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, SilentNodeWarning
 
-__all__ = ["Batch", "Rules", "Statistics", "restart", "take_batch"]
+__all__ = ["Batch", "Statistics", "StreamRules", "restart", "take_batch"]
 
 LEAST_KEPT = 100  # samples for each atom that are fitted together, however short the memory
 GROWTH = 2  # by which their number grows from one such fit to the next
@@ -38,48 +38,48 @@ Statistics = dict[str, NDArray]
 
 
 class Batch(NamedTuple):
-    """Prepared signals, and how much of the averages they replace."""
+    """A batch of prepared signals, and the share of the averages that it replaces."""
 
     signals: NDArray  # (B, active nodes)
     share: float
-    of_edges: NDArray  # (E',) the same for each edge: all where a node is new
+    of_edges: NDArray  # (E',) the share for each edge: 1 where a node is new
     weight: float  # number of samples that the averages then stand for
 
 
-class Rules(NamedTuple):
-    """What a kind of model does in a stream."""
+class StreamRules(NamedTuple):
+    """How a kind of model learns from a stream."""
 
-    check: Callable[[Any], None]  # refuses settings under which there can be no stream
-    recall: Callable[[Any], Statistics]  # of a model that was fitted to all samples at once
-    follow: Callable[[Any, Statistics, Batch], tuple[Statistics, dict[str, Any]]]
-    # new statistics, and the fitted attributes that come of them
-    kept: int  # samples for each atom that are fitted together at first
-    starts: int  # of these fits, at least: a stream cannot begin again
+    check: Callable[[Any], None]  # raises where parameters cannot be used in a stream
+    statistics_of_fit: Callable[[Any], Statistics]  # at which a fitted model would stay
+    update: Callable[[Any, Statistics, Batch], tuple[Statistics, dict[str, Any]]]
+    # returns new statistics and fitted attributes
+    first_samples: int  # for each atom, that are fitted together at first
+    starts: int  # least number of starts of these fits: a stream cannot begin again
 
 
-def take_batch(model: Any, X: ArrayLike, rules: Rules) -> None:
+def take_batch(model: Any, X: ArrayLike, rules: StreamRules) -> None:
     """Learn from the next batch of a stream: the whole of ``partial_fit``."""
     model._validate_params()
     rules.check(model)
     if not hasattr(model, "atoms_"):
         _fit(model, X, rules)
         samples = _read(model, X)
-        _open(model, samples, rules)
+        _start(model, samples, rules)
         model.n_samples_seen_ = len(samples)
         return
     samples = _read(model, X)
     if not hasattr(model, "stream_"):
-        _go_on(model, rules)
+        _start_after_fit(model, rules)
     _check_stream(model)
     stream = dict(model.stream_)
-    newcomers = _newcomers(model.active_nodes_, stream, samples)
+    new_nodes = _new_nodes(model.active_nodes_, stream, samples)
     if "kept" in stream:
         stream["kept"] = np.concatenate((stream["kept"], samples.astype(stream["kept"].dtype)))
         count = len(stream["kept"])
-        if newcomers.any() or count >= min(_enough(model, rules), GROWTH * int(stream["fitted"])):
+        if new_nodes.any() or count >= min(_enough(model, rules), GROWTH * int(stream["fitted"])):
             _refit(model, stream["kept"], rules)
             return
-    _follow(model, stream, samples, newcomers, rules)
+    _update(model, stream, samples, new_nodes, rules)
 
 
 def restart(model: Any) -> None:
@@ -89,7 +89,7 @@ def restart(model: Any) -> None:
 
 
 def share_of(weight: float, batch: int, forgetting: float) -> tuple[float, float]:
-    """The share ``rho`` of a batch, and the number of samples the averages then stand for."""
+    """Return the share ``rho`` of a batch, and the number of samples of the averages after it."""
     old = weight * forgetting**batch
     new = batch if forgetting == 1 else (1 - forgetting**batch) / (1 - forgetting)
     return new / (old + new), old + new
@@ -98,15 +98,16 @@ def share_of(weight: float, batch: int, forgetting: float) -> tuple[float, float
 # The first samples ----------------------------------------------------------------------------
 
 
-def _enough(model: Any, rules: Rules) -> float:
-    """How many samples to fit together: of what drifts, hardly more than are remembered."""
-    enough = rules.kept * model.n_atoms
+def _enough(model: Any, rules: StreamRules) -> float:
+    """Return how many samples to fit together; hardly more than are remembered."""
+    enough = rules.first_samples * model.n_atoms
     if model.forgetting == 1:
         return enough
     return min(enough, max(LEAST_KEPT * model.n_atoms, 1 / (1 - model.forgetting)))
 
 
-def _fit(model: Any, X: ArrayLike, rules: Rules) -> None:
+def _fit(model: Any, X: ArrayLike, rules: StreamRules) -> None:
+    """Fit the model, from at least as many starts as the rules ask for."""
     n_init = model.n_init
     model.n_init = max(n_init, rules.starts)
     try:
@@ -115,12 +116,14 @@ def _fit(model: Any, X: ArrayLike, rules: Rules) -> None:
         model.n_init = n_init
 
 
-def _open(model: Any, samples: NDArray, rules: Rules) -> None:
-    """Statistics of samples that the model has just been fitted to."""
+def _start(model: Any, samples: NDArray, rules: StreamRules) -> None:
+    """Start the stream with the statistics of samples that the model has just been fitted to."""
     signals = model._preparation.apply(samples)
     everything = np.ones(graphs.n_edges(signals.shape[1]))
     weight = share_of(0, len(samples), model.forgetting)[1]
-    found, _ = rules.follow(model, rules.recall(model), Batch(signals, 1.0, everything, weight))
+    found, _ = rules.update(
+        model, rules.statistics_of_fit(model), Batch(signals, 1.0, everything, weight)
+    )
     model.stream_ = {
         **_embedded(model._preparation, found),
         "weight": np.array(weight),
@@ -130,8 +133,8 @@ def _open(model: Any, samples: NDArray, rules: Rules) -> None:
         model.stream_ |= {"kept": samples, "fitted": np.array(len(samples))}
 
 
-def _refit(model: Any, samples: NDArray, rules: Rules) -> None:
-    """Fit all samples that were kept; what falls short is said once there are enough of them."""
+def _refit(model: Any, samples: NDArray, rules: StreamRules) -> None:
+    """Fit all samples that were kept; warnings are given once there are enough of them."""
     names, seen = getattr(model, "feature_names_in_", None), model.n_samples_seen_
     before = seen - len(model.stream_["kept"])
     with warnings.catch_warnings():
@@ -141,15 +144,15 @@ def _refit(model: Any, samples: NDArray, rules: Rules) -> None:
         _fit(model, samples, rules)
     if names is not None:
         model.feature_names_in_ = names
-    _open(model, samples, rules)
+    _start(model, samples, rules)
     model.n_samples_seen_ = before + len(samples)
 
 
-def _go_on(model: Any, rules: Rules) -> None:
-    """Begin the stream of a model that was fitted to all samples at once."""
+def _start_after_fit(model: Any, rules: StreamRules) -> None:
+    """Start the stream of a model that was fitted before, whose samples are not at hand."""
     model.n_samples_seen_ = len(model.coefficients_)
     model.stream_ = {
-        **_embedded(model._preparation, rules.recall(model)),
+        **_embedded(model._preparation, rules.statistics_of_fit(model)),
         "weight": np.array(share_of(0, model.n_samples_seen_, model.forgetting)[1]),
         "levels": np.full(model.n_features_in_, np.nan),
     }
@@ -158,13 +161,13 @@ def _go_on(model: Any, rules: Rules) -> None:
 # All others -----------------------------------------------------------------------------------
 
 
-def _follow(
-    model: Any, stream: Statistics, samples: NDArray, newcomers: NDArray, rules: Rules
+def _update(
+    model: Any, stream: Statistics, samples: NDArray, new_nodes: NDArray, rules: StreamRules
 ) -> None:
-    """Let a batch replace its share of the statistics, and the model follow them."""
+    """Let a batch replace its share of the statistics, and update the model by them."""
     share, weight = share_of(float(stream["weight"]), len(samples), model.forgetting)
     old = model._preparation
-    preparation = Preparation(old.active | newcomers, old.scale)
+    preparation = Preparation(old.active | new_nodes, old.scale)
     signals = preparation.apply(samples)
     scale = old.scale
     if model.rescale:
@@ -181,7 +184,7 @@ def _follow(
         found[name] = np.where(known > 0, found[name], typical[:, None])
     model.active_nodes_ = preparation.active
     batch = Batch(signals, share, np.where(known > 0, share, 1), weight)
-    found, attributes = rules.follow(model, {**stream, **found}, batch)
+    found, attributes = rules.update(model, {**stream, **found}, batch)
     attributes["atoms_"] = preparation.embed(attributes["atoms_"].astype(model.atoms_.dtype))
     for name in ("objective_", "log_likelihood_"):
         if name in attributes:
@@ -191,8 +194,8 @@ def _follow(
     model.n_samples_seen_ += len(samples)
 
 
-def _newcomers(active: NDArray, stream: Statistics, samples: NDArray) -> NDArray[np.bool_]:
-    """Silent nodes (N,) that begin to vary; their level so far is remembered in the stream."""
+def _new_nodes(active: NDArray, stream: Statistics, samples: NDArray) -> NDArray[np.bool_]:
+    """Return which silent nodes (N,) begin to vary; levels so far are kept in the stream."""
     low = np.fmin(stream["levels"], np.fmin.reduce(samples, axis=0))
     high = np.fmax(stream["levels"], np.fmax.reduce(samples, axis=0))
     stream["levels"] = np.where(active, np.nan, low)
@@ -200,7 +203,7 @@ def _newcomers(active: NDArray, stream: Statistics, samples: NDArray) -> NDArray
 
 
 def _mean_square(signals: NDArray) -> float:
-    """Of prepared signals; where values are missing, of as many as were observed freely."""
+    """Return the mean square of prepared signals; with missing values, per degree of freedom."""
     nodes = signals.shape[1]
     freedom = np.maximum(np.isfinite(signals).sum(axis=1) - 1, 0).sum()
     if freedom == 0:
@@ -213,13 +216,13 @@ def _mean_square(signals: NDArray) -> float:
 
 
 def _read(model: Any, X: ArrayLike) -> NDArray:
-    """A batch, checked against what the model has seen; a batch is small enough for memory."""
+    """Return a batch (B, N) in memory, checked against what the model has seen."""
     samples = model._read(X, reset=False)
     return samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
 
 
 def _check_stream(model: Any) -> None:
-    """Whether settings still are those that the stream began with."""
+    """Raise where the number of atoms is not that of the stream."""
     began = len(model.stream_["atoms"])
     if model.n_atoms != began:
         raise ValueError(
@@ -229,7 +232,7 @@ def _check_stream(model: Any) -> None:
 
 
 def _embedded(preparation: Preparation, statistics: Statistics) -> Statistics:
-    """Statistics with edges between all nodes."""
+    """Return statistics whose edges are those between all nodes."""
     return {
         name: preparation.embed(value) if name in OF_EDGES else value
         for name, value in statistics.items()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chance", "memberships", "normals"]
+__all__ = ["RowRandom", "random_memberships", "standard_normals"]
 
 CHUNK = 1 << 16
 
@@ -21,17 +21,20 @@ Draw = Callable[[np.random.RandomState, int, int], NDArray]
 
 
 @dataclass(frozen=True)
-class Chance:
-    """Where the chunks of so many rows begin."""
+class RowRandom:
+    """The random numbers of so many rows, to be drawn again by whoever needs some of them."""
 
     state: Any  # of the generator, for the first chunk
     seeds: NDArray  # of the other chunks
-    count: int  # of rows
-    size: int  # of a chunk
+    count: int  # number of rows
+    size: int  # rows of a chunk
 
     @classmethod
-    def take(cls, rng: np.random.RandomState, count: int, draw: Draw, columns: int) -> Chance:
-        """What a generator is to give to ``count`` rows; it goes on behind them."""
+    def take(cls, rng: np.random.RandomState, count: int, draw: Draw, columns: int) -> RowRandom:
+        """Return the numbers of ``count`` rows, and move the generator past them.
+
+        ``draw`` and ``columns`` are those that :meth:`rows` will be called with.
+        """
         state = rng.get_state()
         draw(rng, min(count, CHUNK), columns)
         further = max(-(-count // CHUNK) - 1, 0)
@@ -39,7 +42,7 @@ class Chance:
         return cls(state, seeds, count, CHUNK)
 
     def rows(self, rows: slice, draw: Draw, columns: int) -> NDArray:
-        """The numbers of some rows (rows, columns)."""
+        """Return ``draw(generator, rows, columns)`` for some of the rows: (rows, columns)."""
         pieces = []
         for chunk in range(rows.start // self.size, -(-rows.stop // self.size)):
             first = chunk * self.size
@@ -55,11 +58,11 @@ class Chance:
         return rng
 
 
-def memberships(rng: np.random.RandomState, rows: int, columns: int) -> NDArray:
-    """Soft memberships (rows, columns), each row a draw that favours few columns."""
+def random_memberships(rng: np.random.RandomState, rows: int, columns: int) -> NDArray:
+    """Return soft memberships (rows, columns), each row a draw that favours few columns."""
     return rng.dirichlet(np.full(columns, 0.5), size=rows)
 
 
-def normals(rng: np.random.RandomState, rows: int, columns: int) -> NDArray:
-    """Standard normal numbers (rows, columns)."""
+def standard_normals(rng: np.random.RandomState, rows: int, columns: int) -> NDArray:
+    """Return standard normal numbers (rows, columns)."""
     return rng.standard_normal((rows, columns))

@@ -7,7 +7,11 @@ from scipy.linalg import null_space
 from scipy.stats import multivariate_normal
 
 from graphdict import native
-from graphdict.core.marginal.gaps import conditional_moments, draw_missing, observed_log_likelihoods
+from graphdict.core.marginal.missing import (
+    conditional_moments,
+    draw_missing,
+    observed_log_likelihoods,
+)
 
 
 def make_covariances(rng, nodes, count):

@@ -1,11 +1,11 @@
-"""Graphs that drift: atoms live on stretches of time, and which are active is known.
+"""Graphs that change slowly: atoms live on intervals of time, and which are active is known.
 
 The atoms form a tree over the duration of the signals: one for all of it, two for its halves, four
 for its quarters. An edge that lasts is paid for once, near the root, and one that comes or goes
-lives further down. Or there is an atom for every stretch between two of several marks in time, so
+lives further down. Or there is an atom for every interval between two of several marks in time, so
 that the whole life of an edge, whenever it begins and ends, can be that of one atom. A pattern is a
-position in time, and its entry for an atom is the share of the atom's stretch in a moving window
-two leaves (or marks) wide, so that graphs blend where stretches meet instead of jumping.
+position in time, and its entry for an atom is the share of the atom's interval in a moving window
+two leaves (or marks) wide, so that graphs blend where intervals meet instead of jumping.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
-__all__ = ["hierarchy", "n_levels", "positions"]
+__all__ = ["hierarchy_patterns", "n_levels", "time_positions"]
 
 PER_LEAF = 4  # positions in time for each leaf of the tree
 
 
 def n_levels(n_atoms: int) -> float:
-    """Halvings from all of the time to the shortest of ``n_atoms`` stretches, plus one."""
+    """Return the number of halvings from all of the time to the shortest interval, plus one."""
     return float(np.log2(_leaves(n_atoms))) + 1
 
 
-def hierarchy(n_atoms: int) -> NDArray:
-    """Activations (positions, K) of a tree of stretches, or of all of them, in [0, 1]."""
+def hierarchy_patterns(n_atoms: int) -> NDArray:
+    """Return activations (positions, K) in [0, 1] of a tree of intervals, or of all intervals."""
     leaves = _leaves(n_atoms)
     if _is_tree(n_atoms):
         lengths = [leaves >> level for level in range(leaves.bit_length())]
@@ -41,12 +41,12 @@ def hierarchy(n_atoms: int) -> NDArray:
 
 
 def _is_tree(n_atoms: int) -> bool:
-    """Whether it is one less than a power of two."""
+    """Return whether ``n_atoms`` is one less than a power of two."""
     return n_atoms & (n_atoms + 1) == 0
 
 
 def _leaves(n_atoms: int) -> int:
-    """How many shortest stretches a full tree of ``n_atoms``, or else so many of all, has."""
+    """Return the number of shortest intervals; raise where no hierarchy has ``n_atoms``."""
     if _is_tree(n_atoms):
         return (n_atoms + 1) // 2
     count = (isqrt(8 * n_atoms + 1) - 1) // 2
@@ -54,16 +54,18 @@ def _leaves(n_atoms: int) -> int:
         return count
     tree = 2 ** (n_atoms.bit_length() - 1) - 1
     raise ValueError(
-        f'n_atoms={n_atoms} with prior="hierarchy" is no full binary tree of stretches of time: '
+        f'n_atoms={n_atoms} with prior="hierarchy" is no full binary tree of intervals of time: '
         f"use {tree} or {2 * tree + 1}; or {count * (count + 1) // 2} or "
-        f"{(count + 1) * (count + 2) // 2}, all stretches between marks"
+        f"{(count + 1) * (count + 2) // 2}, all intervals between marks"
     )
 
 
-def positions(rows: int, count: int, first: int = 0, some: int | None = None) -> NDArray[np.intp]:
-    """Position in time, out of ``count``, of each of ``rows`` samples or windows.
+def time_positions(
+    rows: int, count: int, first: int = 0, some: int | None = None
+) -> NDArray[np.intp]:
+    """Return the position in time (rows,), out of ``count``, of each sample or window.
 
-    Or of ``some`` of them, from the one numbered ``first`` on.
+    With ``some``, those of so many rows from the one numbered ``first`` on: (some,).
     """
     last = rows if some is None else first + some
     return np.arange(first, last) * count // rows
