@@ -78,6 +78,6 @@ def update_coefficients(
     )
     job = native.log_det_update_coefficients(
         signals, weights, contiguous(atoms), contiguous(coefficients),
-        shrinkage, rounds, over_relaxed, *found,
+        (shrinkage, rounds, over_relaxed), found,
     )  # fmt: skip
     return job, found

@@ -161,8 +161,8 @@ def draw_atoms(
     patterns = np.ascontiguousarray(dictionary.patterns, dtype=bool)
     usage, distances = (np.ascontiguousarray(a, dtype=np.float64) for a in (usage, distances))
     native.draw_weights(
-        atoms, np.concatenate(inverses), patterns, usage, distances,
-        levels.values, levels.log_prior(mass), order, rng.random_sample(len(order)),
-        means, edges, found,
+        atoms, np.concatenate(inverses), (patterns, usage, distances),
+        (levels.values, levels.log_prior(mass)), (order, rng.random_sample(len(order))),
+        (means, edges, found),
     )  # fmt: skip
     return atoms, means, edges, found
