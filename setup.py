@@ -1,7 +1,7 @@
 """The compiled part, built once for any processor and once for those with wide registers.
 
-With ``GRAPHDICT_SANITIZE`` set, as ``make sanitize`` does, errors in memory, undefined behaviour and
-indices beyond an array end the process with a report.
+With ``GRAPHDICT_SANITIZE`` set, as ``make sanitize`` does, errors in memory, undefined behaviour
+and indices beyond an array end the process with a report.
 """
 
 import os

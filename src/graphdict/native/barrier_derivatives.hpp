@@ -1,8 +1,7 @@
-// What a barrier says of mixtures of known atoms: how it pushes each coefficient, and how it
-// curves.
+// Derivatives of a barrier in the coefficients of known atoms: minus its gradient, and its Hessian.
 //
 // Both kinds take rows of coefficients x, TILE registers apart, for some registers of samples, and
-// find rows of pushes (atoms) and, where wanted, of curvatures (the lower half of a matrix of
+// compute rows of slopes (atoms) and, where wanted, of the Hessian (the lower half of a matrix of
 // atoms).
 #pragma once
 
@@ -13,7 +12,7 @@ namespace graphdict {
 
 // Logarithms of d = sum_k x_k g_k, for images g (K, N):
 //
-//     push_k = sum_n g_kn / d_n   and   curvature_kj = sum_n g_kn g_jn / d_n^2,
+//     slope_k = sum_n g_kn / d_n   and   hessian_kj = sum_n g_kn g_jn / d_n^2,
 //
 // products of known rows with known factors, as in products.hpp.
 class LogBarrierDerivatives {
@@ -30,7 +29,7 @@ class LogBarrierDerivatives {
 
     py::ssize_t atoms() const { return factors.rows; }
 
-    // Where one thread works.
+    // The memory of one thread.
     class Workspace {
        public:
         explicit Workspace(const LogBarrierDerivatives& of)
@@ -71,7 +70,7 @@ class LogBarrierDerivatives {
 
 // Log-determinants of L = sum_k x_k L_k, for Laplacians L_k (K, N, N). With P = L^+,
 //
-//     push_k = tr(P L_k)   and   curvature_kj = tr(P L_k P L_j).
+//     slope_k = tr(P L_k)   and   hessian_kj = tr(P L_k P L_j).
 class LogDetDerivatives {
    public:
     using V = Vec<double>;

@@ -1,9 +1,9 @@
 // Coefficients of samples under known atoms by an interior-point method;
 // graphdict.core.solvers.coding has the mathematics.
 //
-// All samples of a tile take a step together, once the barrier has said for each what it pushes the
-// coefficients by, and how it curves (barrier_derivatives.hpp). Registers whose samples are all
-// done leave the tile, and others take their place.
+// All samples of a tile take a step together, once the derivatives of the barrier are known for
+// each (barrier_derivatives.hpp). Registers whose samples are all done leave the tile, and others
+// take their place.
 #pragma once
 
 #include "barrier_derivatives.hpp"

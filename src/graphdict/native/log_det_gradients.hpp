@@ -34,7 +34,7 @@ void add_laplacian(Matrix<const Real> dual, const Real* weights, Real* __restric
     }
 }
 
-// Sets Y + sigma L(Delta W) of symmetric duals (T, N, N) in `lifted`.
+// Sets Y + sigma L(Delta W) of symmetric duals (T, N, N) in `out`.
 template <class Real>
 void add_laplacians(const Array<Real>& coefficients, const Array<Real>& atoms,
                     const Array<Real>& dual, Real sigma, const Array<Real>& out) {
@@ -120,7 +120,7 @@ void products_of_atoms(const Real* atoms, const Real* z, const Real* y, py::ssiz
     }
 }
 
-// Sets Z W' in `energies` and <Y_t, L_k> in `pulls` (T, K) of symmetric duals, and adds
+// Sets Z W' in `energies` and <Y_t, L_k> in `inner_products` (T, K) of symmetric duals, and adds
 // C' (Z + L*(Y)) to `distances` (K, E) with weights C of the samples.
 template <class Real>
 void gradients(const Array<Real>& signals, const Array<Real>& atoms, const Array<Real>& weighted,

@@ -1,4 +1,4 @@
-// The dual step of -log det_+ for many small matrices; graphdict.native.roots has the mathematics.
+// The dual step of -log det_+ for many small matrices; graphdict.native.proxes has the mathematics.
 #pragma once
 
 #include <cmath>
@@ -52,7 +52,7 @@ class LogDetProx {
         std::fill(a, a + entries, Real(0));
     }
 
-    // The step of `dual` with `sigma` in `raised`, unless a bound for the squared norm is above
+    // The step of `dual` with `sigma` in `out`, unless a bound for the squared norm is above
     // `limit`; returns that bound.
     Real step(const Real* dual, Real sigma, Real limit, Real* out) {
         const Real root_sigma = std::sqrt(sigma);
@@ -192,7 +192,7 @@ class LogDetProx {
     }
 };
 
-// Sets `raised` (T, N, N) and `bounds` (T); matrices with bounds above `limit` become NaN.
+// Sets `out` (T, N, N) and `bounds` (T); matrices with bounds above `limit` become NaN.
 template <class Real>
 void log_det_prox_conjugate(const Array<Real>& dual, Real sigma, Real limit, const Array<Real>& out,
                             const Array<Real>& bounds) {

@@ -35,23 +35,23 @@ inline bool has_wide_registers() {
 
 inline void bind(py::module_& m) {
     m.def("has_wide_registers", &has_wide_registers);
-    bind_markov_chain(m);
-    bind_largest_eigenvalue(m);
-    bind_log_det_updates(m);
-    bind_missing_values(m);
+    bind_gibbs_sampling(m);
     bind_graph_maps(m);
     bind_interior_point(m);
-    bind_primal_dual_iterations(m);
+    bind_largest_eigenvalue(m);
+    bind_log_barrier_updates(m);
     bind_log_det_gradients(m);
     bind_log_det_prox(m);
+    bind_log_det_updates(m);
+    bind_markov_chain(m);
+    bind_missing_values(m);
     bind_newton(m);
     bind_positive_root(m);
-    bind_products(m);
-    bind_log_barrier_updates(m);
+    bind_primal_dual_iterations(m);
     bind_primal_dual_pass(m);
+    bind_products(m);
     bind_thread_pool(m);
     bind_total_variation(m);
-    bind_gibbs_sampling(m);
     bind_tree_prox(m);
 }
 
