@@ -5,13 +5,27 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test lint docs format bench accuracy clean
+.PHONY: demo test sanitize lint docs format bench accuracy clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
 
 test: $(STAMP)  ## run the tests
 	$(BIN)/python -m pytest -n 2
+
+# Everything else stays as it is: the checked build and what it needs have an environment of their own.
+SANITIZED := build/sanitize
+sanitize:  ## test the compiled part with errors in memory, undefined behaviour and bounds checked
+	$(PYTHON) -m venv $(SANITIZED)/venv
+	$(SANITIZED)/venv/bin/python -m pip install --quiet --upgrade pip
+	rm -rf $(SANITIZED)/source && mkdir -p $(SANITIZED)/source
+	cp -r pyproject.toml setup.py MANIFEST.in README.md LICENSE src $(SANITIZED)/source
+	find $(SANITIZED)/source -name "*.so" -delete
+	GRAPHDICT_SANITIZE=1 $(SANITIZED)/venv/bin/python -m pip install --quiet "$(SANITIZED)/source[test]"
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OPENBLAS_NUM_THREADS=1 \
+		$(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider \
+		tests/native tests/engine/backends tests/engine/test_thread_pool.py
 
 lint: $(STAMP)  ## check style, format and types
 	$(BIN)/ruff check .

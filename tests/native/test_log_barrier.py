@@ -46,50 +46,50 @@ def test_products(shape, dtype):
     assert energies.dtype == distances.dtype == dtype
 
 
-def _advance(case, sigma, goal, modal, check):
+def _run_pass(case, sigma, move, powers, check):
     dtype = case["signals"].dtype
-    lead = log_barrier.AtomMove.of(case["atoms"], case["degrees"], -case["degrees"], sigma)
-    stand = log_barrier.SampleArrays(case["before"], case["slope"], case["dual"])
+    atoms_moved = log_barrier.AtomMove.of(case["atoms"], case["degrees"], -case["degrees"], sigma)
+    before = log_barrier.SampleArrays(case["before"], case["slope"], case["dual"])
     weights = case["weights"].astype(dtype)
     job, found = log_barrier.primal_dual_pass(
-        case["signals"], weights, lead, stand, goal, modal, check
+        case["signals"], weights, atoms_moved, before, move, powers, check
     )
     job()
     return found
 
 
-@pytest.mark.parametrize("modal", [False, True])
+@pytest.mark.parametrize("powers", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_advance_takes_the_dual_step_and_finds_all_gradients(shape, dtype, modal):
+def test_the_pass_takes_the_dual_step_and_finds_all_gradients(shape, dtype, powers):
     case, tolerance = _case(shape, dtype)
     sigma, tau = 0.3, 0.5
-    goal = log_barrier.CoefficientMove(case["coefficients"], 0.25, tau, None)
-    found = _advance(case, sigma, goal, modal, check=True)
+    move = log_barrier.CoefficientMove(case["coefficients"], 0.25, tau, None)
+    found = _run_pass(case, sigma, move, powers, check=True)
     plain = {name: array.astype(float) for name, array in case.items()}
     degrees, after, weights = plain["degrees"], plain["coefficients"], plain["weights"]
-    ahead = (2 * after - plain["before"]) @ (3 * degrees)
-    step = plain["dual"] + sigma * ahead
-    raised = (step - np.sqrt(step**2 + 4 * sigma)) / 2
+    extrapolated = (2 * after - plain["before"]) @ (3 * degrees)
+    step = plain["dual"] + sigma * extrapolated
+    new_dual = (step - np.sqrt(step**2 + 4 * sigma)) / 2
     weighted = weights[:, None] * after
-    mixed = weighted.T @ raised
-    if modal:
+    mixed = weighted.T @ new_dual
+    if powers:
         energies, distances = plain["signals"] @ degrees.T, np.empty((len(degrees), 0))
         mixed += weighted.T @ plain["signals"]
     else:
         energies = kernels.energies(plain["signals"], plain["atoms"])
         distances = kernels.weighted_distances(plain["signals"], weighted)
-    gradient = 0.25 + energies + raised @ degrees.T
+    gradient = 0.25 + energies + new_dual @ degrees.T
     np.testing.assert_allclose(found.energies, energies, **tolerance)
     np.testing.assert_allclose(found.distances, distances, **tolerance)
-    np.testing.assert_allclose(found.dual, raised, **tolerance)
+    np.testing.assert_allclose(found.dual, new_dual, **tolerance)
     np.testing.assert_allclose(found.gradient, gradient, **tolerance)
     np.testing.assert_allclose(found.mixed_dual, mixed, **tolerance)
     np.testing.assert_allclose(found.gram, weighted.T @ after, **tolerance)
     assert {array.dtype for array in found[:-1]} == {np.dtype(dtype)}
 
     image = after @ degrees
-    gap = ahead - image + (plain["dual"] - raised) / sigma
+    gap = extrapolated - image + (plain["dual"] - new_dual) / sigma
     slack = gradient - plain["slope"] - (after - plain["before"]) / tau
     numbers = [
         weights @ (np.sum(after * energies, axis=1) - np.log(image).sum(axis=1)),
@@ -97,26 +97,26 @@ def test_advance_takes_the_dual_step_and_finds_all_gradients(shape, dtype, modal
         weights @ np.sum(slack**2, axis=1), np.sum(after**2),
     ]  # fmt: skip
     np.testing.assert_allclose(found.numbers, numbers, rtol=1e-8 if dtype == np.float64 else 2e-3)
-    unchecked = _advance(case, sigma, goal, modal, check=False)
+    unchecked = _run_pass(case, sigma, move, powers, check=False)
     np.testing.assert_array_equal(unchecked.gradient, found.gradient)
     assert not unchecked.numbers.size
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_advance_moves_coefficients_within_their_box(shape, dtype):
+def test_the_pass_moves_coefficients_within_their_box(shape, dtype):
     case, _ = _case(shape, dtype)
     box = proxes.Box(0.2, 0.9, 0.2, 0.25)
-    goal = log_barrier.CoefficientMove(np.empty_like(case["before"]), 0.0, 0.5, box)
-    found = _advance(case, 0.3, goal, False, check=True)
+    move = log_barrier.CoefficientMove(np.empty_like(case["before"]), 0.0, 0.5, box)
+    found = _run_pass(case, 0.3, move, False, check=True)
     after = np.clip(
         case["before"] - dtype(0.5) * case["slope"] - dtype(0.1), dtype(0.2), dtype(0.9)
     )
     np.testing.assert_allclose(found.coefficients, after, rtol=1e-6)
     descended = proxes.projected_step(case["before"], case["slope"], 0.5, box)
     np.testing.assert_array_equal(found.coefficients, descended)
-    goal = log_barrier.CoefficientMove(found.coefficients, 0.25, 0.5, None)
-    wanted = _advance(case, 0.3, goal, False, check=True)
+    move = log_barrier.CoefficientMove(found.coefficients, 0.25, 0.5, None)
+    wanted = _run_pass(case, 0.3, move, False, check=True)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -124,14 +124,14 @@ def test_advance_moves_coefficients_within_their_box(shape, dtype):
 def test_the_gap_of_the_dual_is_zero_where_nothing_moves():
     case, _ = _case((321, 9, 4), np.float64)
     case["before"] = case["coefficients"]
-    lead = log_barrier.AtomMove.of(case["atoms"], case["degrees"], case["degrees"], 0.3)
+    atoms_moved = log_barrier.AtomMove.of(case["atoms"], case["degrees"], case["degrees"], 0.3)
     image = case["coefficients"] @ case["degrees"]
     dual = -1 / image
     for _ in range(500):  # until rounding leaves it where it is
-        stand = log_barrier.SampleArrays(case["before"], case["slope"], dual)
-        goal = log_barrier.CoefficientMove(case["coefficients"], 0.0, 0.5, None)
+        before = log_barrier.SampleArrays(case["before"], case["slope"], dual)
+        move = log_barrier.CoefficientMove(case["coefficients"], 0.0, 0.5, None)
         job, found = log_barrier.primal_dual_pass(
-            case["signals"], case["weights"], lead, stand, goal, False, True
+            case["signals"], case["weights"], atoms_moved, before, move, False, True
         )
         job()
         if np.array_equal(dual, found.dual):
@@ -142,56 +142,56 @@ def test_the_gap_of_the_dual_is_zero_where_nothing_moves():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_push_on_atoms(shape, dtype):
+def test_atom_slopes(shape, dtype):
     case, tolerance = _case(shape, dtype)
-    job, push = log_barrier.atom_slopes(case["coefficients"], case["weights"], case["degrees"])
+    job, slope = log_barrier.atom_slopes(case["coefficients"], case["weights"], case["degrees"])
     job()
     weighted = case["weights"][:, None] * case["coefficients"]
     expected = weighted.T @ (1 / (case["coefficients"] @ case["degrees"]))
-    np.testing.assert_allclose(push, expected, **tolerance)
+    np.testing.assert_allclose(slope, expected, **tolerance)
 
 
-def _recode(case, atoms, shrinkage, rounds, stretch, modal=False):
+def _update(case, atoms, shrinkage, rounds, over_relaxed, powers=False):
     degrees = graphs.degrees(atoms)
     given = case["signals"], case["weights"], atoms, degrees, case["coefficients"]
-    job, found = log_barrier.update_coefficients(*given, shrinkage, rounds, stretch, modal)
+    job, found = log_barrier.update_coefficients(*given, shrinkage, rounds, over_relaxed, powers)
     job()
     return found
 
 
-@pytest.mark.parametrize("modal", [False, True])
-@pytest.mark.parametrize("stretch", [False, True])
+@pytest.mark.parametrize("powers", [False, True])
+@pytest.mark.parametrize("over_relaxed", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_recode(shape, dtype, stretch, modal):
+def test_update_coefficients(shape, dtype, over_relaxed, powers):
     case, tolerance = _case(shape, dtype)
-    if modal:
+    if powers:
         case["signals"] = np.square(case["signals"])
-    found = _recode(case, case["atoms"], 0.1, 3, stretch, modal)
+    found = _update(case, case["atoms"], 0.1, 3, over_relaxed, powers)
     value, gradient, scale = found.numbers
     plain = {name: array.astype(float) for name, array in case.items()}
     degrees, c, signals = plain["degrees"], plain["coefficients"], plain["signals"]
-    energies = signals @ degrees.T if modal else kernels.energies(signals, plain["atoms"])
+    energies = signals @ degrees.T if powers else kernels.energies(signals, plain["atoms"])
     for inner in range(3):
-        push = (1 / (c @ degrees)) @ degrees.T
+        slope = (1 / (c @ degrees)) @ degrees.T
         if inner == 0:
-            slope = energies + 0.1 - push
-            free = np.where((c >= 1) & (slope < 0), 0, c * slope)
+            in_c = energies + 0.1 - slope
+            free = np.where((c >= 1) & (in_c < 0), 0, c * in_c)
             np.testing.assert_allclose(gradient, np.sum(free**2), rtol=1e-3)
             np.testing.assert_allclose(scale, np.sum((c * (energies + 0.1)) ** 2), rtol=1e-3)
-        c = np.minimum(1, c * (push / (energies + 0.1)) ** (1.5 if stretch else 1))
+        c = np.minimum(1, c * (slope / (energies + 0.1)) ** (1.5 if over_relaxed else 1))
     logs = np.log(c @ degrees).sum(axis=1)
     np.testing.assert_allclose(found.coefficients, c, rtol=tolerance["rtol"] * 10)
     expected = case["weights"] @ (np.sum(c * energies, axis=1) - logs)
     np.testing.assert_allclose(value, expected, rtol=1e-3 if dtype == np.float32 else 1e-9)
     weighted = plain["weights"][:, None] * c
-    sums = weighted.T @ signals if modal else kernels.weighted_distances(signals, weighted)
+    sums = weighted.T @ signals if powers else kernels.weighted_distances(signals, weighted)
     np.testing.assert_allclose(found.distances, sums, rtol=tolerance["rtol"] * 10, atol=1e-6)
 
 
 def _value(case, atoms):
     """Of the coefficients as they are."""
-    found = _recode(case, atoms, 0.0, 0, False)
+    found = _update(case, atoms, 0.0, 0, False)
     np.testing.assert_array_equal(found.coefficients, case["coefficients"])
     return found.numbers[0]
 
@@ -211,6 +211,34 @@ def test_a_graph_without_edges_has_no_finite_value():
     assert _value(case, np.zeros_like(case["atoms"])) == np.inf
 
 
+def _misaligned(array):
+    """The same numbers, one byte off."""
+    memory = np.empty(array.nbytes + 1, np.uint8)
+    found = memory[1:].view(array.dtype).reshape(array.shape)
+    found[:] = array
+    assert found.flags.c_contiguous
+    assert not found.flags.aligned
+    return found
+
+
+def test_groups_of_arrays_that_do_not_fit_are_refused():
+    case, _ = _case((20, 4, 2), np.float64)
+    box = proxes.Box(0.0, 1.0, 0.2, 0.25)
+    move = log_barrier.CoefficientMove(np.empty((20, 2)), 0.0, 0.5, box)
+    _run_pass(case, 0.3, move, False, check=True)
+    with pytest.raises(ValueError, match="coefficients must be"):
+        _run_pass(case, 0.3, move._replace(coefficients=np.empty((20, 3))), False, check=True)
+    for name, wrong in [("dual", np.float32), ("before", np.float32), ("atoms", np.float32)]:
+        with pytest.raises(TypeError, match="incompatible"):
+            _run_pass({**case, name: case[name].astype(wrong)}, 0.3, move, False, check=True)
+    with pytest.raises(TypeError, match="incompatible"):
+        _run_pass({**case, "dual": np.asfortranarray(case["dual"])}, 0.3, move, False, check=True)
+    with pytest.raises(ValueError, match="not aligned"):
+        _run_pass({**case, "dual": _misaligned(case["dual"])}, 0.3, move, False, check=True)
+    with pytest.raises(TypeError, match="incompatible"):
+        _run_pass(case, 0.3, move._replace(box=(0.0, 1.0, 0.2)), False, check=True)
+
+
 def test_arrays_that_do_not_fit_are_refused():
     case, _ = _case((20, 4, 2), np.float64)
     atoms, signals = case["atoms"], case["signals"]
@@ -222,6 +250,10 @@ def test_arrays_that_do_not_fit_are_refused():
         native.energies(signals, atoms.astype(np.float32), np.empty((20, 2)))
     with pytest.raises(TypeError, match="incompatible"):
         native.energies(np.asfortranarray(signals), atoms, np.empty((20, 2)))
+    with pytest.raises(ValueError, match="not aligned"):
+        native.energies(signals, _misaligned(atoms), np.empty((20, 2)))
+    with pytest.raises(ValueError, match="not aligned"):
+        native.energies(signals, atoms, _misaligned(np.empty((20, 2))))
     fixed = np.empty((20, 2))
     fixed.flags.writeable = False
     with pytest.raises(ValueError, match="writeable"):
@@ -231,8 +263,8 @@ def test_arrays_that_do_not_fit_are_refused():
 def test_both_builds_agree(monkeypatch):
     portable = import_module("graphdict.native._portable")
     case, tolerance = _case((647, 12, 5), np.float64)
-    found = _recode(case, case["atoms"], 0.1, 3, True)
+    found = _update(case, case["atoms"], 0.1, 3, True)
     monkeypatch.setattr(native, "compiled", portable)
-    wanted = _recode(case, case["atoms"], 0.1, 3, True)
+    wanted = _update(case, case["atoms"], 0.1, 3, True)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, **tolerance)

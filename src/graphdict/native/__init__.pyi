@@ -3,6 +3,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from graphdict.native.log_barrier import (
+    AtomMove,
+    BlockArrays,
+    CoefficientUpdates,
+    DictionaryArrays,
+    InteriorPointRules,
+    PassResult,
+    SampleArrays,
+    StepSizeRules,
+)
+from graphdict.native.proxes import Box
+
 compiled: Any
 
 def doubles(array: Any) -> NDArray: ...
@@ -21,26 +33,18 @@ def degrees_adjoint(values: NDArray, out: NDArray) -> None: ...
 def largest_eigenvalue(gram: NDArray) -> float: ...
 def largest_eigenvalue_of_products(rows: NDArray) -> float: ...
 def projected_step(
-    before: NDArray,
-    gradient: NDArray,
-    tau: float,
-    box: tuple[float, float, float, float],
-    after: NDArray,
+    before: NDArray, gradient: NDArray, tau: float, box: Box, after: NDArray
 ) -> None: ...
 def iterate(
     pool: ThreadPool,
     count: int,
-    patience: float,
-    parts: Sequence[Sequence[Sequence[NDArray]]],
+    seconds: float,
+    shards: Sequence[Sequence[BlockArrays]],
     modes: NDArray,
-    atoms: NDArray,
-    images: NDArray,
-    gradient: NDArray,
-    gram: NDArray,
-    atom_box: tuple[float, float, float, float],
-    coefficient_box: tuple[float, float, float, float],
-    pace: tuple[float, float, float, float, float, float, float],
-    together: int,
+    dictionary: DictionaryArrays,
+    boxes: tuple[Box, Box],
+    rules: StepSizeRules,
+    sums_at_a_time: int,
 ) -> tuple[int, float, float]: ...
 def solve_coefficients(
     costs: NDArray,
@@ -48,7 +52,7 @@ def solve_coefficients(
     max_iter: int,
     tol: float,
     warm_up: int,
-    rules: tuple[float, float, float, float, float],
+    rules: InteriorPointRules,
     out: NDArray,
 ) -> Job: ...
 def log_det_atom_slopes(
@@ -59,12 +63,8 @@ def log_det_update_coefficients(
     weights: NDArray,
     atoms: NDArray,
     coefficients: NDArray,
-    shrinkage: float,
-    rounds: int,
-    stretch: bool,
-    recoded: NDArray,
-    distances: NDArray,
-    numbers: NDArray,
+    rule: tuple[float, int, bool],
+    found: CoefficientUpdates,
 ) -> Job: ...
 def log_barrier_atom_slopes(
     coefficients: NDArray, weights: NDArray, images: NDArray, out: NDArray
@@ -72,37 +72,20 @@ def log_barrier_atom_slopes(
 def log_barrier_update_coefficients(
     samples: NDArray,
     weights: NDArray,
-    atoms: NDArray,
-    images: NDArray,
+    dictionary: tuple[NDArray, NDArray],
     coefficients: NDArray,
-    shrinkage: float,
-    rounds: int,
-    stretch: bool,
-    recoded: NDArray,
-    distances: NDArray,
-    numbers: NDArray,
+    rule: tuple[float, int, bool],
+    found: CoefficientUpdates,
     powers: bool,
 ) -> Job: ...
 def primal_dual_pass(
     samples: NDArray,
     weights: NDArray,
-    atoms: NDArray,
-    images: NDArray,
-    ahead: NDArray,
-    sigma: float,
-    before: NDArray,
-    slope: NDArray,
-    dual: NDArray,
+    atoms: AtomMove,
+    before: SampleArrays,
     tau: float,
-    box: tuple[float, float, float, float] | None,
-    after: NDArray,
-    raised: NDArray,
-    gradient: NDArray,
-    energies: NDArray,
-    distances: NDArray,
-    mixed: NDArray,
-    gram: NDArray,
-    numbers: NDArray,
+    box: Box | None,
+    found: PassResult,
     powers: bool,
 ) -> Job: ...
 def total_variation_prox(signals: NDArray, penalty: float, out: NDArray) -> None: ...
@@ -142,16 +125,10 @@ def draw_missing(
 def draw_weights(
     atoms: NDArray,
     inverses: NDArray,
-    patterns: NDArray,
-    usage: NDArray,
-    distances: NDArray,
-    values: NDArray,
-    prior: NDArray,
-    order: NDArray,
-    chance: NDArray,
-    means: NDArray,
-    edges: NDArray,
-    mass: NDArray,
+    fit: tuple[NDArray, NDArray, NDArray],
+    levels: tuple[NDArray, NDArray],
+    order: tuple[NDArray, NDArray],
+    found: tuple[NDArray, NDArray, NDArray],
 ) -> None: ...
 def log_det_gradients(
     signals: NDArray,
@@ -159,11 +136,11 @@ def log_det_gradients(
     weighted: NDArray,
     dual: NDArray,
     energies: NDArray,
-    pulls: NDArray,
+    inner_products: NDArray,
     distances: NDArray,
 ) -> None: ...
 def add_laplacians(
-    coefficients: NDArray, atoms: NDArray, dual: NDArray, sigma: float, lifted: NDArray
+    coefficients: NDArray, atoms: NDArray, dual: NDArray, sigma: float, out: NDArray
 ) -> None: ...
 def newton(
     costs: NDArray,
@@ -178,7 +155,7 @@ def newton(
 ) -> int: ...
 def positive_root(x: NDArray, step: float, out: NDArray) -> None: ...
 def log_det_prox_conjugate(
-    dual: NDArray, sigma: float, limit: float, raised: NDArray, bounds: NDArray
+    dual: NDArray, sigma: float, limit: float, out: NDArray, bounds: NDArray
 ) -> None: ...
 def tree_prox(
     values: NDArray,

@@ -41,7 +41,7 @@ void degrees_adjoint(Matrix<const Real> values, Matrix<Real> out) {
 }
 
 template <class Real>
-void turn(const Real* from, Matrix<Real> to) {
+void transpose_into(const Real* from, Matrix<Real> to) {
     for (py::ssize_t i = 0; i < to.rows; ++i)
         for (py::ssize_t j = 0; j < to.columns; ++j) to[i][j] = from[j * to.rows + i];
 }
@@ -58,14 +58,14 @@ struct GraphMap {
         if (!of_modes()) return degrees(weights, out);
         std::vector<Real> found(modes.rows * weights.rows);
         energies<Real>(modes, weights, {found.data(), modes.rows, weights.rows});
-        turn(found.data(), out);
+        transpose_into(found.data(), out);
     }
 
     void adjoint(Matrix<const Real> values, Matrix<Real> out) const {
         if (!of_modes()) return degrees_adjoint(values, out);
-        std::vector<Real> turned(modes.rows * values.rows);
-        turn<Real>(values.data, {turned.data(), modes.rows, values.rows});
-        weighted_distances<Real>(modes, {turned.data(), modes.rows, values.rows}, out);
+        std::vector<Real> transposed(modes.rows * values.rows);
+        transpose_into<Real>(values.data, {transposed.data(), modes.rows, values.rows});
+        weighted_distances<Real>(modes, {transposed.data(), modes.rows, values.rows}, out);
     }
 };
 
@@ -80,7 +80,7 @@ void bind_graph_maps_of(py::module_& m) {
                    "out must be (graphs, nodes)");
             degrees<Real>(w, found);
         },
-        py::arg("weights").noconvert(), py::arg("out").noconvert());
+        py::arg("weights"), py::arg("out"));
     m.def(
         "degrees_adjoint",
         [](Array<Real> values, Array<Real> out) {
@@ -90,7 +90,7 @@ void bind_graph_maps_of(py::module_& m) {
                    "out must be (graphs, edges)");
             degrees_adjoint<Real>(y, found);
         },
-        py::arg("values").noconvert(), py::arg("out").noconvert());
+        py::arg("values"), py::arg("out"));
 }
 
 inline void bind_graph_maps(py::module_& m) {

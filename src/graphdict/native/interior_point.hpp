@@ -1,65 +1,64 @@
-// Coefficients of samples under known atoms by an interior-point method; graphdict.core.solvers.coding
-// has the mathematics.
+// Coefficients of samples under known atoms by an interior-point method;
+// graphdict.core.solvers.coding has the mathematics.
 //
-// All samples of a tile take a step together, once the barrier has said for each what it pushes the
-// coefficients by, and how it curves (slopes.hpp). Registers whose samples are all done leave the
-// tile, and others take their place.
+// All samples of a tile take a step together, once the derivatives of the barrier are known for
+// each (barrier_derivatives.hpp). Registers whose samples are all done leave the tile, and others
+// take their place.
 #pragma once
 
-#include "slopes.hpp"
-#include "team.hpp"
+#include "barrier_derivatives.hpp"
+#include "thread_pool.hpp"
 
 namespace graphdict {
 
-struct CodingRules {
+struct InteriorPointRules {
     int max_iter;
     double tol;  // of the duality gap
     int warm_up;
-    double tie_break, centring, reach, at_bound, damping;
+    double tie_break, centring, step_fraction, at_bound, damping;
 };
 
-// Solutions of positive definite systems, one in each lane, scaled to a unit diagonal for accuracy.
-// The matrix becomes its factor, and `right` the solution; `unit` is room for a vector.
-inline void solve_scaled(Vec<double>* matrix, Vec<double>* right, Vec<double>* unit,
-                         py::ssize_t side, double damping) {
+// Solves positive definite systems, one in each lane, scaled to a unit diagonal for accuracy. The
+// matrix has its right side as one more row, see solve_forward; there the solution is left.
+// `unit` is room for a vector.
+inline void solve_scaled(Vec<double>* matrix, Vec<double>* unit, py::ssize_t side, double damping) {
+    const MatrixInEachLane factor{matrix};
+    Vec<double>* right = factor.row(side);
     for (py::ssize_t k = 0; k < side; ++k) {
-        unit[k] = 1 / root<double>(matrix[halved(k) + k]);
-        right[k] *= unit[k];
+        Vec<double>* row = factor.row(k);
+        const Vec<double> own = unit[k] = 1 / square_root<double>(row[k]);
+        right[k] *= own;
+        row[k] = broadcast(1 + damping);
     }
-    for (py::ssize_t k = 0; k < side; ++k) {
-        Vec<double>* row = matrix + halved(k);
-        for (py::ssize_t j = 0; j <= k; ++j) {
-            const Vec<double>* other = matrix + halved(j);
-            Vec<double> entry = j == k ? all(1 + damping) : row[j] * unit[k] * unit[j];
-            for (py::ssize_t i = 0; i < j; ++i) entry -= row[i] * other[i];
-            // The diagonal of the factor is kept as its inverse. Rounding must leave a pivot.
-            row[j] = j < k ? entry * other[j] : 1 / root<double>(most(entry, all(damping)));
-        }
-        for (py::ssize_t i = 0; i < k; ++i) right[k] -= row[i] * right[i];
-        right[k] *= row[k];
+    for (py::ssize_t k = 1; k < side; ++k) {
+        Vec<double>* row = factor.row(k);
+        const Vec<double> own = unit[k];
+        for (py::ssize_t j = 0; j < k; ++j) row[j] = row[j] * own * unit[j];
     }
-    for (py::ssize_t k = side; k-- > 0;) {
-        const Vec<double>* row = matrix + halved(k);
-        right[k] *= row[k];
-        for (py::ssize_t i = 0; i < k; ++i) right[i] -= row[i] * right[k];
-        right[k] *= unit[k];
-    }
+    right[side] = Vec<double>{};
+    cholesky(factor, side + 1, side, [damping](Vec<double> pivot, py::ssize_t) {
+        return 1 / square_root<double>(maximum(pivot, broadcast(damping)));
+    });
+    solve_backward(factor, side, right);
+    for (py::ssize_t k = 0; k < side; ++k) right[k] *= unit[k];
 }
 
 template <class Barrier>
-class Coding : public Job {
+class InteriorPointSolver : public Job {
    public:
-    Coding(Array<double> costs, Barrier barrier, CodingRules rules, Array<double> out)
+    InteriorPointSolver(Array<double> costs, Barrier barrier, InteriorPointRules rules,
+                        Array<double> out)
         : given(matrix(costs)),
           to(matrix_out(out)),
           barrier(std::move(barrier)),
           rules(rules),
-          atoms(given.columns),
-          held{costs, out} {
+          atoms(given.columns) {
+        keep_alive(costs, out);
         expect(this->barrier.atoms() == atoms, "costs must be (samples, atoms)");
         expect(to.rows == given.rows && to.columns == atoms, "out must be as costs");
         // Fewer samples at a time where there are many pairs, so that these stay in cache.
-        width = std::clamp<py::ssize_t>(CACHED / (halved(atoms) + ROWS_OF_ATOM * atoms), 2, TILE);
+        width =
+            std::clamp<py::ssize_t>(CACHED / (packed_size(atoms) + ROWS_OF_ATOM * atoms), 2, TILE);
     }
 
     std::size_t pieces() const override {
@@ -72,11 +71,11 @@ class Coding : public Job {
         Tile tile(*this, start, std::min(start + width * lanes, given.rows));
         tile.begin();
         for (int i = 0; i < rules.max_iter && tile.registers > 0; ++i) {
-            tile.desk.find(tile.x, tile.registers, tile.pushes, tile.curvatures);
+            tile.workspace.compute(tile.x, tile.registers, tile.slopes, tile.hessian);
             for (py::ssize_t v = tile.registers; v-- > 0;)
-                if (!tile.advance(v)) tile.part_with(v);
+                if (!tile.step_register(v)) tile.store_and_remove(v);
         }
-        while (tile.registers > 0) tile.part_with(tile.registers - 1);
+        while (tile.registers > 0) tile.store_and_remove(tile.registers - 1);
     }
 
    private:
@@ -88,31 +87,30 @@ class Coding : public Job {
     // Samples on their way: the distances x and y of coefficients from both bounds, which are kept
     // apart since one of them may be tiny, and their multipliers a and b.
     struct Tile {
-        const Coding& of;
+        const InteriorPointSolver& of;
         py::ssize_t start, end, atoms, registers;
-        Scratch<double> scratch;
-        V *costs, *x, *y, *a, *b, *pushes, *curvatures;
-        typename Barrier::Desk desk;
-        std::vector<V> system, step, unit;
+        TileMemory<double> scratch;
+        V *costs, *x, *y, *a, *b, *slopes, *hessian;
+        typename Barrier::Workspace workspace;
+        std::vector<V> system, unit;      // the step's equations
         std::vector<py::ssize_t> places;  // of registers among the samples
 
-        Tile(const Coding& of, py::ssize_t start, py::ssize_t end)
+        Tile(const InteriorPointSolver& of, py::ssize_t start, py::ssize_t end)
             : of(of),
               start(start),
               end(end),
               atoms(of.atoms),
               registers((end - start + lanes - 1) / lanes),
-              scratch((ROWS_OF_ATOM * atoms + halved(atoms)) * TILE),
+              scratch((ROWS_OF_ATOM * atoms + packed_size(atoms)) * TILE),
               costs(scratch.take(atoms)),
               x(scratch.take(atoms)),
               y(scratch.take(atoms)),
               a(scratch.take(atoms)),
               b(scratch.take(atoms)),
-              pushes(scratch.take(atoms)),
-              curvatures(scratch.take(halved(atoms))),
-              desk(of.barrier),
-              system(halved(atoms)),
-              step(atoms),
+              slopes(scratch.take(atoms)),
+              hessian(scratch.take(packed_size(atoms))),
+              workspace(of.barrier),
+              system(packed_size(atoms + 1)),
               unit(atoms),
               places(registers) {
             for (py::ssize_t v = 0; v < registers; ++v) places[v] = v;
@@ -128,39 +126,41 @@ class Coding : public Job {
                         costs[k * TILE + v][l] = of.given[t][k];
                         x[k * TILE + v][l] = 0.5;
                     }
-            desk.find(x, registers, pushes, nullptr);
+            workspace.compute(x, registers, slopes, nullptr);
             each([&](py::ssize_t i) {
                 // A cost of zero would let a coefficient rest anywhere.
-                const V least_cost = of.rules.tie_break * pushes[i];
+                const V least_cost = of.rules.tie_break * slopes[i];
                 costs[i] = costs[i] < least_cost ? least_cost : costs[i];
             });
             for (int i = 0; i < of.rules.warm_up; ++i) {
-                if (i > 0) desk.find(x, registers, pushes, nullptr);
+                if (i > 0) workspace.compute(x, registers, slopes, nullptr);
                 each([&](py::ssize_t i) {
-                    x[i] = least(most(x[i] * pushes[i] / costs[i], 1e-3 * x[i]), all(0.9));
+                    x[i] =
+                        minimum(maximum(x[i] * slopes[i] / costs[i], 1e-3 * x[i]), broadcast(0.9));
                 });
             }
             for (py::ssize_t v = 0; v < registers; ++v) {
-                V spread{};
-                for (py::ssize_t i = v; i < atoms * TILE; i += TILE) spread += costs[i] * x[i];
-                spread *= 0.1 / static_cast<double>(atoms);
+                V start_gap{};
+                for (py::ssize_t i = v; i < atoms * TILE; i += TILE) start_gap += costs[i] * x[i];
+                start_gap *= 0.1 / static_cast<double>(atoms);
                 for (py::ssize_t i = v; i < atoms * TILE; i += TILE) {
                     y[i] = 1 - x[i];
-                    a[i] = spread / x[i], b[i] = spread / y[i];
+                    a[i] = start_gap / x[i], b[i] = start_gap / y[i];
                 }
             }
         }
 
         // A step of the samples in a register that are not done; false if all are.
-        bool advance(py::ssize_t v) {
+        bool step_register(py::ssize_t v) {
             const double tie_break = of.rules.tie_break, tol = of.rules.tol;
-            V gap{}, residual{};
+            V gap{}, residual{}, *step = system.data() + packed_size(atoms);
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 const py::ssize_t i = k * TILE + v;
-                const V gradient = costs[i] + tie_break * costs[i] * x[i] - pushes[i];
-                const V lack = gradient - a[i] + b[i];
+                const V gradient = costs[i] + tie_break * costs[i] * x[i] - slopes[i];
+                const V dual_residual = gradient - a[i] + b[i];
                 gap += a[i] * x[i] + b[i] * y[i];
-                const V size = (lack < 0 ? -lack : lack) / (costs[i] + pushes[i]);
+                const V size =
+                    (dual_residual < 0 ? -dual_residual : dual_residual) / (costs[i] + slopes[i]);
                 residual = size <= residual ? residual : size;  // once it is no number, for good
                 step[k] = -gradient;
             }
@@ -174,22 +174,22 @@ class Coding : public Job {
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 const py::ssize_t i = k * TILE + v;
                 for (py::ssize_t j = 0; j <= k; ++j)
-                    system[halved(k) + j] = curvatures[(halved(k) + j) * TILE + v];
-                system[halved(k) + k] += a[i] / x[i] + b[i] / y[i] + tie_break * costs[i];
+                    system[packed_size(k) + j] = hessian[(packed_size(k) + j) * TILE + v];
+                system[packed_size(k) + k] += a[i] / x[i] + b[i] / y[i] + tie_break * costs[i];
                 step[k] += target / x[i] - target / y[i];
             }
-            solve_scaled(system.data(), step.data(), unit.data(), atoms, of.rules.damping);
+            solve_scaled(system.data(), unit.data(), atoms, of.rules.damping);
 
             // How far they may go with everything positive: at most one.
-            V length = all(1.0), dual_length = all(1.0);
+            V length = broadcast(1.0), dual_length = broadcast(1.0);
             const auto room = [&](V from, V along) {
-                return along < 0 ? -of.rules.reach * from / along : all(1.0);
+                return along < 0 ? -of.rules.step_fraction * from / along : broadcast(1.0);
             };
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 const py::ssize_t i = k * TILE + v;
-                length = least(length, least(room(x[i], step[k]), room(y[i], -step[k])));
+                length = minimum(length, minimum(room(x[i], step[k]), room(y[i], -step[k])));
                 const auto [on_a, on_b] = dual_steps(i, target, step[k]);
-                dual_length = least(dual_length, least(room(a[i], on_a), room(b[i], on_b)));
+                dual_length = minimum(dual_length, minimum(room(a[i], on_a), room(b[i], on_b)));
             }
             length = unsolved ? length : V{};
             dual_length = unsolved ? dual_length : V{};
@@ -209,12 +209,12 @@ class Coding : public Job {
         }
 
         // The samples in a register are done: the last one takes its place.
-        void part_with(py::ssize_t v) {
+        void store_and_remove(py::ssize_t v) {
             const py::ssize_t first = start + places[v] * lanes;
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 // At a bound, not merely near it: the multiplier is of the size of the costs.
                 const py::ssize_t i = k * TILE + v;
-                V found = y[i] < of.rules.at_bound * b[i] / costs[i] ? all(1.0) : x[i];
+                V found = y[i] < of.rules.at_bound * b[i] / costs[i] ? broadcast(1.0) : x[i];
                 found = x[i] < of.rules.at_bound * a[i] / costs[i] ? V{} : found;
                 scatter(found, of.to[first] + k, atoms,
                         static_cast<int>(std::min<py::ssize_t>(lanes, end - first)));
@@ -235,18 +235,19 @@ class Coding : public Job {
     Matrix<const double> given;
     Matrix<double> to;
     Barrier barrier;
-    CodingRules rules;
+    InteriorPointRules rules;
     py::ssize_t atoms, width;
-    std::vector<py::array> held;  // so that their memory stays
 };
 
 template <class Barrier>
-std::unique_ptr<Job> code(Array<double> costs, Barrier barrier, int max_iter, double tol,
-                          int warm_up, std::array<double, 5> rules, Array<double> out) {
-    const auto [tie_break, centring, reach, at_bound, damping] = rules;
-    return std::make_unique<Coding<Barrier>>(
+std::unique_ptr<Job> make_solver(Array<double> costs, Barrier barrier, int max_iter, double tol,
+                                 int warm_up, std::array<double, 5> rules, Array<double> out) {
+    const auto [tie_break, centring, step_fraction, at_bound, damping] = rules;
+    return std::make_unique<InteriorPointSolver<Barrier>>(
         costs, std::move(barrier),
-        CodingRules{max_iter, tol, warm_up, tie_break, centring, reach, at_bound, damping}, out);
+        InteriorPointRules{max_iter, tol, warm_up, tie_break, centring, step_fraction, at_bound,
+                           damping},
+        out);
 }
 
 inline void bind_interior_point(py::module_& m) {
@@ -255,12 +256,14 @@ inline void bind_interior_point(py::module_& m) {
         [](Array<double> costs, Array<double> images, int max_iter, double tol, int warm_up,
            std::array<double, 5> rules, Array<double> out) {
             // Degrees or spectra (K, N), else Laplacians (K, N, N).
-            if (images.ndim() == 2)
-                return code(costs, LogSlopes(matrix(images)), max_iter, tol, warm_up, rules, out);
-            return code(costs, DetSlopes(cube(images)), max_iter, tol, warm_up, rules, out);
+            if (images.object.ndim() == 2)
+                return make_solver(costs, LogBarrierDerivatives(matrix(images)), max_iter, tol,
+                                   warm_up, rules, out);
+            return make_solver(costs, LogDetDerivatives(cube(images)), max_iter, tol, warm_up,
+                               rules, out);
         },
-        py::arg("costs").noconvert(), py::arg("images").noconvert(), py::arg("max_iter"),
-        py::arg("tol"), py::arg("warm_up"), py::arg("rules"), py::arg("out").noconvert());
+        py::arg("costs"), py::arg("images"), py::arg("max_iter"), py::arg("tol"),
+        py::arg("warm_up"), py::arg("rules"), py::arg("out"));
 }
 
 }  // namespace graphdict

@@ -86,8 +86,8 @@ def update_coefficients(
     )
     edges = contiguous(atoms[:, :0] if powers else atoms)
     job = native.log_barrier_update_coefficients(
-        samples, weights, edges, contiguous(images), contiguous(coefficients),
-        shrinkage, rounds, over_relaxed, *found, powers,
+        samples, weights, (edges, contiguous(images)), contiguous(coefficients),
+        (shrinkage, rounds, over_relaxed), found, powers,
     )  # fmt: skip
     return job, found
 
@@ -202,7 +202,7 @@ def primal_dual_pass(
     if powers:
         atoms = atoms._replace(atoms=np.empty((count, 0), dtype))
     job = native.primal_dual_pass(
-        samples, weights, *atoms, *before, move.tau, move.box, *found, powers
+        samples, weights, atoms, before, move.tau, move.box, found, powers
     )
     return job, found
 
@@ -254,7 +254,6 @@ def iterate(
     the barrier is of degrees; ``boxes`` hold atoms and coefficients. Returned are the number of
     iterations and the last ``tau_w, tau_c``.
     """
-    arrays = [[(*block[:2], *block.before, *block.after) for block in shard] for shard in shards]
     return native.iterate(
-        pool, count, seconds, arrays, modes, *dictionary, *boxes, rules, sums_at_a_time
+        pool, count, seconds, shards, modes, dictionary, boxes, rules, sums_at_a_time
     )

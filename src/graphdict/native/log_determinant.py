@@ -7,7 +7,7 @@ atoms enters as a Laplacian, and an atom sees of the dual and of the signal
 
 Both take one sweep over the edges of a sample; the step between them is
 :func:`graphdict.native.proxes.log_det_prox_conjugate`. To MM, the slope of the log-determinant at a
-sample's graph is the effective resistance ``r_ij`` between the ends of each edge. The plain formulas
+sample's graph is the effective resistance ``r_ij`` between the ends of each edge. Plain formulas
 are in :mod:`graphdict.core.operators`, :mod:`graphdict.core.kernels` and
 :class:`graphdict.core.terms.LogDet`; tests compare.
 """
@@ -78,6 +78,6 @@ def update_coefficients(
     )
     job = native.log_det_update_coefficients(
         signals, weights, contiguous(atoms), contiguous(coefficients),
-        shrinkage, rounds, over_relaxed, *found,
+        (shrinkage, rounds, over_relaxed), found,
     )  # fmt: skip
     return job, found

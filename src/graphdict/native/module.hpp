@@ -2,24 +2,24 @@
 // kinds of processors; graphdict.native chooses among them.
 #pragma once
 
-#include "chain.hpp"
-#include "eigenvalue.hpp"
-#include "exact_recoding.hpp"
-#include "gaps.hpp"
+#include "gibbs_sampling.hpp"
 #include "graph_maps.hpp"
 #include "interior_point.hpp"
-#include "iterations.hpp"
-#include "laplacian_sweeps.hpp"
-#include "matrix_roots.hpp"
+#include "largest_eigenvalue.hpp"
+#include "log_barrier_updates.hpp"
+#include "log_det_gradients.hpp"
+#include "log_det_prox.hpp"
+#include "log_det_updates.hpp"
+#include "markov_chain.hpp"
+#include "missing_values.hpp"
 #include "newton.hpp"
 #include "positive_root.hpp"
+#include "primal_dual_iterations.hpp"
+#include "primal_dual_pass.hpp"
 #include "products.hpp"
-#include "recoding.hpp"
-#include "splitting.hpp"
-#include "team.hpp"
+#include "thread_pool.hpp"
 #include "total_variation.hpp"
-#include "weight_draws.hpp"
-#include "window_tree.hpp"
+#include "tree_prox.hpp"
 
 namespace graphdict {
 
@@ -35,24 +35,24 @@ inline bool has_wide_registers() {
 
 inline void bind(py::module_& m) {
     m.def("has_wide_registers", &has_wide_registers);
-    bind_chain(m);
-    bind_eigenvalue(m);
-    bind_exact_recoding(m);
-    bind_gaps(m);
+    bind_gibbs_sampling(m);
     bind_graph_maps(m);
     bind_interior_point(m);
-    bind_iterations(m);
-    bind_laplacian_sweeps(m);
-    bind_matrix_roots(m);
+    bind_largest_eigenvalue(m);
+    bind_log_barrier_updates(m);
+    bind_log_det_gradients(m);
+    bind_log_det_prox(m);
+    bind_log_det_updates(m);
+    bind_markov_chain(m);
+    bind_missing_values(m);
     bind_newton(m);
     bind_positive_root(m);
+    bind_primal_dual_iterations(m);
+    bind_primal_dual_pass(m);
     bind_products(m);
-    bind_recoding(m);
-    bind_splitting(m);
-    bind_team(m);
+    bind_thread_pool(m);
     bind_total_variation(m);
-    bind_weight_draws(m);
-    bind_window_tree(m);
+    bind_tree_prox(m);
 }
 
 }  // namespace graphdict

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "arrays.hpp"
+#include "cholesky.hpp"
 
 namespace graphdict {
 
@@ -15,39 +15,6 @@ constexpr double ARMIJO = 1e-4;
 constexpr double TO_BOUNDARY = 0.95;
 constexpr int HALVINGS = 40;
 constexpr double LEAST_PIVOT = 1e-15;
-
-// move = -H^{-1} gradient, where H is given by its upper half and overwritten: its rows become
-// those of the factor U in H = U' U.
-inline void solve_newton(Matrix<double> hessian, const double* gradient, double* __restrict move) {
-    const py::ssize_t nodes = hessian.rows;
-    for (py::ssize_t j = 0; j < nodes; ++j) {
-        double* __restrict row = hessian[j];
-        const double diagonal = row[j];
-        for (py::ssize_t k = 0; k < j; ++k) {
-            const double* above = hessian[k];
-            const double factor = above[j];
-            if (factor == 0) continue;
-            for (py::ssize_t i = j; i < nodes; ++i) row[i] -= above[i] * factor;
-        }
-        // Where rounding leaves no pivot, a small one keeps the step finite; the search shortens
-        // it.
-        row[j] = std::sqrt(std::max(row[j], LEAST_PIVOT * diagonal));
-        for (py::ssize_t i = j + 1; i < nodes; ++i) row[i] /= row[j];
-    }
-    for (py::ssize_t i = 0; i < nodes; ++i) move[i] = -gradient[i];
-    for (py::ssize_t i = 0; i < nodes; ++i) {
-        const double* row = hessian[i];
-        const double found = move[i] /= row[i];
-        for (py::ssize_t k = i + 1; k < nodes; ++k) move[k] -= row[k] * found;
-    }
-    for (py::ssize_t i = nodes - 1; i >= 0; --i) {
-        const double* row = hessian[i];
-        double total = move[i];
-#pragma omp simd reduction(- : total)
-        for (py::ssize_t k = i + 1; k < nodes; ++k) total -= row[k] * move[k];
-        move[i] = total / row[i];
-    }
-}
 
 // The problem of one graph, in its multipliers y.
 struct GraphProblem {
@@ -107,13 +74,14 @@ class NewtonSolver {
    public:
     explicit NewtonSolver(py::ssize_t nodes)
         : nodes(nodes),
-          memory(nodes * nodes),
+          memory((nodes + 1) * SingleMatrix::padded(nodes + 1)),
+          diagonal(nodes),
           degree(nodes),
           gradient(nodes),
           move(nodes),
           trial(nodes),
           reach(nodes),
-          hessian{memory.data(), nodes, nodes} {}
+          hessian{memory.data(), nodes + 1, SingleMatrix::padded(nodes + 1)} {}
 
     // From and into `y`; returns the number of steps.
     py::ssize_t solve(const GraphProblem& problem, double tol, py::ssize_t max_iter, double* y,
@@ -127,7 +95,7 @@ class NewtonSolver {
             }
             if (wrong <= tol * problem.alpha) return step;
             problem.fill_hessian(y, weights, hessian);
-            solve_newton(hessian, gradient.data(), move.data());
+            find_move();
             value = search(problem, value, y, weights);
             std::copy(trial.begin(), trial.end(), y);
         }
@@ -136,8 +104,24 @@ class NewtonSolver {
 
    private:
     const py::ssize_t nodes;
-    std::vector<double> memory, degree, gradient, move, trial, reach;
+    std::vector<double> memory, diagonal, degree, gradient, move, trial, reach;
     const Matrix<double> hessian;
+
+    // move = -H^{-1} gradient; the gradient is one more row of H, see solve_forward
+    void find_move() {
+        for (py::ssize_t n = 0; n < nodes; ++n) {
+            diagonal[n] = hessian[n][n];
+            hessian[n][nodes] = -gradient[n];
+        }
+        const SingleMatrix factor{hessian.data, hessian.columns};
+        // Where rounding leaves no pivot, a small one keeps the step finite; the search shortens
+        // it.
+        cholesky(factor, nodes + 1, nodes, [this](double pivot, py::ssize_t k) {
+            return 1 / std::sqrt(std::max(pivot, LEAST_PIVOT * diagonal[k]));
+        });
+        for (py::ssize_t n = 0; n < nodes; ++n) move[n] = hessian[n][nodes];
+        solve_backward(factor, nodes, move.data());
+    }
 
     // Along `move`, as far as y stays positive and the objective descends; returns its value.
     double search(const GraphProblem& problem, double start, const double* y, double* weights) {
@@ -159,8 +143,8 @@ class NewtonSolver {
 // largest number of steps.
 inline py::ssize_t newton(const Array<double>& costs, const Array<double>& centre,
                           const Array<double>& ridge, double alpha, const Array<bool>& active,
-                          Array<double>& dual, double tol, py::ssize_t max_iter,
-                          Array<double>& weights) {
+                          const Array<double>& dual, double tol, py::ssize_t max_iter,
+                          const Array<double>& weights) {
     auto c = matrix(costs);
     auto v = matrix(centre);
     auto r = vector(ridge);
@@ -174,21 +158,20 @@ inline py::ssize_t newton(const Array<double>& costs, const Array<double>& centr
     expect(y.rows == count && present.rows == count && present.columns == nodes,
            "active and dual must be (graphs, nodes)");
     expect(r.size == count, "ridge must have one number for each graph");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     NewtonSolver solver(nodes);
-    py::ssize_t most = 0;
+    py::ssize_t maximum = 0;
     for (py::ssize_t b = 0; b < count; ++b) {
         const GraphProblem problem{c[b], v[b], r[b], alpha, present[b], nodes};
-        most = std::max(most, solver.solve(problem, tol, max_iter, y[b], w[b]));
+        maximum = std::max(maximum, solver.solve(problem, tol, max_iter, y[b], w[b]));
     }
-    return most;
+    return maximum;
 }
 
 inline void bind_newton(py::module_& m) {
-    m.def("newton", &newton, py::arg("costs").noconvert(), py::arg("centre").noconvert(),
-          py::arg("ridge").noconvert(), py::arg("alpha"), py::arg("active").noconvert(),
-          py::arg("dual").noconvert(), py::arg("tol"), py::arg("max_iter"),
-          py::arg("weights").noconvert());
+    m.def("newton", &newton, py::arg("costs"), py::arg("centre"), py::arg("ridge"),
+          py::arg("alpha"), py::arg("active"), py::arg("dual"), py::arg("tol"), py::arg("max_iter"),
+          py::arg("weights"));
 }
 
 }  // namespace graphdict

@@ -10,11 +10,11 @@ namespace graphdict {
 
 // (x + sqrt(x^2 + 4 step)) / 2, without cancellation for very negative x, and where x^2 overflows.
 template <class Real>
-void positive_root(const Array<Real>& x, Real step, Array<Real>& out) {
+void positive_root(const Array<Real>& x, Real step, const Array<Real>& out) {
     auto from = vector(x);
     auto to = vector_out(out);
     expect(from.size == to.size, "x and out differ in size");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     const Real two = 2 * step, four = 4 * step, largest = std::numeric_limits<Real>::max();
 #pragma omp simd
     for (py::ssize_t i = 0; i < from.size; ++i) {
@@ -26,8 +26,7 @@ void positive_root(const Array<Real>& x, Real step, Array<Real>& out) {
 
 template <class Real>
 void bind_positive_root_of(py::module_& m) {
-    m.def("positive_root", &positive_root<Real>, py::arg("x").noconvert(), py::arg("step"),
-          py::arg("out").noconvert());
+    m.def("positive_root", &positive_root<Real>, py::arg("x"), py::arg("step"), py::arg("out"));
 }
 
 inline void bind_positive_root(py::module_& m) {

@@ -80,7 +80,7 @@ def log_det_prox_conjugate(dual: NDArray, step: float) -> tuple[NDArray, NDArray
     square, is not finite, so is the result.
     """
     dual = np.ascontiguousarray(dual)
-    raised, bounds = np.empty_like(dual), np.empty(len(dual), dual.dtype)
+    out, bounds = np.empty_like(dual), np.empty(len(dual), dual.dtype)
     limit = np.finfo(dual.dtype).eps ** (-1 / 3)
-    native.log_det_prox_conjugate(dual, step, limit, raised, bounds)
-    return raised, np.isfinite(bounds) & (bounds > limit)
+    native.log_det_prox_conjugate(dual, step, limit, out, bounds)
+    return out, np.isfinite(bounds) & (bounds > limit)

@@ -63,19 +63,20 @@ inline void total_variation_of_one(const double* v, py::ssize_t n, double penalt
 }
 
 // Each row of `signals` by itself.
-inline void total_variation_prox(const Array<double>& signals, double penalty, Array<double>& out) {
+inline void total_variation_prox(const Array<double>& signals, double penalty,
+                                 const Array<double>& out) {
     auto from = matrix(signals);
     auto to = matrix_out(out);
     expect(from.rows == to.rows && from.columns == to.columns, "signals and out differ in shape");
     expect(from.columns >= 2, "signals must have at least two samples");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     for (py::ssize_t k = 0; k < from.rows; ++k)
         total_variation_of_one(from[k], from.columns, penalty, to[k]);
 }
 
 inline void bind_total_variation(py::module_& m) {
-    m.def("total_variation_prox", &total_variation_prox, py::arg("signals").noconvert(),
-          py::arg("penalty"), py::arg("out").noconvert());
+    m.def("total_variation_prox", &total_variation_prox, py::arg("signals"), py::arg("penalty"),
+          py::arg("out"));
 }
 
 }  // namespace graphdict

@@ -117,20 +117,31 @@ def test_shapes_that_do_not_fit_are_refused():
         "distances": atoms, "values": levels, "prior": levels, "order": order, "chance": chance,
         "means": atoms.copy(), "edges": atoms.copy(), "mass": levels.copy(),
     }  # fmt: skip
-    native.draw_weights(**good)
+    groups = {
+        "fit": ("patterns", "usage", "distances"), "levels": ("values", "prior"),
+        "order": ("order", "chance"), "found": ("means", "edges", "mass"),
+    }  # fmt: skip
+
+    def draw(**changed):
+        given = {**good, **changed}
+        grouped = {name: tuple(given[part] for part in parts) for name, parts in groups.items()}
+        native.draw_weights(given["atoms"], given["inverses"], **grouped)
+
+    draw()
     bad = {
         "atoms": np.ones((2, 4)), "inverses": np.ones((1, 3, 4)), "patterns": both[:, :1],
         "usage": np.ones(2), "distances": np.ones((3, 3)), "values": np.empty(0),
-        "prior": np.ones(3), "order": np.array([0, 6]), "chance": np.ones(1),
+        "prior": np.ones(3), "order": np.array([0, 6]),
         "means": np.ones((2, 2)), "edges": np.ones((1, 3)), "mass": np.ones(5),
     }  # fmt: skip
     for name, value in bad.items():
         with pytest.raises(ValueError, match=name):
-            native.draw_weights(**{**good, name: value})
+            draw(**{name: value})
     with pytest.raises(ValueError, match="order"):
-        native.draw_weights(**{**good, "order": np.array([-1, 0])})
-    nothing = {"order": np.empty(0, dtype=np.intp), "chance": np.empty(0)}
-    native.draw_weights(**{**good, **nothing})
+        draw(order=np.array([-1, 0]))
+    with pytest.raises(ValueError, match="uniforms"):
+        draw(chance=np.ones(1))
+    draw(order=np.empty(0, dtype=np.intp), chance=np.empty(0))
 
 
 def test_long_averages_are_those_of_the_posterior():

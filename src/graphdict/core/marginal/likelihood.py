@@ -179,10 +179,10 @@ class GaussianLikelihood:
         drawn = AtomDraw(
             atoms, np.zeros_like(atoms), np.zeros_like(atoms), np.zeros_like(log_prior)
         )
+        patterns = np.ascontiguousarray(self.patterns, dtype=bool)
         native.draw_weights(
-            atoms, inverses, np.ascontiguousarray(self.patterns, dtype=bool), doubles(usage),
-            doubles(statistics[0]), levels, log_prior, order, rng.random_sample(len(order)),
-            *drawn[1:],
+            atoms, inverses, (patterns, doubles(usage), doubles(statistics[0])),
+            (levels, log_prior), (order, rng.random_sample(len(order))), tuple(drawn[1:]),
         )  # fmt: skip
         return drawn
 

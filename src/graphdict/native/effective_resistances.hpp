@@ -8,16 +8,9 @@
 
 #include <limits>
 
-#include "simd.hpp"
+#include "cholesky.hpp"
 
 namespace graphdict {
-
-// Visits rows or columns up to `count`, at most so many at a time.
-template <int AT_ONCE, class Visit>
-void each_of(py::ssize_t count, Visit visit, py::ssize_t i = 0) {
-    for (; i + AT_ONCE <= count; i += AT_ONCE) visit(i, std::integral_constant<int, AT_ONCE>());
-    if constexpr (AT_ONCE > 1) each_of<AT_ONCE / 2>(count, visit, i);
-}
 
 // Sums of products with numbers, or with other registers; several sums, since each waits for its
 // last addition.
@@ -41,22 +34,23 @@ class Resistances {
    public:
     using V = Vec<double>;
 
-    explicit Resistances(py::ssize_t nodes) : nodes(nodes), lower(nodes * (nodes + 1) / 2) {}
+    explicit Resistances(py::ssize_t nodes) : nodes(nodes), lower(packed_size(nodes)) {}
 
     // The logarithm of the product of all eigenvalues but that of the constants, for weights of
     // edges, as numpy.triu_indices(nodes, 1): -inf if the graph is not connected, as far as
     // rounding lets one see.
     V log_determinant(const V* edges) {
-        const V extra = enter(edges);
+        const V extra = set_laplacian(edges);
         factorise();
         const V logs = log_of_squares() - logarithm(extra);
-        return smallest > rounding() * largest ? logs
-                                               : all(-std::numeric_limits<double>::infinity());
+        return smallest > rounding() * largest
+                   ? logs
+                   : broadcast(-std::numeric_limits<double>::infinity());
     }
 
     // P is found for weights of edges. It is of no use where the graph falls apart.
     void invert(const V* edges) {
-        enter(edges);
+        set_laplacian(edges);
         factorise();
         invert_factor();
         multiply_inverses();
@@ -65,7 +59,7 @@ class Resistances {
     // Resistances take the place of the weights.
     void replace(V* edges) {
         invert(edges);
-        leave(edges);
+        copy_resistances_to(edges);
     }
 
     // The whole of P, (N, N).
@@ -76,17 +70,16 @@ class Resistances {
     }
 
    private:
-    // Rows and columns at a time: as many sums as keep the processor busy, or as there are
-    // registers for.
-    static constexpr int ROWS_AT_ONCE = 4, COLUMNS_AT_ONCE = 8;
+    // As many sums at a time as keep the processor busy, or as there are registers for.
+    static constexpr int COLUMNS_AT_ONCE = 8;
 
-    V* row(py::ssize_t i) { return lower.data() + i * (i + 1) / 2; }
+    V* row(py::ssize_t i) { return lower.data() + packed_size(i); }
     double rounding() const {
         return static_cast<double>(nodes) * std::numeric_limits<double>::epsilon();
     }
 
     // L + s / N, where s is the mean degree.
-    V enter(const V* edges) {
+    V set_laplacian(const V* edges) {
         for (py::ssize_t i = 0; i < nodes; ++i) row(i)[i] = V{};
         V total{};
         for (py::ssize_t i = 0; i < nodes; ++i) {
@@ -105,56 +98,26 @@ class Resistances {
         return extra;
     }
 
-    // G, whose diagonal is kept as its inverse; several rows at a time.
+    // G, whose diagonal is kept as its inverse. Rounding must leave a pivot.
     void factorise() {
-        smallest = all(std::numeric_limits<double>::infinity());
+        smallest = broadcast(std::numeric_limits<double>::infinity());
         largest = V{};
-        each_of<ROWS_AT_ONCE>(nodes, [&](py::ssize_t first, auto some) {
-            constexpr int count = decltype(some)::value;
-            V* rows[count];
-            for (int r = 0; r < count; ++r) rows[r] = row(first + r);
-            for (py::ssize_t j = 0; j < first; ++j) {
-                const V* other = row(j);
-                V left[count];
-                for (int r = 0; r < count; ++r) left[r] = rows[r][j];
-                for (py::ssize_t k = 0; k < j; ++k)
-                    for (int r = 0; r < count; ++r) left[r] -= rows[r][k] * other[k];
-                for (int r = 0; r < count; ++r) rows[r][j] = left[r] * other[j];
-            }
-            V corner[count][count];
-            for (int r = 0; r < count; ++r)
-                for (int c = 0; c <= r; ++c) corner[r][c] = rows[r][first + c];
-            for (py::ssize_t k = 0; k < first; ++k)
-                for (int r = 0; r < count; ++r)
-                    for (int c = 0; c <= r; ++c) corner[r][c] -= rows[r][k] * rows[c][k];
-            for (int r = 0; r < count; ++r)
-                for (int c = 0; c <= r; ++c) {
-                    for (int k = 0; k < c; ++k) corner[r][c] -= corner[r][k] * corner[c][k];
-                    if (c < r)
-                        corner[r][c] *= corner[c][c];
-                    else
-                        corner[r][r] = inverse_root(corner[r][r]);
-                    rows[r][first + c] = corner[r][c];
-                }
+        cholesky(MatrixInEachLane{lower.data()}, nodes, nodes, [this](V pivot, py::ssize_t) {
+            smallest = minimum(smallest, pivot);
+            largest = maximum(largest, pivot);
+            const V floor = std::numeric_limits<double>::min() + rounding() * rounding() * largest;
+            return 1 / square_root<double>(maximum(pivot, floor));
         });
-    }
-
-    // Of a pivot; rounding must leave one.
-    V inverse_root(V pivot) {
-        smallest = least(smallest, pivot);
-        largest = most(largest, pivot);
-        const V floor = std::numeric_limits<double>::min() + rounding() * rounding() * largest;
-        return 1 / root<double>(most(pivot, floor));
     }
 
     // The log-determinant of G G'; the diagonal of G is kept as its inverse.
     V log_of_squares() {
-        V logs{}, product = all(1.0);
+        V logs{}, product = broadcast(1.0);
         for (py::ssize_t i = 0; i < nodes; ++i) {
             product *= row(i)[i];
             if (i % 4 == 3 || i == nodes - 1) {  // one logarithm for four
                 logs -= 2 * logarithm(product);
-                product = all(1.0);
+                product = broadcast(1.0);
             }
         }
         return logs;
@@ -170,8 +133,8 @@ class Resistances {
         for (py::ssize_t i = 0; i < nodes; ++i) {
             V* own = row(i);
             const V scale = -own[i];
-            each_of<COLUMNS_AT_ONCE>(i, [&](py::ssize_t j, auto some) {
-                constexpr int count = decltype(some)::value;
+            each_of<COLUMNS_AT_ONCE>(i, [&](py::ssize_t j, auto fetch_some) {
+                constexpr int count = decltype(fetch_some)::value;
                 V found[count] = {};
                 // The first rows of H end within these columns.
                 for (int r = 0; r < count; ++r)
@@ -189,8 +152,8 @@ class Resistances {
     void multiply_inverses() {
         for (py::ssize_t i = 0; i < nodes; ++i) {
             V* own = row(i);
-            each_of<COLUMNS_AT_ONCE>(i + 1, [&](py::ssize_t j, auto some) {
-                constexpr int count = decltype(some)::value;
+            each_of<COLUMNS_AT_ONCE>(i + 1, [&](py::ssize_t j, auto fetch_some) {
+                constexpr int count = decltype(fetch_some)::value;
                 V found[count] = {};
                 for (py::ssize_t k = i; k < nodes; ++k) {
                     const V *other = row(k) + j, here = row(k)[i];
@@ -201,7 +164,7 @@ class Resistances {
         }
     }
 
-    void leave(V* resistance) {
+    void copy_resistances_to(V* resistance) {
         for (py::ssize_t i = 0; i < nodes; ++i)
             for (py::ssize_t j = i + 1; j < nodes; ++j, ++resistance)
                 *resistance = row(i)[i] + row(j)[j] - 2 * row(j)[i];

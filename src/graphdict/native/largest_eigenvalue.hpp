@@ -95,7 +95,7 @@ double largest_eigenvalue_of_products(Matrix<const Real> rows) {
 }
 
 template <class Real>
-void bind_eigenvalue_of(py::module_& m) {
+void bind_largest_eigenvalue_of(py::module_& m) {
     m.def(
         "largest_eigenvalue",
         [](Array<Real> gram) {
@@ -103,16 +103,16 @@ void bind_eigenvalue_of(py::module_& m) {
             expect(found.rows == found.columns, "gram must be square");
             return largest_eigenvalue<Real>(found);
         },
-        py::arg("gram").noconvert());
+        py::arg("gram"));
     m.def(
         "largest_eigenvalue_of_products",
         [](Array<Real> rows) { return largest_eigenvalue_of_products<Real>(matrix(rows)); },
-        py::arg("rows").noconvert());
+        py::arg("rows"));
 }
 
-inline void bind_eigenvalue(py::module_& m) {
-    bind_eigenvalue_of<double>(m);
-    bind_eigenvalue_of<float>(m);
+inline void bind_largest_eigenvalue(py::module_& m) {
+    bind_largest_eigenvalue_of<double>(m);
+    bind_largest_eigenvalue_of<float>(m);
 }
 
 }  // namespace graphdict

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "simd.hpp"
+#include "tiles.hpp"
 
 namespace graphdict {
 
@@ -18,18 +18,18 @@ constexpr int SIDE = std::max(STRIP, Register<Real>::lanes);
 // Sets, or adds to, a strip of `out`: a' b for the first STRIP columns of a and V registers of b,
 // both of `depth` rows. These totals fill the registers.
 template <class Real, int V, bool ADD>
-GRAPHDICT_APART void multiply_block(const Real* a, const Real* b, py::ssize_t depth,
-                                    py::ssize_t side, Real* out) {
+GRAPHDICT_NOINLINE void multiply_block(const Real* a, const Real* b, py::ssize_t depth,
+                                       py::ssize_t side, Real* out) {
     constexpr int lanes = Register<Real>::lanes;
     Vec<Real> total[STRIP][V];
     for (int r = 0; r < STRIP; ++r)
         for (int v = 0; v < V; ++v)
-            total[r][v] = ADD ? loaded(out + r * side + v * lanes) : Vec<Real>{};
+            total[r][v] = ADD ? load_unaligned(out + r * side + v * lanes) : Vec<Real>{};
     for (py::ssize_t k = 0; k < depth; ++k, a += side, b += side) {
         Vec<Real> right[V];
-        for (int v = 0; v < V; ++v) right[v] = loaded(b + v * lanes);
+        for (int v = 0; v < V; ++v) right[v] = load_unaligned(b + v * lanes);
         for (int r = 0; r < STRIP; ++r) {
-            const Vec<Real> left = all(a[r]);
+            const Vec<Real> left = broadcast(a[r]);
             for (int v = 0; v < V; ++v) total[r][v] += left * right[v];
         }
     }
@@ -58,12 +58,12 @@ void multiply_upper(const Real* a, const Real* b, py::ssize_t depth, py::ssize_t
 
 // The lower half from the upper one.
 template <class Real>
-GRAPHDICT_APART void mirror(Real* matrix, py::ssize_t side) {
+GRAPHDICT_NOINLINE void mirror(Real* matrix, py::ssize_t side) {
     constexpr int lanes = Register<Real>::lanes;
     for (py::ssize_t i = 0; i < side; i += lanes)
         for (py::ssize_t j = i; j < side; j += lanes) {
             Vec<Real> block[lanes];
-            for (int r = 0; r < lanes; ++r) block[r] = loaded(matrix + (i + r) * side + j);
+            for (int r = 0; r < lanes; ++r) block[r] = load_unaligned(matrix + (i + r) * side + j);
             if (i == j) {
                 for (int r = 0; r < lanes; ++r)
                     for (int c = 0; c < r; ++c) matrix[(i + r) * side + i + c] = block[c][r];

@@ -16,9 +16,13 @@
 
 #include "arrays.hpp"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #define GRAPHDICT_INLINE inline __attribute__((always_inline))
 // Loops that need all registers are functions of their own, or others would take some of them.
-#define GRAPHDICT_APART __attribute__((noinline))
+#define GRAPHDICT_NOINLINE __attribute__((noinline))
 
 namespace graphdict {
 
@@ -42,30 +46,39 @@ using Vec = typename Register<Real>::type;
 constexpr py::ssize_t TILE = 56;
 
 template <class Real>
-GRAPHDICT_INLINE Vec<Real> all(Real value) {
+GRAPHDICT_INLINE Vec<Real> broadcast(Real value) {
     return value - Vec<Real>{};
 }
 
+// By the instruction for whole registers where it is known: compilers do not always see that a loop
+// over lanes is one.
 template <class Real>
-GRAPHDICT_INLINE Vec<Real> root(Vec<Real> x) {
-    Vec<Real> found;
-    for (int l = 0; l < Register<Real>::lanes; ++l) found[l] = std::sqrt(x[l]);
-    return found;
+GRAPHDICT_INLINE Vec<Real> square_root(Vec<Real> x) {
+#if defined(__AVX__)
+    if constexpr (std::is_same_v<Real, double>) return Vec<Real>(_mm256_sqrt_pd(__m256d(x)));
+    if constexpr (std::is_same_v<Real, float>) return Vec<Real>(_mm256_sqrt_ps(__m256(x)));
+#elif defined(__SSE2__)
+    if constexpr (std::is_same_v<Real, double>) return Vec<Real>(_mm_sqrt_pd(__m128d(x)));
+    if constexpr (std::is_same_v<Real, float>) return Vec<Real>(_mm_sqrt_ps(__m128(x)));
+#else
+    for (int l = 0; l < Register<Real>::lanes; ++l) x[l] = std::sqrt(x[l]);
+    return x;
+#endif
 }
 
 template <class V>
-GRAPHDICT_INLINE V least(V a, V b) {
+GRAPHDICT_INLINE V minimum(V a, V b) {
     return a < b ? a : b;
 }
 
 template <class V>
-GRAPHDICT_INLINE V most(V a, V b) {
+GRAPHDICT_INLINE V maximum(V a, V b) {
     return a > b ? a : b;
 }
 
 // The lanes I of a and b, those of b counted on from those of a.
 template <int... I, class V>
-GRAPHDICT_INLINE V shuffled(V a, V b) {
+GRAPHDICT_INLINE V shuffle(V a, V b) {
 #if defined(__clang__)
     return __builtin_shufflevector(a, b, I...);
 #else
@@ -77,7 +90,7 @@ GRAPHDICT_INLINE V shuffled(V a, V b) {
 
 // Registers from and to any place in memory.
 template <class Real>
-GRAPHDICT_INLINE Vec<Real> loaded(const Real* from) {
+GRAPHDICT_INLINE Vec<Real> load_unaligned(const Real* from) {
     Vec<Real> found;
     std::memcpy(&found, from, sizeof found);
     return found;
@@ -92,8 +105,8 @@ GRAPHDICT_INLINE void store(Vec<Real> values, Real* to) {
 template <int DISTANCE, class V, int... I>
 GRAPHDICT_INLINE void exchange(V& a, V& b, std::integer_sequence<int, I...>) {
     constexpr int lanes = sizeof...(I);
-    const V upper = shuffled<(I & DISTANCE ? lanes + I - DISTANCE : I)...>(a, b);
-    b = shuffled<(I & DISTANCE ? lanes + I : I + DISTANCE)...>(a, b);
+    const V upper = shuffle<(I & DISTANCE ? lanes + I - DISTANCE : I)...>(a, b);
+    b = shuffle<(I & DISTANCE ? lanes + I : I + DISTANCE)...>(a, b);
     a = upper;
 }
 
@@ -114,8 +127,8 @@ GRAPHDICT_INLINE void transpose(Vec<Real>* rows) {
 template <class V, int... I>
 GRAPHDICT_INLINE auto sums_of_two(V a, V b, std::integer_sequence<int, I...>) {
     constexpr int lanes = sizeof...(I);
-    const V both = shuffled<(I % 2 ? lanes + I - 1 : I)...>(a, b) +
-                   shuffled<(I % 2 ? lanes + I : I + 1)...>(a, b);
+    const V both = shuffle<(I % 2 ? lanes + I - 1 : I)...>(a, b) +
+                   shuffle<(I % 2 ? lanes + I : I + 1)...>(a, b);
     auto first = both[0], second = both[1];
     for (int l = 2; l < lanes; l += 2) first += both[l], second += both[l + 1];
     return std::make_pair(first, second);
@@ -138,16 +151,16 @@ GRAPHDICT_INLINE Real sum(Vec<Real> a) {
 
 // Rows of registers to work in, not set.
 template <class Real>
-class Scratch {
+class TileMemory {
    public:
-    explicit Scratch(std::size_t registers)
+    explicit TileMemory(std::size_t registers)
         : memory(static_cast<Vec<Real>*>(
               std::aligned_alloc(64, (registers * REGISTER_BYTES + 63) & ~63ul))) {
         if (!memory) throw std::bad_alloc();
     }
-    ~Scratch() { std::free(memory); }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
+    ~TileMemory() { std::free(memory); }
+    TileMemory(const TileMemory&) = delete;
+    TileMemory& operator=(const TileMemory&) = delete;
 
     // The next `rows` rows of a tile.
     Vec<Real>* take(std::size_t rows) {
@@ -163,11 +176,11 @@ class Scratch {
 
 // Which samples a tile holds.
 template <class Real>
-struct Span {
+struct TileSpan {
     static constexpr py::ssize_t lanes = Register<Real>::lanes;
     py::ssize_t start, size, registers;
 
-    Span(py::ssize_t start, py::ssize_t end)
+    TileSpan(py::ssize_t start, py::ssize_t end)
         : start(start),
           size(std::min<py::ssize_t>(end - start, TILE * lanes)),
           registers(count(size)) {}
@@ -184,23 +197,29 @@ struct Span {
     int filled(py::ssize_t v) const { return static_cast<int>(std::min(lanes, size - v * lanes)); }
 };
 
+template <class Real, int... I>
+GRAPHDICT_INLINE Vec<Real> gather_all(const Real* column, py::ssize_t stride,
+                                      std::integer_sequence<int, I...>) {
+    return Vec<Real>{column[I * stride]...};
+}
+
 // One column of a matrix whose rows are samples, as a register; `column` is that of the first one.
 template <class Real>
-GRAPHDICT_INLINE Vec<Real> gathered(const Real* column, py::ssize_t pitch, int filled) {
+GRAPHDICT_INLINE Vec<Real> gather(const Real* column, py::ssize_t stride, int filled) {
+    constexpr int lanes = Register<Real>::lanes;
+    if (filled == lanes)
+        return gather_all(column, stride, std::make_integer_sequence<int, lanes>());
     Vec<Real> found{};
-    if (filled == Register<Real>::lanes)
-        for (int l = 0; l < Register<Real>::lanes; ++l) found[l] = column[l * pitch];
-    else
-        for (int l = 0; l < filled; ++l) found[l] = column[l * pitch];
+    for (int l = 0; l < filled; ++l) found[l] = column[l * stride];
     return found;
 }
 
 template <class Real>
-GRAPHDICT_INLINE void scatter(Vec<Real> values, Real* column, py::ssize_t pitch, int filled) {
+GRAPHDICT_INLINE void scatter(Vec<Real> values, Real* column, py::ssize_t stride, int filled) {
     if (filled == Register<Real>::lanes)
-        for (int l = 0; l < Register<Real>::lanes; ++l) column[l * pitch] = values[l];
+        for (int l = 0; l < Register<Real>::lanes; ++l) column[l * stride] = values[l];
     else
-        for (int l = 0; l < filled; ++l) column[l * pitch] = values[l];
+        for (int l = 0; l < filled; ++l) column[l * stride] = values[l];
 }
 
 constexpr py::ssize_t LINE = 64;  // bytes of the cache
@@ -224,7 +243,7 @@ GRAPHDICT_INLINE void for_blocks(py::ssize_t columns, Visit visit) {
 
 // All columns of the samples in a span, a row of the tile for each.
 template <class Real>
-void enter(Matrix<const Real> samples, Span<Real> span, Vec<Real>* rows) {
+void load_tile(Matrix<const Real> samples, TileSpan<Real> span, Vec<Real>* rows) {
     constexpr int lanes = Register<Real>::lanes;
     const py::ssize_t step = lanes * samples.columns;
     for (py::ssize_t v = 0; v < span.registers; ++v) {
@@ -232,12 +251,13 @@ void enter(Matrix<const Real> samples, Span<Real> span, Vec<Real>* rows) {
         if (v + SOON < span.registers) prefetch(first + SOON * step, step);
         if (span.filled(v) < lanes || samples.columns < lanes) {
             for (py::ssize_t n = 0; n < samples.columns; ++n)
-                rows[n * TILE + v] = gathered(first + n, samples.columns, span.filled(v));
+                rows[n * TILE + v] = gather(first + n, samples.columns, span.filled(v));
             continue;
         }
         for_blocks<Real>(samples.columns, [&](py::ssize_t n) {
             Vec<Real> block[lanes];
-            for (int l = 0; l < lanes; ++l) block[l] = loaded(first + l * samples.columns + n);
+            for (int l = 0; l < lanes; ++l)
+                block[l] = load_unaligned(first + l * samples.columns + n);
             transpose<Real>(block);
             for (int l = 0; l < lanes; ++l) rows[(n + l) * TILE + v] = block[l];
         });
@@ -245,7 +265,7 @@ void enter(Matrix<const Real> samples, Span<Real> span, Vec<Real>* rows) {
 }
 
 template <class Real>
-void leave(const Vec<Real>* rows, Span<Real> span, Matrix<Real> samples) {
+void store_tile(const Vec<Real>* rows, TileSpan<Real> span, Matrix<Real> samples) {
     constexpr int lanes = Register<Real>::lanes;
     const py::ssize_t step = lanes * samples.columns;
     for (py::ssize_t v = 0; v < span.registers; ++v) {
@@ -267,10 +287,10 @@ void leave(const Vec<Real>* rows, Span<Real> span, Matrix<Real> samples) {
 
 // Memory that will be needed, brought near a few lines at a time while there is work on other
 // memory.
-class Prefetch {
+class Prefetcher {
    public:
     // All of it in about `portions` calls of some().
-    explicit Prefetch(py::ssize_t portions) : portions(std::max<py::ssize_t>(portions, 1)) {}
+    explicit Prefetcher(py::ssize_t portions) : portions(std::max<py::ssize_t>(portions, 1)) {}
 
     template <class T>
     void add(Matrix<T> matrix, py::ssize_t start, py::ssize_t size) {
@@ -282,7 +302,7 @@ class Prefetch {
         regions[count++].portion = (bytes / portions / LINE + 1) * LINE;
     }
 
-    GRAPHDICT_INLINE void some() {
+    GRAPHDICT_INLINE void fetch_some() {
         for (int i = 0; i < count; ++i) {
             Region& region = regions[i];
             const char* stop = std::min(region.at + region.portion, region.end);

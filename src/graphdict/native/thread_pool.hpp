@@ -1,11 +1,12 @@
 // Threads that share jobs: compiled loops that need nothing of Python.
 //
-// They are asked for one round of jobs after the other, every millisecond or so. Each takes one
-// piece of work after the other, since cores may differ in speed. Whoever waits for
-// the next round, or for the end of one, looks again and again for a while before going to sleep:
-// waking up takes as long as some rounds do.
+// A pool is asked for one round of jobs after the other, every millisecond or so. Each thread takes
+// one piece of a job after the other, since cores may differ in speed. Whoever waits for the next
+// round, or for the end of one, looks again and again for a while before going to sleep: waking up
+// takes as long as some rounds do. Pools at hand elsewhere sleep at once.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -23,17 +24,23 @@ namespace graphdict {
 // Some work in pieces, which any threads do at the same time, and what is left when all are done.
 class Job {
    public:
+    Job() = default;
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
     virtual ~Job() = default;
+
     virtual std::size_t pieces() const { return 1; }
     virtual void work(std::size_t piece) = 0;
     virtual void finish() {}
 
-    // Before the first piece is run.
-    void begin() {
+    // Before the first piece is run; false if the job is being run already.
+    bool begin() {
+        if (running.exchange(true)) return false;
         left = pieces();
         failed = false;
+        return true;
     }
-    // In any thread; what goes wrong first is kept.
+    // A piece, in any thread; what goes wrong first is kept.
     void run(std::size_t piece) noexcept {
         try {
             work(piece);
@@ -42,14 +49,54 @@ class Job {
             if (!failed.exchange(true)) error = std::current_exception();
         }
     }
-    void raise() const {
+    // After the last one.
+    void end() { running = false; }
+    void rethrow() const {
         if (failed) std::rethrow_exception(error);
+    }
+
+   protected:
+    // The job uses the memory of these arrays.
+    template <class... T>
+    void keep_alive(const Array<T>&... arrays) {
+        (kept.push_back(arrays.object), ...);
     }
 
    private:
     std::atomic<std::size_t> left{0};
-    std::atomic<bool> failed{false};
+    std::atomic<bool> running{false}, failed{false};
     std::exception_ptr error;
+    std::vector<py::object> kept;
+};
+
+// Jobs that have begun and end with it. One that is listed twice is run once: all runs would write
+// the same into the same memory.
+class Round {
+   public:
+    explicit Round(const std::vector<Job*>& listed) {
+        jobs.reserve(listed.size());
+        for (Job* job : listed)
+            if (job->begin())
+                jobs.push_back(job);
+            else if (std::find(jobs.begin(), jobs.end(), job) == jobs.end()) {
+                end();
+                throw std::invalid_argument("a job is being run by another thread");
+            }
+    }
+    ~Round() { end(); }
+    Round(const Round&) = delete;
+    Round& operator=(const Round&) = delete;
+
+    void rethrow() const {
+        for (const Job* job : jobs) job->rethrow();
+    }
+
+    std::vector<Job*> jobs;
+
+   private:
+    void end() {
+        for (Job* job : jobs) job->end();
+    }
 };
 
 inline void pause() {
@@ -58,10 +105,10 @@ inline void pause() {
 #endif
 }
 
-class Team {
+class ThreadPool {
    public:
     // So many threads beside the one that asks.
-    explicit Team(int helpers) {
+    explicit ThreadPool(int helpers) {
         expect(helpers >= 0, "helpers must not be negative");
         try {
             for (int i = 0; i < helpers; ++i) threads.emplace_back([this] { serve(); });
@@ -71,20 +118,30 @@ class Team {
         }
     }
 
-    ~Team() { stop(); }
+    ~ThreadPool() { stop(); }
 
-    // All jobs, their pieces done by whoever is free. One thread may ask at a time.
-    void run(const std::vector<Job*>& jobs) {
+    // Returns when all jobs are done, their pieces by whoever is free, and throws what one threw.
+    // Threads that ask at the same time wait for each other.
+    void run(const std::vector<Job*>& listed) {
+        std::lock_guard one_at_a_time(asking);
+        const Round jobs(listed);
         std::vector<Piece> pieces;
-        for (Job* job : jobs) {
-            job->begin();
+        for (Job* job : jobs.jobs)
             for (std::size_t i = 0; i < job->pieces(); ++i) pieces.push_back({job, i});
-        }
-        if (threads.empty() || pieces.size() == 1) {
+        if (threads.empty() || pieces.size() == 1)
             for (const Piece& piece : pieces) piece.job->run(piece.number);
-            for (const Job* job : jobs) job->raise();
-            return;
-        }
+        else
+            share(pieces);
+        jobs.rethrow();
+    }
+
+   private:
+    struct Piece {
+        Job* job;
+        std::size_t number;
+    };
+
+    void share(const std::vector<Piece>& pieces) {
         const std::uint64_t round = (next.load() >> 32) + 1;
         // First a round without work, so that nobody takes a piece of one round for that of
         // another.
@@ -100,14 +157,7 @@ class Team {
         while (work_on_one()) {
         }
         wait([&] { return done.load() == pieces.size(); }, WITHIN);
-        for (const Job* job : jobs) job->raise();
     }
-
-   private:
-    struct Piece {
-        Job* job;
-        std::size_t number;
-    };
 
     void stop() {
         {
@@ -166,25 +216,30 @@ class Team {
     std::atomic<const Piece*> current{nullptr};
     std::atomic<std::size_t> count{0}, done{0};
     std::atomic<bool> stopped{false};
-    std::mutex mutex;
+    std::mutex mutex, asking;
     std::condition_variable changed;
     std::vector<std::thread> threads;
 };
 
-inline void bind_team(py::module_& m) {
+inline void bind_thread_pool(py::module_& m) {
     py::class_<Job>(m, "Job", py::module_local()).def("__call__", [](Job& job) {
-        Unlocked unlocked;
-        job.begin();
+        WithoutGil without_gil;
+        const Round alone({&job});
         for (std::size_t i = 0; i < job.pieces(); ++i) job.run(i);
-        job.raise();
+        alone.rethrow();
     });
-    py::class_<Team>(m, "ThreadPool", py::module_local())
+    py::class_<ThreadPool>(m, "ThreadPool", py::module_local())
         .def(py::init<int>(), py::arg("helpers"))
-        .def("run", [](Team& team, const std::vector<Job*>& jobs) {
-            for (const Job* job : jobs) expect(job != nullptr, "None is no job");
-            Unlocked unlocked;
-            team.run(jobs);
-        });
+        .def(
+            "run",
+            [](ThreadPool& pool, const py::list& listed) {
+                const py::tuple kept(listed);  // others may change the list meanwhile
+                const auto jobs = kept.cast<std::vector<Job*>>();
+                for (const Job* job : jobs) expect(job != nullptr, "None is no job");
+                WithoutGil without_gil;
+                pool.run(jobs);
+            },
+            py::arg("jobs"));
 }
 
 }  // namespace graphdict

@@ -81,12 +81,13 @@ inline void extend_paths(const double* log_likelihoods, const double* log_draw,
                          const double* log_same, py::ssize_t count, double* best,
                          std::int32_t* came_from) {
     const auto size = static_cast<std::int32_t>(count);
-    const auto top = static_cast<std::int32_t>(std::max_element(best, best + count) - best);
-    const double height = best[top];
+    const auto best_pattern =
+        static_cast<std::int32_t>(std::max_element(best, best + count) - best);
+    const double best_score = best[best_pattern];
 #pragma omp simd
     for (std::int32_t c = 0; c < size; ++c) {
-        const double moved = height + log_draw[c], stayed = best[c] + log_same[c];
-        came_from[c] = stayed >= moved ? c : top;
+        const double moved = best_score + log_draw[c], stayed = best[c] + log_same[c];
+        came_from[c] = stayed >= moved ? c : best_pattern;
         best[c] = (stayed >= moved ? stayed : moved) + log_likelihoods[c];
     }
 }
@@ -95,12 +96,12 @@ inline void extend_paths(const double* log_likelihoods, const double* log_draw,
 
 // `message` (C,), the distribution of the pattern before a block, becomes that of its last one.
 inline void chain_forward(const Array<double>& likelihoods, const Array<double>& probabilities,
-                          double stay, bool opens, Array<double>& message) {
+                          double stay, bool opens, const Array<double>& message) {
     auto rows = matrix(likelihoods);
     auto chain = chain::checked(rows, probabilities, stay, opens);
     auto current = vector_out(message);
     expect(current.size == rows.columns, "message must have the columns of likelihoods");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     for (py::ssize_t t = 0; t < rows.rows; ++t)
         chain::step(chain.probabilities, chain.stay_at(t), rows[t], current.data, current.data);
 }
@@ -108,12 +109,12 @@ inline void chain_forward(const Array<double>& likelihoods, const Array<double>&
 // `message` (C,), how probable each last pattern of a block makes what follows, becomes the same
 // for the pattern before the block, at most one.
 inline void chain_backward(const Array<double>& likelihoods, const Array<double>& probabilities,
-                           double stay, Array<double>& message) {
+                           double stay, const Array<double>& message) {
     auto rows = matrix(likelihoods);
     auto chain = chain::checked(rows, probabilities, stay, false);
     auto current = vector_out(message);
     expect(current.size == rows.columns, "message must have the columns of likelihoods");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     for (py::ssize_t t = rows.rows - 1; t >= 0; --t) {
         double drawn = 0.0, stayed = 0.0;
 #pragma omp simd reduction(+ : drawn, stayed)
@@ -134,8 +135,8 @@ inline void chain_backward(const Array<double>& likelihoods, const Array<double>
 // expected number of times that the chain stayed.
 inline double chain_posterior(const Array<double>& likelihoods, const Array<double>& probabilities,
                               double stay, bool opens, const Array<double>& before,
-                              const Array<double>& after, Array<double>& posterior,
-                              Array<double>& scales, Array<double>& draws) {
+                              const Array<double>& after, const Array<double>& posterior,
+                              const Array<double>& scales, const Array<double>& draws) {
     auto rows = matrix(likelihoods);
     auto chain = chain::checked(rows, probabilities, stay, opens);
     auto first = vector(before), last = vector(after);
@@ -147,7 +148,7 @@ inline double chain_posterior(const Array<double>& likelihoods, const Array<doub
     expect(found.rows == steps && found.columns == count,
            "posterior and likelihoods differ in shape");
     expect(scale.size == steps, "scales must be one for each row of likelihoods");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     auto previous = [&](py::ssize_t t) { return t > 0 ? found[t - 1] : first.data; };
     for (py::ssize_t t = 0; t < steps; ++t)
         scale[t] =
@@ -168,8 +169,8 @@ inline double chain_posterior(const Array<double>& likelihoods, const Array<doub
 // its last patterns, and `came_from` (T, C) says how they got there. At the first sample of all,
 // `best` is that of beginning with each pattern, and they came from nowhere else.
 inline void best_paths(const Array<double>& log_likelihoods, const Array<double>& log_draw,
-                       const Array<double>& log_same, bool opens, Array<double>& best,
-                       Array<std::int32_t>& came_from) {
+                       const Array<double>& log_same, bool opens, const Array<double>& best,
+                       const Array<std::int32_t>& came_from) {
     auto rows = matrix(log_likelihoods);
     auto draw = vector(log_draw), same = vector(log_same);
     auto score = vector_out(best);
@@ -180,7 +181,7 @@ inline void best_paths(const Array<double>& log_likelihoods, const Array<double>
     expect(origin.rows == rows.rows && origin.columns == count,
            "came_from and log_likelihoods differ in shape");
     expect(count >= 1 && count <= INT32_MAX, "log_likelihoods must have columns");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     py::ssize_t t = 0;
     if (opens && rows.rows > 0) {
         for (py::ssize_t c = 0; c < count; ++c) {
@@ -195,11 +196,11 @@ inline void best_paths(const Array<double>& log_likelihoods, const Array<double>
 
 // The path (T,) that ends with a pattern; returned is the pattern before it.
 inline py::ssize_t trace_path(const Array<std::int32_t>& came_from, py::ssize_t pattern,
-                              Array<std::int64_t>& path) {
+                              const Array<std::int64_t>& path) {
     auto origin = matrix(came_from);
     auto found = vector_out(path);
     expect(found.size == origin.rows, "path must be as long as came_from");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     for (py::ssize_t t = origin.rows - 1; t >= 0; --t) {
         expect(pattern >= 0 && pattern < origin.columns, "a pattern lies outside came_from");
         found[t] = pattern;
@@ -208,18 +209,17 @@ inline py::ssize_t trace_path(const Array<std::int32_t>& came_from, py::ssize_t 
     return pattern;
 }
 
-inline void bind_chain(py::module_& m) {
-    auto given = [](const char* name) { return py::arg(name).noconvert(); };
-    m.def("chain_forward", &chain_forward, given("likelihoods"), given("probabilities"),
-          py::arg("stay"), py::arg("opens"), given("message"));
-    m.def("chain_backward", &chain_backward, given("likelihoods"), given("probabilities"),
-          py::arg("stay"), given("message"));
-    m.def("chain_posterior", &chain_posterior, given("likelihoods"), given("probabilities"),
-          py::arg("stay"), py::arg("opens"), given("before"), given("after"), given("posterior"),
-          given("scales"), given("draws"));
-    m.def("best_paths", &best_paths, given("log_likelihoods"), given("log_draw"), given("log_same"),
-          py::arg("opens"), given("best"), given("came_from"));
-    m.def("trace_path", &trace_path, given("came_from"), py::arg("pattern"), given("path"));
+inline void bind_markov_chain(py::module_& m) {
+    m.def("chain_forward", &chain_forward, py::arg("likelihoods"), py::arg("probabilities"),
+          py::arg("stay"), py::arg("opens"), py::arg("message"));
+    m.def("chain_backward", &chain_backward, py::arg("likelihoods"), py::arg("probabilities"),
+          py::arg("stay"), py::arg("message"));
+    m.def("chain_posterior", &chain_posterior, py::arg("likelihoods"), py::arg("probabilities"),
+          py::arg("stay"), py::arg("opens"), py::arg("before"), py::arg("after"),
+          py::arg("posterior"), py::arg("scales"), py::arg("draws"));
+    m.def("best_paths", &best_paths, py::arg("log_likelihoods"), py::arg("log_draw"),
+          py::arg("log_same"), py::arg("opens"), py::arg("best"), py::arg("came_from"));
+    m.def("trace_path", &trace_path, py::arg("came_from"), py::arg("pattern"), py::arg("path"));
 }
 
 }  // namespace graphdict

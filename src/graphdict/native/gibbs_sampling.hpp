@@ -1,11 +1,11 @@
-// Weights of atoms drawn one after the other, each from its distribution given all others.
+// Gibbs sampling of the weights of atoms: one after the other, each drawn given all others.
 //
 // A change of one weight by d changes the expected log-likelihood by
 //
 //     1/2 sum_{c contains the atom} n_c log(1 + d r_c)  -  1/2 d D,
 //
 // with the effective resistances r_c of the edge under each pattern's graph, and the inverse of
-// each of these graphs by a matrix of rank one. See graphdict/marginal/averaging.py.
+// each of these graphs by a matrix of rank one. See graphdict.core.marginal.averaging.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace graphdict {
 
-namespace weight_draws {
+namespace gibbs_sampling {
 
 using Edge = std::pair<py::ssize_t, py::ssize_t>;
 
@@ -31,7 +31,7 @@ inline std::vector<Edge> all_edges(py::ssize_t nodes) {
 }
 
 // A pattern that contains the atom whose edge is drawn.
-struct Concerned {
+struct AffectedPattern {
     Matrix<double> inverse;
     double usage, resistance;
 
@@ -45,7 +45,7 @@ inline double element(const Matrix<double>& matrix, py::ssize_t x, py::ssize_t y
 }
 
 // What a change of the weight of an edge does to the inverse of a graph; `column` is scratch.
-inline void change_inverse(const Concerned& pattern, const Edge& edge, double change,
+inline void update_inverse(const AffectedPattern& pattern, const Edge& edge, double change,
                            double* column) {
     const Matrix<double>& inverse = pattern.inverse;
     const auto [i, j] = edge;
@@ -62,11 +62,11 @@ inline void change_inverse(const Concerned& pattern, const Edge& edge, double ch
 }
 
 // The logarithm, up to a constant, of how probable a change of a weight is.
-inline double log_density(const std::vector<Concerned>& patterns, double change, double prior,
+inline double log_density(const std::vector<AffectedPattern>& patterns, double change, double prior,
                           double distance) {
     double fit = -change * distance;
     if (change != 0)
-        for (const Concerned& pattern : patterns)
+        for (const AffectedPattern& pattern : patterns)
             fit += pattern.usage * std::log(pattern.ratio(change));
     return prior + fit / 2;
 }
@@ -83,15 +83,15 @@ inline void normalise(std::vector<double>& density) {
 }
 
 // Where the sum of probabilities passes a number between zero and one.
-inline std::size_t level_at(const std::vector<double>& density, double chance) {
+inline std::size_t level_at(const std::vector<double>& density, double uniform) {
     std::size_t level = 0;
     double passed = density[0];
-    while (passed < chance && level + 1 < density.size()) passed += density[++level];
+    while (passed < uniform && level + 1 < density.size()) passed += density[++level];
     return level;
 }
 
 // Everything that a draw reads and changes, all shapes checked.
-struct Draws {
+struct GibbsSampler {
     Matrix<double> atoms;
     Cube<double> inverses;
     Matrix<const bool> patterns;
@@ -100,11 +100,11 @@ struct Draws {
     Vector<const double> values, prior;
     Matrix<double> means, edges;
     Vector<double> mass;
-    const std::vector<Edge> ends = all_edges(inverses.rows);
+    const std::vector<Edge> edge_nodes = all_edges(inverses.rows);
     // Scratch.
     std::vector<double> density = std::vector<double>(values.size);
     std::vector<double> column = std::vector<double>(inverses.rows);
-    std::vector<Concerned> concerned = {};
+    std::vector<AffectedPattern> affected = {};
 
     void check() const {
         auto as_atoms = [&](const auto& other) {
@@ -113,7 +113,7 @@ struct Draws {
         expect(as_atoms(distances) && as_atoms(means) && as_atoms(edges),
                "distances, means and edges must have the shape of atoms");
         expect(inverses.rows == inverses.columns, "inverses must be square matrices");
-        expect(static_cast<py::ssize_t>(ends.size()) == atoms.columns,
+        expect(static_cast<py::ssize_t>(edge_nodes.size()) == atoms.columns,
                "inverses and atoms differ in their number of nodes");
         expect(patterns.rows == inverses.count && patterns.columns == atoms.rows,
                "patterns must have a row for each of inverses and a column for each of atoms");
@@ -122,22 +122,21 @@ struct Draws {
                "values, prior and mass must have the same size, at least 1");
     }
 
-    void find_concerned(py::ssize_t atom, const Edge& edge) {
+    void find_affected(py::ssize_t atom, const Edge& edge) {
         const auto [i, j] = edge;
-        concerned.clear();
+        affected.clear();
         for (py::ssize_t c = 0; c < inverses.count; ++c) {
             if (!patterns[c][atom]) continue;
             const Matrix<double> m = inverses[c];
-            concerned.push_back({m, usage[c], m[i][i] + m[j][j] - 2 * m[i][j]});
+            affected.push_back({m, usage[c], m[i][i] + m[j][j] - 2 * m[i][j]});
         }
     }
 
-    void draw(py::ssize_t atom, py::ssize_t edge, double chance) {
+    void draw(py::ssize_t atom, py::ssize_t edge, double uniform) {
         double& weight = atoms[atom][edge];
-        find_concerned(atom, ends[edge]);
+        find_affected(atom, edge_nodes[edge]);
         for (py::ssize_t l = 0; l < values.size; ++l)
-            density[l] =
-                log_density(concerned, values[l] - weight, prior[l], distances[atom][edge]);
+            density[l] = log_density(affected, values[l] - weight, prior[l], distances[atom][edge]);
         normalise(density);
         double mean = 0.0;
         for (py::ssize_t l = 0; l < values.size; ++l) {
@@ -146,47 +145,50 @@ struct Draws {
         }
         means[atom][edge] = mean;
         edges[atom][edge] = 1 - density[0];
-        const double drawn = values[level_at(density, chance)], change = drawn - weight;
+        const double drawn = values[level_at(density, uniform)], change = drawn - weight;
         if (change == 0) return;
         weight = drawn;
-        for (const Concerned& pattern : concerned)
-            change_inverse(pattern, ends[edge], change, column.data());
+        for (const AffectedPattern& pattern : affected)
+            update_inverse(pattern, edge_nodes[edge], change, column.data());
     }
 };
 
-}  // namespace weight_draws
+}  // namespace gibbs_sampling
 
-// Draws those weights of `atoms` (K, E) that `order` lists among all of them, by numbers `chance`
-// between zero and one, from levels `values` with log-probabilities `prior`; `inverses` (C, N, N)
-// of the patterns' graphs follow above their diagonals. Of each weight drawn, `means` and `edges`
-// (K, E) become the expectation and the probability that its level is not the lowest; `mass` grows
-// by the expected number of weights at each level.
-inline void draw_weights(Array<double>& atoms, Array<double>& inverses, const Array<bool>& patterns,
-                         const Array<double>& usage, const Array<double>& distances,
-                         const Array<double>& values, const Array<double>& prior,
-                         const Array<py::ssize_t>& order, const Array<double>& chance,
-                         Array<double>& means, Array<double>& edges, Array<double>& mass) {
-    weight_draws::Draws draws{matrix_out(atoms), cube_out(inverses), matrix(patterns),
-                              vector(usage),     matrix(distances),  vector(values),
-                              vector(prior),     matrix_out(means),  matrix_out(edges),
-                              vector_out(mass)};
-    draws.check();
-    auto turns = vector(order);
-    auto chances = vector(chance);
-    const py::ssize_t size = draws.atoms.columns, total = draws.atoms.rows * size;
-    expect(turns.size == chances.size, "order and chance differ in size");
-    Unlocked unlocked;
-    for (py::ssize_t turn = 0; turn < turns.size; ++turn) {
-        expect(turns[turn] >= 0 && turns[turn] < total, "order must list weights of atoms");
-        draws.draw(turns[turn] / size, turns[turn] % size, chances[turn]);
+// Draws those weights of `atoms` (K, E) that the places list among all of them, each by a uniform
+// number in [0, 1]; `inverses` (C, N, N) of the patterns' graphs follow above their diagonals.
+//
+//     fit     patterns (C, K), the expected number of samples (C,) of each, distances (K, E)
+//     levels  the values that weights may have, and their log-probabilities
+//     order   places (D,), uniforms (D,)
+//     found   (K, E) the expectation of each weight drawn, and the probability that it is not at
+//             the lowest level; to the last, the expected number of weights at each level is added
+inline void draw_weights(const Array<double>& atoms, const Array<double>& inverses,
+                         const std::tuple<Array<bool>, Array<double>, Array<double>>& fit,
+                         const std::pair<Array<double>, Array<double>>& levels,
+                         const std::pair<Array<py::ssize_t>, Array<double>>& order,
+                         const std::tuple<Array<double>, Array<double>, Array<double>>& found) {
+    const auto& [patterns, usage, distances] = fit;
+    const auto& [means, edges, mass] = found;
+    gibbs_sampling::GibbsSampler sampler{
+        matrix_out(atoms), cube_out(inverses),   matrix(patterns),      vector(usage),
+        matrix(distances), vector(levels.first), vector(levels.second), matrix_out(means),
+        matrix_out(edges), vector_out(mass)};
+    sampler.check();
+    auto places = vector(order.first);
+    auto uniforms = vector(order.second);
+    const py::ssize_t size = sampler.atoms.columns, total = sampler.atoms.rows * size;
+    expect(places.size == uniforms.size, "order: places and uniforms differ in size");
+    WithoutGil without_gil;
+    for (py::ssize_t i = 0; i < places.size; ++i) {
+        expect(places[i] >= 0 && places[i] < total, "order must list weights of atoms");
+        sampler.draw(places[i] / size, places[i] % size, uniforms[i]);
     }
 }
 
-inline void bind_weight_draws(py::module_& m) {
-    auto given = [](const char* name) { return py::arg(name).noconvert(); };
-    m.def("draw_weights", &draw_weights, given("atoms"), given("inverses"), given("patterns"),
-          given("usage"), given("distances"), given("values"), given("prior"), given("order"),
-          given("chance"), given("means"), given("edges"), given("mass"));
+inline void bind_gibbs_sampling(py::module_& m) {
+    m.def("draw_weights", &draw_weights, py::arg("atoms"), py::arg("inverses"), py::arg("fit"),
+          py::arg("levels"), py::arg("order"), py::arg("found"));
 }
 
 }  // namespace graphdict

@@ -1,10 +1,10 @@
-// The dual step of -log det_+ for many small matrices; graphdict.native.roots has the mathematics.
+// The dual step of -log det_+ for many small matrices; graphdict.native.proxes has the mathematics.
 #pragma once
 
 #include <cmath>
 #include <limits>
 
-#include "symmetric.hpp"
+#include "symmetric_matrices.hpp"
 
 namespace graphdict {
 
@@ -37,9 +37,9 @@ constexpr Series LONG<float>{
 
 // Takes the step of one matrix after the other in the same memory.
 template <class Real>
-class RootFinder {
+class LogDetProx {
    public:
-    explicit RootFinder(py::ssize_t nodes)
+    explicit LogDetProx(py::ssize_t nodes)
         : nodes(nodes),
           side((nodes + SIDE<Real> - 1) / SIDE<Real> * SIDE<Real>),
           entries(side * side),
@@ -52,14 +52,14 @@ class RootFinder {
         std::fill(a, a + entries, Real(0));
     }
 
-    // The step of `dual` with `sigma` in `raised`, unless a bound for the squared norm is above
+    // The step of `dual` with `sigma` in `out`, unless a bound for the squared norm is above
     // `limit`; returns that bound.
-    Real step(const Real* dual, Real sigma, Real limit, Real* raised) {
-        const Real reach = std::sqrt(sigma);
-        centre(dual, Real(0.5) / reach);
+    Real step(const Real* dual, Real sigma, Real limit, Real* out) {
+        const Real root_sigma = std::sqrt(sigma);
+        centre(dual, Real(0.5) / root_sigma);
         Real bound = set_square();
         if (!(bound <= limit)) {
-            std::fill(raised, raised + nodes * nodes, std::numeric_limits<Real>::quiet_NaN());
+            std::fill(out, out + nodes * nodes, std::numeric_limits<Real>::quiet_NaN());
             return bound;
         }
         const Real found = bound;
@@ -77,14 +77,14 @@ class RootFinder {
         for (py::ssize_t i = 0; i < nodes; ++i) {
             const Real *left = a + i * side, *right = spare + i * side;
             for (py::ssize_t j = 0; j < nodes; ++j)
-                raised[i * nodes + j] = reach * (left[j] - scale * right[j] + one);
+                out[i * nodes + j] = root_sigma * (left[j] - scale * right[j] + one);
         }
         return found;
     }
 
    private:
     const py::ssize_t nodes, side, entries;
-    Scratch<Real> scratch;
+    TileMemory<Real> scratch;
     Real *a, *x, *m, *inverse, *factor, *spare, *room;
     Real x_scale;  // X of the mathematics is x_scale times x
 
@@ -192,32 +192,32 @@ class RootFinder {
     }
 };
 
-// Sets `raised` (T, N, N) and `bounds` (T); matrices with bounds above `limit` become NaN.
+// Sets `out` (T, N, N) and `bounds` (T); matrices with bounds above `limit` become NaN.
 template <class Real>
-void root_steps(const Array<Real>& dual, Real sigma, Real limit, Array<Real>& raised,
-                Array<Real>& bounds) {
+void log_det_prox_conjugate(const Array<Real>& dual, Real sigma, Real limit, const Array<Real>& out,
+                            const Array<Real>& bounds) {
     auto from = cube(dual);
-    auto to = cube_out(raised);
+    auto to = cube_out(out);
     auto found = vector_out(bounds);
     expect(from.rows == from.columns, "dual must hold square matrices");
     expect(to.count == from.count && to.rows == from.rows && to.columns == from.columns,
-           "dual and raised differ in shape");
+           "dual and out differ in shape");
     expect(found.size == from.count, "bounds must have one number for each matrix");
-    Unlocked unlocked;
-    RootFinder<Real> finder(from.rows);
+    WithoutGil without_gil;
+    LogDetProx<Real> finder(from.rows);
     for (py::ssize_t t = 0; t < from.count; ++t)
         found[t] = finder.step(from[t].data, sigma, limit, to[t].data);
 }
 
 template <class Real>
-void bind_matrix_roots_of(py::module_& m) {
-    m.def("log_det_prox_conjugate", &root_steps<Real>, py::arg("dual").noconvert(), py::arg("sigma"),
-          py::arg("limit"), py::arg("raised").noconvert(), py::arg("bounds").noconvert());
+void bind_log_det_prox_of(py::module_& m) {
+    m.def("log_det_prox_conjugate", &log_det_prox_conjugate<Real>, py::arg("dual"),
+          py::arg("sigma"), py::arg("limit"), py::arg("out"), py::arg("bounds"));
 }
 
-inline void bind_matrix_roots(py::module_& m) {
-    bind_matrix_roots_of<double>(m);
-    bind_matrix_roots_of<float>(m);
+inline void bind_log_det_prox(py::module_& m) {
+    bind_log_det_prox_of<double>(m);
+    bind_log_det_prox_of<float>(m);
 }
 
 }  // namespace graphdict

@@ -17,11 +17,11 @@
 #include <cmath>
 #include <vector>
 
-#include "arrays.hpp"
+#include "cholesky.hpp"
 
 namespace graphdict {
 
-namespace gaps {
+namespace missing_values {
 
 constexpr double LOG_2PI = 1.8378770664093453;
 constexpr double NEGLIGIBLE = 1e-8;  // probability of a pattern that is left out
@@ -38,7 +38,7 @@ class Sample {
     explicit Sample(const Matrix<const double>& covariance)
         : covariance_(covariance),
           nodes_(covariance.rows),
-          stride_(first_of_block(nodes_ + BLOCK - 1)),
+          stride_(SingleMatrix::padded(nodes_) + SingleMatrix::WIDTH),
           places_(nodes_ + 1),
           rows_(nodes_ * stride_),
           to_origin_(nodes_),
@@ -58,9 +58,16 @@ class Sample {
     void factorise() {
         size_ = observed_;
         fill_rows();
+        eliminate_observed();
+        // The diagonal of the factor is kept as its inverse. One logarithm is taken of several.
+        double product = 1.0;
         log_determinant_ = 0.0;
-        for (py::ssize_t k = 0; k < observed_; ++k)
-            log_determinant_ += 2 * std::log(eliminate(k, least(k)));
+        for (py::ssize_t k = 0; k < observed_; ++k) {
+            product *= row(k)[k];
+            if (product > 1e-100 && product < 1e100 && k + 1 < observed_) continue;
+            log_determinant_ -= 2 * std::log(product);
+            product = 1.0;
+        }
     }
 
     // Of what was observed, as a density on signals of these nodes that sum to zero.
@@ -78,7 +85,7 @@ class Sample {
         size_ = all_;
         if (size_ == observed_) return;
         fill_rows();
-        for (py::ssize_t k = 0; k < observed_; ++k) eliminate(k, least(k));
+        eliminate_observed();
     }
 
     // The expected values (N,), from the origin.
@@ -103,7 +110,9 @@ class Sample {
 
     // Turns the covariance of what is missing into its Cholesky factor, for `fill`.
     void factorise_missing() {
-        for (py::ssize_t a = observed_; a < size_; ++a) eliminate(a, 0.0);
+        // Where there is no pivot, the column is zero.
+        cholesky(missing(), size_ - observed_, size_ - observed_,
+                 [](double pivot, py::ssize_t) { return pivot > 0 ? 1 / std::sqrt(pivot) : 0.0; });
     }
 
     // Draws what is missing by normal `noise` (N,) into `filled` (N,), which holds the sample.
@@ -111,15 +120,16 @@ class Sample {
         if (size_ == observed_) return;
         whiten();
         const double first = row_[origin_], at_origin = std::isnan(first) ? 0.0 : first;
-        for (py::ssize_t a = observed_; a < size_; ++a)
-            subtract(a, noise[order_[a]], a, white_.data());
+        for (py::ssize_t a = observed_; a < size_; ++a) {
+            const double inverse = row(a)[a], normal = noise[order_[a]];
+            if (inverse > 0) white_[a] -= normal / inverse;
+            subtract_column(missing(), size_ - observed_, a - observed_, normal,
+                            white_.data() + observed_);
+        }
         for (py::ssize_t a = observed_; a < size_; ++a) filled[order_[a]] = at_origin - white_[a];
     }
 
    private:
-    // Loops run over whole blocks of columns, as registers hold them; rows are padded by zeros.
-    static constexpr py::ssize_t BLOCK = 4;
-
     Matrix<const double> covariance_;
     py::ssize_t nodes_, stride_;
     const double* row_ = nullptr;
@@ -132,15 +142,12 @@ class Sample {
     std::vector<double> rows_, to_origin_, white_;
     double log_determinant_ = 0.0;
 
-    static py::ssize_t first_of_block(py::ssize_t column) { return column - column % BLOCK; }
     double* row(py::ssize_t i) { return rows_.data() + i * stride_; }
     const double* row(py::ssize_t i) const { return rows_.data() + i * stride_; }
     double from_origin(py::ssize_t i) const { return row_[order_[i]] - row_[origin_]; }
 
-    // Rounding errors must not make D_oo singular.
-    double least(py::ssize_t k) const {
-        return 1e-14 * std::max(covariance_[order_[k]][order_[k]], 1e-300);
-    }
+    SingleMatrix all() { return {rows_.data(), stride_}; }
+    SingleMatrix missing() { return {row(observed_) + observed_, stride_}; }
 
     // Without branches: where gaps are cannot be foreseen.
     void split() {
@@ -160,7 +167,7 @@ class Sample {
         all_ = nodes_ - origins;
     }
 
-    // D, above its diagonal and as far below as blocks reach.
+    // D, above its diagonal.
     void fill_rows() {
         if (size_ == 0) return;
         const double variance = covariance_[origin_][origin_];
@@ -169,43 +176,25 @@ class Sample {
         for (py::ssize_t i = 0; i < size_; ++i) {
             const double* given = covariance_[order_[i]];
             double* to = row(i);
-            for (py::ssize_t j = first_of_block(i); j < size_; ++j)
+            for (py::ssize_t j = i; j < size_; ++j)
                 to[j] = given[order_[j]] - to_origin_[i] - to_origin_[j];
             std::fill(to + size_, to + stride_, 0.0);
         }
     }
 
-    // values[j] -= factor * row(k)[j] for the columns from one on.
-    void subtract(py::ssize_t k, double factor, py::ssize_t from, double* values) const {
-        const double* scaled = row(k);
-        for (py::ssize_t j = first_of_block(from); j < size_; j += BLOCK)
-#pragma omp simd
-            for (py::ssize_t lane = j; lane < j + BLOCK; ++lane)
-                values[lane] -= factor * scaled[lane];
-    }
-
-    // One step of Cholesky: row k becomes that of the factor, zero below the diagonal, and the rows
-    // after it are freed of it. Returned is its pivot; where that is zero, so is the row.
-    double eliminate(py::ssize_t k, double least) {
-        double* scaled = row(k);
-        const double pivot = std::sqrt(std::max(scaled[k], least));
-        const double inverse = pivot == 0 ? 0.0 : 1 / pivot;
-        for (py::ssize_t j = k + 1; j < size_; ++j) scaled[j] *= inverse;
-        scaled[k] = pivot;
-        std::fill(scaled + first_of_block(k), scaled + k, 0.0);
-        for (py::ssize_t i = k + 1; i < size_; ++i) subtract(k, scaled[i], i, row(i));
-        return pivot;
+    // Cholesky pivots up to the last observed node. Rounding errors must not make D_oo singular.
+    void eliminate_observed() {
+        cholesky(all(), size_, observed_, [this](double pivot, py::ssize_t k) {
+            const double floor = 1e-14 * std::max(covariance_[order_[k]][order_[k]], 1e-300);
+            return 1 / std::sqrt(std::max(pivot, floor));
+        });
     }
 
     // factor^-1 (x_o, 0): of what is missing this leaves the expected values with the other sign.
     void whiten() {
         std::fill(white_.begin(), white_.end(), 0.0);
         for (py::ssize_t i = 0; i < observed_; ++i) white_[i] = from_origin(i);
-        for (py::ssize_t k = 0; k < observed_; ++k) {
-            const double value = white_[k] / row(k)[k];
-            subtract(k, value, k + 1, white_.data());
-            white_[k] = value;
-        }
+        solve_forward(all(), size_, observed_, white_.data());
     }
 };
 
@@ -225,20 +214,20 @@ inline void add_square(const double* mean, double share, const Matrix<double>& m
     }
 }
 
-}  // namespace gaps
+}  // namespace missing_values
 
 // log p(x_o | c) (T, C): zero where fewer than two nodes were observed.
 inline void observed_log_likelihoods(const Array<double>& signals, const Array<double>& covariances,
-                                     Array<double>& out) {
+                                     const Array<double>& out) {
     auto rows = matrix(signals);
     auto graphs = cube(covariances);
     auto found = matrix_out(out);
-    gaps::expect_nodes(rows, graphs);
+    missing_values::expect_nodes(rows, graphs);
     expect(found.rows == rows.rows && found.columns == graphs.count,
            "out must have a row for each sample and a column for each pattern");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     for (py::ssize_t c = 0; c < graphs.count; ++c) {
-        gaps::Sample sample(graphs[c]);
+        missing_values::Sample sample(graphs[c]);
         for (py::ssize_t t = 0; t < rows.rows; ++t) {
             if (sample.take(rows[t])) sample.factorise();
             found[t][c] = sample.log_likelihood();
@@ -248,28 +237,28 @@ inline void observed_log_likelihoods(const Array<double>& signals, const Array<d
 
 // sum_t posterior_tc E[x x' | x_o, c] (C, N, N), each sample measured from its origin.
 inline void conditional_moments(const Array<double>& signals, const Array<double>& covariances,
-                                const Array<double>& posterior, Array<double>& out) {
+                                const Array<double>& posterior, const Array<double>& out) {
     auto rows = matrix(signals);
     auto graphs = cube(covariances);
     auto shares = matrix(posterior);
     auto moments = cube_out(out);
-    gaps::expect_nodes(rows, graphs);
+    missing_values::expect_nodes(rows, graphs);
     expect(shares.rows == rows.rows && shares.columns == graphs.count,
            "posterior must have a row for each sample and a column for each pattern");
     expect(moments.count == graphs.count && moments.rows == graphs.rows &&
                moments.columns == graphs.columns,
            "out and covariances differ in shape");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     std::vector<double> mean(rows.columns);
     std::fill_n(moments.data, moments.count * moments.rows * moments.columns, 0.0);
     if (rows.columns == 0) return;
     for (py::ssize_t c = 0; c < graphs.count; ++c) {
-        gaps::Sample sample(graphs[c]);
+        missing_values::Sample sample(graphs[c]);
         for (py::ssize_t t = 0; t < rows.rows; ++t) {
-            if (shares[t][c] < gaps::NEGLIGIBLE) continue;
+            if (shares[t][c] < missing_values::NEGLIGIBLE) continue;
             if (sample.take(rows[t])) sample.condition();
             sample.expected(mean.data());
-            gaps::add_square(mean.data(), shares[t][c], moments[c]);
+            missing_values::add_square(mean.data(), shares[t][c], moments[c]);
             sample.add_spread(shares[t][c], moments[c]);
         }
     }
@@ -278,12 +267,12 @@ inline void conditional_moments(const Array<double>& signals, const Array<double
 // Signals whose gaps are drawn given the rest and the index (T,) of a pattern, by normal `noise`.
 inline void draw_missing(const Array<double>& signals, const Array<double>& covariances,
                          const Array<py::ssize_t>& patterns, const Array<double>& noise,
-                         Array<double>& out) {
+                         const Array<double>& out) {
     auto rows = matrix(signals), normal = matrix(noise);
     auto graphs = cube(covariances);
     auto which = vector(patterns);
     auto filled = matrix_out(out);
-    gaps::expect_nodes(rows, graphs);
+    missing_values::expect_nodes(rows, graphs);
     expect(which.size == rows.rows, "patterns must be one for each sample");
     expect(normal.rows == rows.rows && normal.columns == rows.columns && filled.rows == rows.rows &&
                filled.columns == rows.columns,
@@ -291,10 +280,10 @@ inline void draw_missing(const Array<double>& signals, const Array<double>& cova
     expect(std::all_of(which.data, which.data + which.size,
                        [&](py::ssize_t c) { return c >= 0 && c < graphs.count; }),
            "patterns must be indices of covariances");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     std::copy_n(rows.data, rows.rows * rows.columns, filled.data);
     for (py::ssize_t c = 0; c < graphs.count; ++c) {
-        gaps::Sample sample(graphs[c]);
+        missing_values::Sample sample(graphs[c]);
         for (py::ssize_t t = 0; t < rows.rows; ++t) {
             if (which[t] != c) continue;
             if (sample.take(rows[t])) {
@@ -306,14 +295,13 @@ inline void draw_missing(const Array<double>& signals, const Array<double>& cova
     }
 }
 
-inline void bind_gaps(py::module_& m) {
-    auto given = [](const char* name) { return py::arg(name).noconvert(); };
-    m.def("observed_log_likelihoods", &observed_log_likelihoods, given("signals"),
-          given("covariances"), given("out"));
-    m.def("conditional_moments", &conditional_moments, given("signals"), given("covariances"),
-          given("posterior"), given("out"));
-    m.def("draw_missing", &draw_missing, given("signals"), given("covariances"), given("patterns"),
-          given("noise"), given("out"));
+inline void bind_missing_values(py::module_& m) {
+    m.def("observed_log_likelihoods", &observed_log_likelihoods, py::arg("signals"),
+          py::arg("covariances"), py::arg("out"));
+    m.def("conditional_moments", &conditional_moments, py::arg("signals"), py::arg("covariances"),
+          py::arg("posterior"), py::arg("out"));
+    m.def("draw_missing", &draw_missing, py::arg("signals"), py::arg("covariances"),
+          py::arg("patterns"), py::arg("noise"), py::arg("out"));
 }
 
 }  // namespace graphdict

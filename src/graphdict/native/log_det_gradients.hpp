@@ -1,4 +1,5 @@
-// What goes into the dual step of the exact model, and out; graphdict.native.exact has the mathematics.
+// What goes into the dual step of the exact model, and out; graphdict.native.exact has the
+// mathematics.
 //
 // Edges are those of numpy.triu_indices(N, 1): row after row, so that the edges of a node with
 // later ones lie side by side, as its row in a matrix does.
@@ -7,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "simd.hpp"
+#include "tiles.hpp"
 
 namespace graphdict {
 
@@ -33,21 +34,21 @@ void add_laplacian(Matrix<const Real> dual, const Real* weights, Real* __restric
     }
 }
 
-// Sets Y + sigma L(Delta W) of symmetric duals (T, N, N) in `lifted`.
+// Sets Y + sigma L(Delta W) of symmetric duals (T, N, N) in `out`.
 template <class Real>
-void lift(const Array<Real>& coefficients, const Array<Real>& atoms, const Array<Real>& dual,
-          Real sigma, Array<Real>& lifted) {
+void add_laplacians(const Array<Real>& coefficients, const Array<Real>& atoms,
+                    const Array<Real>& dual, Real sigma, const Array<Real>& out) {
     auto c = matrix(coefficients);
     auto w = matrix(atoms);
     auto y = cube(dual);
-    auto out = cube_out(lifted);
+    auto found = cube_out(out);
     const py::ssize_t edges = w.columns;
     expect(y.rows == y.columns && edges == y.rows * (y.rows - 1) / 2,
            "atoms do not have the edges of the duals");
     expect(c.rows == y.count && c.columns == w.rows, "coefficients must be (samples, atoms)");
-    expect(out.count == y.count && out.rows == y.rows && out.columns == y.columns,
-           "dual and lifted differ in shape");
-    Unlocked unlocked;
+    expect(found.count == y.count && found.rows == y.rows && found.columns == y.columns,
+           "dual and out differ in shape");
+    WithoutGil without_gil;
     std::vector<Real> weights(edges), degrees(y.rows);
     for (py::ssize_t t = 0; t < y.count; ++t) {
         std::fill(weights.begin(), weights.end(), Real(0));
@@ -57,14 +58,14 @@ void lift(const Array<Real>& coefficients, const Array<Real>& atoms, const Array
             Real* __restrict to = weights.data();
             for (py::ssize_t e = 0; e < edges; ++e) to[e] += share * atom[e];
         }
-        add_laplacian<Real>(y[t], weights.data(), degrees.data(), out[t]);
+        add_laplacian<Real>(y[t], weights.data(), degrees.data(), found[t]);
     }
 }
 
 // Squared differences z of a signal along the edges, and Y_ii + Y_jj - 2 Y_ij of its dual.
 template <class Real>
-void along_edges(const Real* signal, Matrix<const Real> dual, Real* diagonal, Real* __restrict z,
-                 Real* __restrict y) {
+void differences_along_edges(const Real* signal, Matrix<const Real> dual, Real* diagonal,
+                             Real* __restrict z, Real* __restrict y) {
     const py::ssize_t nodes = dual.rows;
     for (py::ssize_t i = 0; i < nodes; ++i) diagonal[i] = dual[i][i];
     for (py::ssize_t i = 0; i < nodes; ++i) {
@@ -83,93 +84,100 @@ void along_edges(const Real* signal, Matrix<const Real> dual, Real* diagonal, Re
 // What an atom sees of S samples, whose rows of z and y lie `pitch` apart: its products with both;
 // and z + y, with weights `shares`, is added to `sums`.
 template <class Real, int S>
-GRAPHDICT_APART void see(const Real* atom, const Real* z, const Real* y, py::ssize_t pitch,
-                         const Real* shares, Real* energies, Real* pulls, Real* sums) {
-    Vec<Real> share[S], energy[S]{}, pull[S]{};
-    for (int s = 0; s < S; ++s) share[s] = all(shares[s]);
-    for (py::ssize_t e = 0; e < pitch; e += Register<Real>::lanes) {
-        const Vec<Real> weight = loaded(atom + e);
-        Vec<Real> more = loaded(sums + e);
+GRAPHDICT_NOINLINE void products_of_atom(const Real* atom, const Real* z, const Real* y,
+                                         py::ssize_t stride, const Real* shares, Real* energies,
+                                         Real* inner_products, Real* sums) {
+    Vec<Real> share[S], energy[S]{}, inner_product[S]{};
+    for (int s = 0; s < S; ++s) share[s] = broadcast(shares[s]);
+    for (py::ssize_t e = 0; e < stride; e += Register<Real>::lanes) {
+        const Vec<Real> weight = load_unaligned(atom + e);
+        Vec<Real> sum_of_edges = load_unaligned(sums + e);
         for (int s = 0; s < S; ++s) {
-            const Vec<Real> z_s = loaded(z + s * pitch + e), y_s = loaded(y + s * pitch + e);
+            const Vec<Real> z_s = load_unaligned(z + s * stride + e),
+                            y_s = load_unaligned(y + s * stride + e);
             energy[s] += weight * z_s;
-            pull[s] += weight * y_s;
-            more += share[s] * (z_s + y_s);
+            inner_product[s] += weight * y_s;
+            sum_of_edges += share[s] * (z_s + y_s);
         }
-        store<Real>(more, sums + e);
+        store<Real>(sum_of_edges, sums + e);
     }
-    for (int s = 0; s < S; ++s) energies[s] = sum<Real>(energy[s]), pulls[s] = sum<Real>(pull[s]);
+    for (int s = 0; s < S; ++s)
+        energies[s] = sum<Real>(energy[s]), inner_products[s] = sum<Real>(inner_product[s]);
 }
 
 // The same for every atom, beginning with sample `t`.
 template <class Real, int S>
-void see_all(const Real* atoms, const Real* z, const Real* y, py::ssize_t pitch,
-             Matrix<const Real> weighted, py::ssize_t t, Matrix<Real> energies, Matrix<Real> pulls,
-             Real* sums) {
+void products_of_atoms(const Real* atoms, const Real* z, const Real* y, py::ssize_t stride,
+                       Matrix<const Real> weighted, py::ssize_t t, Matrix<Real> energies,
+                       Matrix<Real> inner_products, Real* sums) {
     for (py::ssize_t k = 0; k < weighted.columns; ++k) {
-        Real share[S], energy[S], pull[S];
+        Real share[S], energy[S], inner_product[S];
         for (int s = 0; s < S; ++s) share[s] = weighted[t + s][k];
-        see<Real, S>(atoms + k * pitch, z, y, pitch, share, energy, pull, sums + k * pitch);
-        for (int s = 0; s < S; ++s) energies[t + s][k] = energy[s], pulls[t + s][k] = pull[s];
+        products_of_atom<Real, S>(atoms + k * stride, z, y, stride, share, energy, inner_product,
+                                  sums + k * stride);
+        for (int s = 0; s < S; ++s)
+            energies[t + s][k] = energy[s], inner_products[t + s][k] = inner_product[s];
     }
 }
 
-// Sets Z W' in `energies` and <Y_t, L_k> in `pulls` (T, K) of symmetric duals, and adds
+// Sets Z W' in `energies` and <Y_t, L_k> in `inner_products` (T, K) of symmetric duals, and adds
 // C' (Z + L*(Y)) to `distances` (K, E) with weights C of the samples.
 template <class Real>
 void gradients(const Array<Real>& signals, const Array<Real>& atoms, const Array<Real>& weighted,
-               const Array<Real>& dual, Array<Real>& energies, Array<Real>& pulls,
-               Array<Real>& distances) {
+               const Array<Real>& dual, const Array<Real>& energies,
+               const Array<Real>& inner_products, const Array<Real>& distances) {
     auto x = matrix(signals);
     auto w = matrix(atoms);
     auto c = matrix(weighted);
     auto y = cube(dual);
     auto energy = matrix_out(energies);
-    auto pull = matrix_out(pulls);
+    auto inner_product = matrix_out(inner_products);
     auto sums = matrix_out(distances);
     const py::ssize_t samples = x.rows, nodes = x.columns, count = w.rows, edges = w.columns;
     expect(edges == nodes * (nodes - 1) / 2, "atoms do not have the edges of the signals");
     expect(y.count == samples && y.rows == nodes && y.columns == nodes,
            "dual must be (samples, nodes, nodes)");
-    for (auto part : {c, Matrix<const Real>{energy.data, energy.rows, energy.columns},
-                      Matrix<const Real>{pull.data, pull.rows, pull.columns}})
+    for (auto part :
+         {c, Matrix<const Real>{energy.data, energy.rows, energy.columns},
+          Matrix<const Real>{inner_product.data, inner_product.rows, inner_product.columns}})
         expect(part.rows == samples && part.columns == count,
-               "weighted, energies and pulls must be (samples, atoms)");
+               "weighted, energies and inner_products must be (samples, atoms)");
     expect(sums.rows == count && sums.columns == edges, "distances must be (atoms, edges)");
-    Unlocked unlocked;
+    WithoutGil without_gil;
     // Rows filled up with zeros to whole registers, which see nothing.
     constexpr int lanes = Register<Real>::lanes;
-    const py::ssize_t pitch = (edges + lanes - 1) / lanes * lanes;
-    std::vector<Real> filled(count * pitch), added(count * pitch);
-    std::vector<Real> rows(4 * pitch), diagonal(nodes);  // z of two samples, and y
+    const py::ssize_t stride = (edges + lanes - 1) / lanes * lanes;
+    std::vector<Real> filled(count * stride), added(count * stride);
+    std::vector<Real> rows(4 * stride), diagonal(nodes);  // z of two samples, and y
     Real* z = rows.data();
     for (py::ssize_t k = 0; k < count; ++k)
-        std::copy(w[k], w[k] + edges, filled.data() + k * pitch);
+        std::copy(w[k], w[k] + edges, filled.data() + k * stride);
     for (py::ssize_t t = 0; t < samples; t += 2) {
-        const int some = std::min<py::ssize_t>(2, samples - t);
-        for (int s = 0; s < some; ++s)
-            along_edges<Real>(x[t + s], y[t + s], diagonal.data(), z + s * pitch,
-                              z + (2 + s) * pitch);
-        auto* see_some = some == 2 ? &see_all<Real, 2> : &see_all<Real, 1>;
-        see_some(filled.data(), z, z + 2 * pitch, pitch, c, t, energy, pull, added.data());
+        const int fetch_some = std::min<py::ssize_t>(2, samples - t);
+        for (int s = 0; s < fetch_some; ++s)
+            differences_along_edges<Real>(x[t + s], y[t + s], diagonal.data(), z + s * stride,
+                                          z + (2 + s) * stride);
+        auto* multiply =
+            fetch_some == 2 ? &products_of_atoms<Real, 2> : &products_of_atoms<Real, 1>;
+        multiply(filled.data(), z, z + 2 * stride, stride, c, t, energy, inner_product,
+                 added.data());
     }
     for (py::ssize_t k = 0; k < count; ++k)
-        for (py::ssize_t e = 0; e < edges; ++e) sums[k][e] += added[k * pitch + e];
+        for (py::ssize_t e = 0; e < edges; ++e) sums[k][e] += added[k * stride + e];
 }
 
 template <class Real>
-void bind_laplacian_sweeps_of(py::module_& m) {
-    m.def("add_laplacians", &lift<Real>, py::arg("coefficients").noconvert(), py::arg("atoms").noconvert(),
-          py::arg("dual").noconvert(), py::arg("sigma"), py::arg("lifted").noconvert());
-    m.def("log_det_gradients", &gradients<Real>, py::arg("signals").noconvert(),
-          py::arg("atoms").noconvert(), py::arg("weighted").noconvert(),
-          py::arg("dual").noconvert(), py::arg("energies").noconvert(),
-          py::arg("pulls").noconvert(), py::arg("distances").noconvert());
+void bind_log_det_gradients_of(py::module_& m) {
+    m.def("add_laplacians", &add_laplacians<Real>, py::arg("coefficients"), py::arg("atoms"),
+          py::arg("dual"), py::arg("sigma"), py::arg("out"));
+    m.def("log_det_gradients", &gradients<Real>, py::arg("signals"), py::arg("atoms"),
+          py::arg("weighted"), py::arg("dual"), py::arg("energies"), py::arg("inner_products"),
+          py::arg("distances"));
 }
 
-inline void bind_laplacian_sweeps(py::module_& m) {
-    bind_laplacian_sweeps_of<double>(m);
-    bind_laplacian_sweeps_of<float>(m);
+inline void bind_log_det_gradients(py::module_& m) {
+    bind_log_det_gradients_of<double>(m);
+    bind_log_det_gradients_of<float>(m);
 }
 
 }  // namespace graphdict

@@ -15,20 +15,20 @@ namespace graphdict {
 
 // Entries n, ..., n + ROWS - 1 of sum_k c_k images_k for the samples of a register.
 template <class Real>
-GRAPHDICT_INLINE void mix(const Vec<Real>* c, const Real* images, py::ssize_t pitch,
-                          py::ssize_t atoms, Vec<Real> (&d)[ROWS]) {
+GRAPHDICT_INLINE void mix_images(const Vec<Real>* c, const Real* images, py::ssize_t stride,
+                                 py::ssize_t atoms, Vec<Real> (&d)[ROWS]) {
     for (py::ssize_t k = 0; k < atoms; ++k)
-        for (int g = 0; g < ROWS; ++g) d[g] += c[k * TILE] * all(images[k * pitch + g]);
+        for (int g = 0; g < ROWS; ++g) d[g] += c[k * TILE] * broadcast(images[k * stride + g]);
 }
 
 // 1 / d in z. There is nothing beyond the last column of the images.
 template <class Real>
-GRAPHDICT_APART void form_slopes(const Vec<Real>* c, const Real* images, py::ssize_t pitch,
-                                 py::ssize_t atoms, py::ssize_t columns, Span<Real> span,
-                                 Vec<Real>* z) {
+GRAPHDICT_NOINLINE void inverse_images(const Vec<Real>* c, const Real* images, py::ssize_t stride,
+                                       py::ssize_t atoms, py::ssize_t columns, TileSpan<Real> span,
+                                       Vec<Real>* z) {
     for (py::ssize_t v = 0; v < span.registers; ++v) {
         Vec<Real> d[ROWS] = {};
-        mix(c + v, images, pitch, atoms, d);
+        mix_images(c + v, images, stride, atoms, d);
         for (int g = 0; g < ROWS; ++g) z[v * ROWS + g] = Real(1) / d[g];
     }
     for (py::ssize_t v = 0; v < span.registers; ++v)
@@ -85,20 +85,20 @@ class LogProducts {
 };
 
 template <class Real>
-GRAPHDICT_APART void multiply_logs(const Vec<Real>* c, const Real* images, py::ssize_t pitch,
-                                   py::ssize_t atoms, py::ssize_t columns, py::ssize_t registers,
-                                   LogProducts<Real>& logs) {
+GRAPHDICT_NOINLINE void multiply_logs(const Vec<Real>* c, const Real* images, py::ssize_t stride,
+                                      py::ssize_t atoms, py::ssize_t columns, py::ssize_t registers,
+                                      LogProducts<Real>& logs) {
     for (py::ssize_t v = 0; v < registers; ++v) {
         Vec<Real> d[ROWS] = {};
-        mix(c + v, images, pitch, atoms, d);
+        mix_images(c + v, images, stride, atoms, d);
         logs.multiply(v, d, columns);
     }
 }
 
 // Shares of the samples of a tile times their coefficients.
 template <class Real>
-void weigh(const double* weights, const Vec<Real>* c, py::ssize_t atoms, Span<Real> span,
-           Vec<Real>* p) {
+void weighted_coefficients(const double* weights, const Vec<Real>* c, py::ssize_t atoms,
+                           TileSpan<Real> span, Vec<Real>* p) {
     for (py::ssize_t v = 0; v < span.registers; ++v) {
         Vec<Real> share{};
         for (int l = 0; l < span.filled(v); ++l)

@@ -40,7 +40,7 @@ struct WindowTree {
 };
 
 // A piecewise linear function changes its slope by `slope` at `position`.
-struct Bend {
+struct Breakpoint {
     double position, slope;
 };
 
@@ -51,11 +51,11 @@ class TreeProx {
         : tree(tree),
           alpha(alpha),
           shares(shares),
-          bends(windows),
+          breakpoints(windows),
           merged(windows),
           end(tree.nodes()),
           threshold(tree.nodes()),
-          held(tree.nodes()) {}
+          lower_bound(tree.nodes()) {}
 
     void apply(const double* values, double* out) {
         for (py::ssize_t n = tree.nodes() - 1; n >= 0; --n) {
@@ -65,8 +65,8 @@ class TreeProx {
                 join(n);
         }
         for (py::ssize_t n = 0; n < tree.nodes(); ++n) {
-            held[n] = std::max(threshold[n], n == 0 ? 0.0 : held[tree.parent[n]]);
-            if (tree.is_leaf(n)) out[tree.first[n]] = held[n];
+            lower_bound[n] = std::max(threshold[n], n == 0 ? 0.0 : lower_bound[tree.parent[n]]);
+            if (tree.is_leaf(n)) out[tree.first[n]] = lower_bound[n];
         }
     }
 
@@ -75,36 +75,36 @@ class TreeProx {
     double alpha;
     const double* shares;
     // The bends of a node begin where its windows do: it never has more of them than windows.
-    std::vector<Bend> bends, merged;
+    std::vector<Breakpoint> breakpoints, merged;
     std::vector<py::ssize_t> end;
-    std::vector<double> threshold, held;
+    std::vector<double> threshold, lower_bound;
 
     // A leaf: h' = p (b - v), which is -alpha at its bend.
     void start(py::ssize_t n, const double* values) {
         const py::ssize_t window = tree.first[n];
         threshold[n] = values[window] - alpha / shares[window];
-        bends[window] = {threshold[n], shares[window]};
+        breakpoints[window] = {threshold[n], shares[window]};
         end[n] = window + 1;
     }
 
     // The functions of two children added, and what lies below -alpha replaced by it.
     void join(py::ssize_t n) {
         const py::ssize_t a = tree.left[n], b = tree.right[n];
-        auto begin = bends.begin();
-        auto stop =
-            std::merge(begin + tree.first[a], begin + end[a], begin + tree.first[b], begin + end[b],
-                       merged.begin(), [](Bend x, Bend y) { return x.position < y.position; });
+        auto begin = breakpoints.begin();
+        auto stop = std::merge(begin + tree.first[a], begin + end[a], begin + tree.first[b],
+                               begin + end[b], merged.begin(),
+                               [](Breakpoint x, Breakpoint y) { return x.position < y.position; });
         // The sum starts at -2 alpha; walk to where it reaches -alpha.
-        double height = -2 * alpha, steep = 0, at = merged[0].position;
+        double height = -2 * alpha, slope_here = 0, at = merged[0].position;
         auto next = merged.begin();
         for (; next != stop; ++next) {
-            const double ahead = height + steep * (next->position - at);
-            if (ahead > -alpha) break;
-            height = ahead, at = next->position;
-            steep += next->slope;
+            const double next_height = height + slope_here * (next->position - at);
+            if (next_height > -alpha) break;
+            height = next_height, at = next->position;
+            slope_here += next->slope;
         }
-        threshold[n] = at + (-alpha - height) / steep;
-        bends[tree.first[n]] = {threshold[n], steep};
+        threshold[n] = at + (-alpha - height) / slope_here;
+        breakpoints[tree.first[n]] = {threshold[n], slope_here};
         end[n] = std::copy(next, stop, begin + tree.first[n] + 1) - begin;
     }
 };
@@ -112,7 +112,7 @@ class TreeProx {
 // argmin_{x >= 0} alpha g(x) + sum_l p_l (x_l - v_l)^2 / 2 for each row v of `values`.
 inline void tree_prox(const Array<double>& values, double alpha, const Array<double>& shares,
                       const Array<py::ssize_t>& first, const Array<py::ssize_t>& last,
-                      const Array<py::ssize_t>& parent, Array<double>& out) {
+                      const Array<py::ssize_t>& parent, const Array<double>& out) {
     auto from = matrix(values);
     auto to = matrix_out(out);
     auto p = vector(shares);
@@ -121,15 +121,14 @@ inline void tree_prox(const Array<double>& values, double alpha, const Array<dou
     expect(alpha >= 0, "alpha must not be negative");
     for (py::ssize_t l = 0; l < p.size; ++l) expect(p[l] > 0, "shares must be positive");
     const WindowTree tree(vector(first), vector(last), vector(parent), from.columns);
-    Unlocked unlocked;
+    WithoutGil without_gil;
     TreeProx prox(tree, from.columns, alpha, p.data);
     for (py::ssize_t row = 0; row < from.rows; ++row) prox.apply(from[row], to[row]);
 }
 
-inline void bind_window_tree(py::module_& m) {
-    m.def("tree_prox", &tree_prox, py::arg("values").noconvert(), py::arg("alpha"),
-          py::arg("shares").noconvert(), py::arg("first").noconvert(), py::arg("last").noconvert(),
-          py::arg("parent").noconvert(), py::arg("out").noconvert());
+inline void bind_tree_prox(py::module_& m) {
+    m.def("tree_prox", &tree_prox, py::arg("values"), py::arg("alpha"), py::arg("shares"),
+          py::arg("first"), py::arg("last"), py::arg("parent"), py::arg("out"));
 }
 
 }  // namespace graphdict
