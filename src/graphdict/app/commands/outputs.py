@@ -1,4 +1,4 @@
-"""Results that appear all together or not at all, and never replace anything unasked."""
+"""Write result files all together or not at all, and never overwrite without --force."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_free", "results_in"]
 
 
 def check_free(paths: Sequence[Path], force: bool) -> None:
-    """Refuse, before any work is done, to replace what exists."""
+    """Raise OutputExists where one of the paths exists, unless ``force``."""
     if force:
         return
     for path in paths:
@@ -27,7 +27,7 @@ def check_free(paths: Sequence[Path], force: bool) -> None:
 
 @contextmanager
 def results_in(folder: Path) -> Iterator[Path]:
-    """A folder to write results to, whose files move to ``folder`` when all are there."""
+    """Yield a temporary folder whose files are moved to ``folder`` at the end."""
     new = not folder.exists()
     parent = folder if not new else _existing(folder)
     temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".graphdict-"))
@@ -41,7 +41,7 @@ def results_in(folder: Path) -> Iterator[Path]:
 
 
 def _existing(folder: Path) -> Path:
-    """The nearest folder above that exists."""
+    """Return the nearest parent folder that exists."""
     for parent in folder.absolute().parents:
         if parent.exists():
             return parent

@@ -1,4 +1,4 @@
-"""``graphdict report``: the page of a model, again or for other signals."""
+"""``graphdict report``: write the HTML report of a model, also for new signals."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from graphdict.app.commands.options import (
     memory_option,
     output_options,
     reading_options,
-    talk_options,
+    verbosity_options,
 )
 from graphdict.app.commands.outputs import check_free
-from graphdict.app.commands.prepare import remembered
+from graphdict.app.commands.preprocessing import read_metadata
 from graphdict.app.commands.results import write_page
 from graphdict.app.commands.transform import encode, open_model
 
@@ -27,10 +27,10 @@ __all__ = ["report"]
 @click.command(
     cls=Command,
     epilog=EXIT_CODES,
-    help="""Write the page of a model again, or for other signals.
+    help="""Write the HTML report of a model, also for new signals.
 
     MODEL is the model.graphdict of a fit, or its folder. With DATA, the timeline shows the
-    coefficients of that file instead of those of the fit.
+    coefficients of that file instead of those of the training signals.
 
     \b
     Examples:
@@ -40,10 +40,10 @@ __all__ = ["report"]
 )
 @file_argument("model_file", metavar="MODEL")
 @file_argument("data", metavar="[DATA]", required=False)
-@click.option("--title", help="Title of the page.")
+@click.option("--title", help="Title of the report.")
 @output_options("report.html")
 @memory_option
-@talk_options
+@verbosity_options
 @reading_options
 @command_errors
 def report(model_file: Path, data: Path | None, title: str | None, output: Path | None,
@@ -54,7 +54,7 @@ def report(model_file: Path, data: Path | None, title: str | None, output: Path 
         target = target / "report.html"
     check_free([target], force)
     model = open_model(model_file)
-    before = remembered(model)
+    before = read_metadata(model)
     shown: dict[str, Any] = {
         "times": before.times,
         "time_unit": before.about.get("time_unit", "samples"),

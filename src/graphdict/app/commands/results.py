@@ -1,4 +1,4 @@
-"""What a fit writes and says: coefficients, atoms, the model, the report, a summary."""
+"""Write and print the results of a fit: model, coefficients, atoms, report, summary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms", "tim
 
 
 def time_column(times: NDArray | None, name: str | None, rows: int) -> tuple[str, NDArray]:
-    """The column that says to which sample a row belongs."""
+    """Return the name and values of the first column: times, or sample numbers."""
     if times is None:
         return "sample", np.arange(rows)
     return name or "time", times
@@ -29,7 +29,7 @@ def time_column(times: NDArray | None, name: str | None, rows: int) -> tuple[str
 def write_coefficients(
     path: Path, coefficients: NDArray, times: NDArray | None, time_name: str | None
 ) -> None:
-    """One row for each sample: its time, and the coefficient of each atom."""
+    """Write a table with a row for each sample: its time, and the coefficient of each atom."""
     name, column = time_column(times, time_name, len(coefficients))
     atoms = {f"atom_{k + 1}": values for k, values in enumerate(np.asarray(coefficients).T)}
     clash = f"{name} " if name in atoms else name
@@ -37,9 +37,10 @@ def write_coefficients(
 
 
 def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray]:
-    """The edges of all atoms, as columns: atom, source, target, weight; of averages, probability.
+    """Return the edges of all atoms as columns: atom, source, target, weight.
 
-    ``harmless`` names are not taken for formulas by spreadsheets.
+    Averaged atoms also have a column of edge probabilities. With ``harmless``, node names that a
+    spreadsheet would take for formulas are quoted.
     """
     atoms = held_atoms(model)
     rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
@@ -62,7 +63,7 @@ def _harmless(name: Any) -> str:
 
 
 def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dict[str, Any]]:
-    """Of each atom: its share of all activity, its edges, degree and strongest edges."""
+    """Return a dict for each atom: mean coefficient, number of edges, degree, strongest edges."""
     used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
     mean = used.mean(axis=0, dtype=np.float64)
     atoms = held_atoms(model)
@@ -93,7 +94,7 @@ def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dic
 
 
 def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
-    """The summary as a small table."""
+    """Print the summary of the atoms as a table."""
     console.result("atom  mean coefficient  edges  average degree  strongest edges")
     for atom in atoms[:30]:
         edges = ", ".join(f"{edge['source']} - {edge['target']}" for edge in atom["strongest"])
@@ -106,7 +107,7 @@ def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
 
 
 def write_page(model: Any, path: Path, **settings: Any) -> bool:
-    """Write report.html; False where this installation has no reports."""
+    """Write the HTML report; return False where this installation has no reports."""
     try:
         from graphdict.viz.report import write_report
     except ModuleNotFoundError as error:
@@ -120,7 +121,7 @@ def write_page(model: Any, path: Path, **settings: Any) -> bool:
 def write_results(
     model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path, console: Console
 ) -> list[Path]:
-    """All files of a fit, or none."""
+    """Write all files of a fit, or none; return their paths."""
     with results_in(folder) as temporary:
         model.save(temporary / "model.graphdict")
         write_coefficients(
@@ -139,7 +140,7 @@ def write_results(
 
 
 def about_input(file: Path, signals: SignalTable) -> dict[str, Any]:
-    """What was read, for machines."""
+    """Return a description of the input, for the JSON result."""
     rows, nodes = signals.values.shape
     return {
         "file": str(file), "samples": rows, "nodes": nodes, "names": signals.names,
