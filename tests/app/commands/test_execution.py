@@ -174,7 +174,10 @@ def test_ctrl_c_while_it_starts_leaves_no_traceback(tmp_path, delay):
 
 
 def test_the_command_line_starts_light():
-    code = "import sys, graphdict.app.cli; print([m for m in ('numpy', 'sklearn') if m in sys.modules])"
+    code = (
+        "import sys, graphdict.app.cli; "
+        "print([m for m in ('numpy', 'sklearn') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

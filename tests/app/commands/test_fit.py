@@ -280,7 +280,7 @@ def test_what_was_done_to_the_columns_is_in_the_page_and_in_info(run, tmp_path):
     folder = tmp_path / "out"
     done = run("fit", path, "-k", "2", "--active", "1", "-o", folder)
     assert "columns drift slowly" in done.stderr
-    assert "samples are taken to be independent" in done.stderr
+    assert "samples are treated as independent" in done.stderr
     assert "mean is subtracted" in (folder / "report.html").read_text(encoding="utf-8")
     told = run("info", folder)
     assert "mean is subtracted" in told.stdout + told.stderr
