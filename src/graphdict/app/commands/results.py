@@ -12,7 +12,7 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.outputs import results_in
 from graphdict.app.files import SignalTable, write_table
 from graphdict.core import graphs
-from graphdict.results import held_atoms
+from graphdict.results import thresholded_atoms
 from graphdict.selection.density import EDGE, densities
 
 __all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms", "time_column",
@@ -42,7 +42,7 @@ def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray]:
     Averaged atoms also have a column of edge probabilities. With ``harmless``, node names that a
     spreadsheet would take for formulas are quoted.
     """
-    atoms = held_atoms(model)
+    atoms = thresholded_atoms(model)
     rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
     atom, edge = np.nonzero(atoms)
     names = np.array([_harmless(n) if harmless else n for n in model.node_names], dtype=object)
@@ -66,7 +66,7 @@ def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dic
     """Return a dict for each atom: mean coefficient, number of edges, degree, strongest edges."""
     used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
     mean = used.mean(axis=0, dtype=np.float64)
-    atoms = held_atoms(model)
+    atoms = thresholded_atoms(model)
     share = densities(atoms, model.active_nodes_)
     nodes = int(np.sum(model.active_nodes_))
     rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
