@@ -1,4 +1,4 @@
-"""The optional libraries of the extra ``eeg``, imported when they are needed and not before."""
+"""Import the optional packages of the extra ``eeg``, or explain how to install them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["require_mne", "require_pandas"]
 
 
 def require_mne() -> ModuleType:
-    """MNE-Python, or an error that says how to get it."""
+    """Return the module mne; raise ImportError with instructions where it is missing."""
     try:
         import mne
     except ImportError as error:
@@ -20,7 +20,7 @@ def require_mne() -> ModuleType:
 
 
 def require_pandas() -> ModuleType:
-    """Pandas, or an error that says how to get it."""
+    """Return the module pandas; raise ImportError with instructions where it is missing."""
     try:
         import pandas
     except ImportError as error:
