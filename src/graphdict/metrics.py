@@ -178,7 +178,7 @@ def match_atoms(true: ArrayLike, learned: ArrayLike) -> AtomMatching:
             "true and learned atoms must have the same number of edges, got "
             f"{true.shape[1]} and {learned.shape[1]}"
         )
-    similarity = _directions(true) @ _directions(learned).T
+    similarity = unit_vectors(true) @ unit_vectors(learned).T
     rows, cols = linear_sum_assignment(similarity, maximize=True)
     return AtomMatching(rows, cols, similarity[rows, cols])
 
@@ -271,15 +271,18 @@ def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDA
 def _scores(tp: NDArray, fp: NDArray, fn: NDArray, tn: NDArray) -> EdgeScores:
     tp, fp, fn, tn = (count.astype(np.float64) for count in (tp, fp, fn, tn))
     scale = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-    return EdgeScores(_ratio(tp * tn - fp * fn, scale), _ratio(tp, tp + fp), _ratio(tp, tp + fn))
+    return EdgeScores(
+        safe_ratio(tp * tn - fp * fn, scale), safe_ratio(tp, tp + fp), safe_ratio(tp, tp + fn)
+    )
 
 
-def _ratio(above: NDArray, below: NDArray) -> NDArray:
+def safe_ratio(above: NDArray, below: NDArray) -> NDArray:
     """Return ``above / below``, zero where ``below`` is."""
+    below = np.asarray(below, dtype=np.float64)
     return above / np.where(below > 0, below, 1) * (below > 0)
 
 
-def _directions(atoms: NDArray) -> NDArray:
+def unit_vectors(atoms: NDArray) -> NDArray:
     """Return the atoms with unit norm; those without edges stay zero."""
     norms = np.linalg.norm(atoms, axis=1, keepdims=True)
     return atoms / np.where(norms > 0, norms, 1)

@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphdict.metrics import safe_ratio
+
 __all__ = ["FEATURES", "PAPER_FEATURES", "active_states", "count_runs", "hard_labels"]
 
 PAPER_FEATURES = ("occurrences", "coverage", "mean_duration")
@@ -113,12 +115,12 @@ def count_runs(
         at = of_event[first[1:]][same]
         gaps = (first[1:] - last[:-1] - 1)[same] / sfreq
         sums = np.bincount(at, weights=gaps, minlength=n_events)[:n_events]
-        interval[:, k] = _ratio(sums, np.bincount(at, minlength=n_events)[:n_events])
+        interval[:, k] = safe_ratio(sums, np.bincount(at, minlength=n_events)[:n_events])
     return {
         "count": count,
-        "occurrences": _ratio(count, time[:, None]),
-        "coverage": _ratio(covered / sfreq, time[:, None]),
-        "mean_duration": _ratio(covered / sfreq, count),
+        "occurrences": safe_ratio(count, time[:, None]),
+        "coverage": safe_ratio(covered / sfreq, time[:, None]),
+        "mean_duration": safe_ratio(covered / sfreq, count),
         "interval": interval,
     }
 
@@ -152,10 +154,4 @@ def _means(coefficients: NDArray, stretches: NDArray, event: NDArray, n_events: 
         rows = rows[np.isfinite(rows).all(axis=1)]
         sums[number] += rows.sum(axis=0, dtype=np.float64)
         counts[number] += len(rows)
-    return _ratio(sums, counts)
-
-
-def _ratio(above: NDArray, below: NDArray) -> NDArray:
-    """Return ``above / below``, zero where ``below`` is."""
-    below = np.asarray(below, dtype=np.float64)
-    return above / np.where(below > 0, below, 1) * (below > 0)
+    return safe_ratio(sums, counts)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core import graphs
+from graphdict.metrics import unit_vectors
 from graphdict.results import thresholded_atoms
 from graphdict.selection.trials import as_array, fit_quietly
 
@@ -153,8 +154,7 @@ def _trial(model: Any, X: ArrayLike, name: str, value: float) -> tuple[float, bo
     """Return the mean density of the atoms with a penalty, and whether all are the same graph."""
     trial = clone(model).set_params(**{name: value})
     fit_quietly(trial, X)
-    norms = np.linalg.norm(trial.atoms_, axis=1, keepdims=True)
-    unit = trial.atoms_ / np.where(norms > 0, norms, 1)
+    unit = unit_vectors(trial.atoms_)
     constant = float(np.std(trial.coefficients_, axis=0).max()) < CONSTANT
     same = len(unit) > 1 and (constant or float((unit @ unit.T).min()) > SAME_GRAPH)
     return float(densities(thresholded_atoms(trial), trial.active_nodes_).mean()), same

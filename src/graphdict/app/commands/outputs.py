@@ -28,8 +28,7 @@ def check_free(paths: Sequence[Path], force: bool) -> None:
 @contextmanager
 def results_in(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder whose files are moved to ``folder`` at the end."""
-    new = not folder.exists()
-    parent = folder if not new else _existing(folder)
+    parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".graphdict-"))
     try:
         yield temporary
@@ -38,11 +37,3 @@ def results_in(folder: Path) -> Iterator[Path]:
             os.replace(file, folder / file.name)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _existing(folder: Path) -> Path:
-    """Return the nearest parent folder that exists."""
-    for parent in folder.absolute().parents:
-        if parent.exists():
-            return parent
-    return Path.cwd()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from graphdict.app.files import InputError, SignalTable
 from graphdict.app.files.lazy_signals import LazySignals, summarise_columns
+from graphdict.app.files.table import quote_names
 from graphdict.app.files.times import format_duration
 from graphdict.app.files.units import SECONDS
 from graphdict.engine.signals import row_slices
@@ -61,7 +62,7 @@ class Scaling:
         why = "as asked"
         if standardise == "auto":
             if len(units) > 1:
-                standardise, why = "yes", f"they have different units ({_listed(units)})"
+                standardise, why = "yes", f"they have different units ({quote_names(units)})"
             elif ratio > SPREAD_RATIO:
                 standardise = "yes"
                 why = f"the largest varies {ratio:,.0f} times more than the smallest"
@@ -106,11 +107,6 @@ def subsample(values: Any) -> NDArray:
     rows = max(1, min(slices[0].stop, BLOCK_BYTES // (8 * values.shape[1])))
     spaced = np.unique(np.linspace(0, len(slices) - 1, BLOCKS).astype(int))
     return np.concatenate([values[slices[i].start : slices[i].start + rows] for i in spaced])
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def drifts(values: Any) -> bool:

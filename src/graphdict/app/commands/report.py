@@ -18,7 +18,6 @@ from graphdict.app.commands.options import (
 )
 from graphdict.app.commands.outputs import check_free
 from graphdict.app.commands.preprocessing import read_metadata
-from graphdict.app.commands.results import write_page
 from graphdict.app.commands.transform import encode, open_model
 
 __all__ = ["report"]
@@ -48,6 +47,8 @@ __all__ = ["report"]
 @command_errors
 def report(model_file: Path, data: Path | None, title: str | None, output: Path | None,
            force: bool, quiet: bool, as_json: bool, **options: Any) -> None:  # fmt: skip
+    from graphdict.viz.report import write_report
+
     console = Console(quiet, as_json)
     target = output or Path("report.html")
     if target.is_dir():
@@ -67,7 +68,6 @@ def report(model_file: Path, data: Path | None, title: str | None, output: Path 
             "source": data.name,
         }  # fmt: skip
     shown |= {"title": title, "remarks": before.about.get("notes", [])}
-    if not write_page(model, target, positions=before.positions, **shown):
-        raise click.ClickException("this installation has no reports")
+    write_report(model, target, positions=before.positions, **shown)
     console.result(f"Wrote {target}")
     console.finish({"command": "report", "files": [str(target)]})

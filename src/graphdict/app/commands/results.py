@@ -15,22 +15,16 @@ from graphdict.core import graphs
 from graphdict.results import thresholded_atoms
 from graphdict.selection.density import EDGE, densities
 
-__all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms", "time_column",
-           "write_coefficients", "write_page", "write_results"]  # fmt: skip
-
-
-def time_column(times: NDArray | None, name: str | None, rows: int) -> tuple[str, NDArray]:
-    """Return the name and values of the first column: times, or sample numbers."""
-    if times is None:
-        return "sample", np.arange(rows)
-    return name or "time", times
+__all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms",
+           "write_coefficients", "write_results"]  # fmt: skip
 
 
 def write_coefficients(
     path: Path, coefficients: NDArray, times: NDArray | None, time_name: str | None
 ) -> None:
     """Write a table with a row for each sample: its time, and the coefficient of each atom."""
-    name, column = time_column(times, time_name, len(coefficients))
+    name = "sample" if times is None else time_name or "time"
+    column = np.arange(len(coefficients)) if times is None else times
     atoms = {f"atom_{k + 1}": values for k, values in enumerate(np.asarray(coefficients).T)}
     clash = f"{name} " if name in atoms else name
     write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)
@@ -106,22 +100,12 @@ def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
         console.result(f"... and {len(atoms) - 30} more atoms")
 
 
-def write_page(model: Any, path: Path, **settings: Any) -> bool:
-    """Write the HTML report; return False where this installation has no reports."""
-    try:
-        from graphdict.viz.report import write_report
-    except ModuleNotFoundError as error:
-        if not str(error.name).startswith("graphdict.viz"):
-            raise
-        return False
-    write_report(model, path, **settings)
-    return True
-
-
 def write_results(
-    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path, console: Console
+    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path
 ) -> list[Path]:
     """Write all files of a fit, or none; return their paths."""
+    from graphdict.viz.report import write_report
+
     with results_in(folder) as temporary:
         model.save(temporary / "model.graphdict")
         write_coefficients(
@@ -129,12 +113,10 @@ def write_results(
             signals.time_name,
         )  # fmt: skip
         write_table(temporary / f"atoms.{table_format}", atom_rows(model, table_format == "csv"))
-        page = write_page(
+        write_report(
             model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,
             positions=signals.positions, source=file.name, remarks=signals.notes,
         )  # fmt: skip
-        if not page:
-            console.note("this installation has no reports: report.html is not written")
         names = sorted(path.name for path in temporary.iterdir())
     return [folder / name for name in names]
 

@@ -44,7 +44,7 @@ def select_settings(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
                     "auroc_forest": best.get("forest", {}).get(subject, ""),
                     "auroc_training": best.get("training", {}).get(subject, ""),
                     "features": best["features"], "settings_tried": len(tried),
-                    "setting": json.dumps(_own(best)),
+                    "setting": json.dumps(_own_settings(best["cell"]["setting"])),
                 }
             )  # fmt: skip
     return [*lines, *_best_guided(lines)]
@@ -58,7 +58,12 @@ def _best_guided(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             found[line["start"], line["subject"]].append(line)
     best = [max(group, key=lambda line: line["auroc_training"]) for group in found.values()]
     return [
-        {**line, "model": "GraphDict (chosen)", "size": "", "setting": _named(line)}
+        {
+            **line,
+            "model": "GraphDict (chosen)",
+            "size": "",
+            "setting": json.dumps({"model": line["model"], "n_states": line["size"]}),
+        }
         for line in best
     ]
 
@@ -124,7 +129,7 @@ def report(grid: Grid, outcomes: Mapping[str, Any], folder: Path) -> list[Path]:
 def _best_portrait(outcomes: Mapping[str, Any], pipeline: str) -> dict[str, Any] | None:
     """Return what to draw of the setting that was chosen for the most subjects."""
     found = {
-        json.dumps(_own({"cell": {"setting": json.loads(setting)}})): portrait
+        json.dumps(_own_settings(json.loads(setting))): portrait
         for setting, portrait in outcomes["portraits"].items()
         if json.loads(setting)["pipeline"] == pipeline
     }
@@ -158,11 +163,7 @@ def _write_markdown(path: Path, summary: Sequence[Mapping[str, Any]]) -> Path:
     return path
 
 
-def _own(row: Mapping[str, Any]) -> dict[str, Any]:
+def _own_settings(setting: Mapping[str, Any]) -> dict[str, Any]:
     """Return a setting without the keys that are columns of the table."""
     columns = ("pipeline", "start", "n_states", "phases")
-    return {k: v for k, v in row["cell"]["setting"].items() if k not in columns}
-
-
-def _named(line: Mapping[str, Any]) -> str:
-    return json.dumps({"model": line["model"], "n_states": line["size"]})
+    return {k: v for k, v in setting.items() if k not in columns}

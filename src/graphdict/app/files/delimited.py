@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.dialect import COMMENT, Dialect, find_dialect, rows_of
+from graphdict.app.files.dialect import COMMENT, Dialect, find_dialect, rows_of, shorten
 from graphdict.app.files.errors import InputError
 from graphdict.app.files.numbers import CellParser
 from graphdict.app.files.table import Column, Table, quote_names
@@ -50,7 +50,7 @@ class _ColumnBuilder:
             cell = cells[wrong[0]].strip()
             raise InputError(
                 f"column {self.name!r} has text in line {lines[wrong[0]]}: "
-                f"{_clipped(cell)}{more}; correct it, read it as missing (na=[{cell[:20]!r}]) or "
+                f"{shorten(cell)}{more}; correct it, read it as missing (na=[{cell[:20]!r}]) or "
                 f"leave the column out (ignore=[{self.name!r}])"
             )
         if present:
@@ -115,7 +115,9 @@ def read_delimited(
         with open_text(path, encoding) as file:
             for rows, numbers in _blocks(file, dialect, builders):
                 lines.append(numbers)
-                _add(rows, numbers, builders)
+                for builder, cells in zip(builders, zip(*rows)):
+                    if builder is not None:
+                        builder.add(cells, numbers)
     except csv.Error as error:
         raise InputError(f"cannot be read as a table: {error}; a quote may be unclosed") from None
     except (EOFError, OSError, UnicodeError) as error:
@@ -202,12 +204,6 @@ def _add_plain(lines: list[str], dialect: Dialect, builders: list[_ColumnBuilder
     return True
 
 
-def _add(rows: list[list[str]], numbers: NDArray, builders: list[_ColumnBuilder | None]) -> None:
-    for column, cells in zip(builders, zip(*rows)):
-        if column is not None:
-            column.add(cells, numbers)
-
-
 def _ragged(row: list[str], line: int, dialect: Dialect) -> str:
     hint = ""
     if any("\n" in cell for cell in row):
@@ -233,7 +229,3 @@ def _parser_notes(parsers: list[CellParser]) -> list[str]:
     if units:
         notes.append(f"cells have units, which were taken out: {', '.join(units)}")
     return notes
-
-
-def _clipped(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")

@@ -13,7 +13,7 @@ from graphdict.app.files.errors import InputError
 from graphdict.app.files.numbers import CellParser
 from graphdict.app.files.times import looks_like_time
 
-__all__ = ["COMMENT", "Dialect", "find_dialect", "rows_of"]
+__all__ = ["COMMENT", "Dialect", "find_dialect", "rows_of", "shorten"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
 COMMENT = re.compile(r"\s*(?:#(?!N/A|NA\b|VALUE|DIV|REF|NAME|NUM|NULL)|%|//|!)", re.IGNORECASE)
@@ -161,9 +161,8 @@ def _find_start(
     if header is None:
         header = _is_header(rows[start], rows[start + 1 :], numeric, parser)
     if start and header:
-        found.notes.append(
-            f"skipped {start} line(s) before the table: {_clip(rows[0], found.delimiter)} first"
-        )
+        first = shorten(found.delimiter.join(rows[0]))
+        found.notes.append(f"skipped {start} line(s) before the table: {first} first")
     elif start:
         start = 0  # not a preamble but a ragged row, which the reader reports
     at = start
@@ -184,7 +183,9 @@ def _find_start(
             at += 1
         if skipped:
             found.units = skipped[0]
-            found.notes.append(f"the row beneath the header holds units: {_clip(skipped[0])}")
+            found.notes.append(
+                f"the row beneath the header holds units: {shorten(', '.join(skipped[0]))}"
+            )
             if len(skipped) > 1:
                 found.notes.append(f"skipped {len(skipped) - 1} more row(s) of text beneath it")
     found.first = body[at] if at < len(body) else body[-1] + 1
@@ -269,6 +270,6 @@ def _as_wide(row: list[str], width: int, trailing: bool) -> list[str]:
     return row
 
 
-def _clip(row: Sequence[str], delimiter: str = ", ") -> str:
-    text = delimiter.join(row)
+def shorten(text: str) -> str:
+    """Return text quoted, cut to 60 characters."""
     return repr(text if len(text) <= 60 else f"{text[:57]}...")

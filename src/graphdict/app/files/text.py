@@ -74,7 +74,8 @@ def detect_encoding(path: Path, given: str | None = None) -> tuple[str, list[str
         _check(path, "utf-8")
         return "utf-8", []
     except InputError:
-        _check_readable(start)
+        if sum(byte < 9 or 13 < byte < 32 for byte in start) > 0.02 * len(start):
+            raise InputError("is not a table: it holds binary data") from None
         return "cp1252", [
             "the file is not UTF-8: read as Windows-1252 (encoding=... names another)"
         ]
@@ -90,10 +91,3 @@ def _check(path: Path, encoding: str) -> None:
         raise InputError(f"cannot be read: {encoding!r} is no encoding that Python knows") from None
     except UnicodeError as error:
         raise InputError(f"is not {encoding.upper()} text: {error}") from None
-
-
-def _check_readable(start: bytes) -> None:
-    """Raise InputError for binary data."""
-    control = sum(byte < 9 or 13 < byte < 32 for byte in start)
-    if control > 0.02 * len(start):
-        raise InputError("is not a table: it holds binary data")
