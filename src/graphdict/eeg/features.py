@@ -101,7 +101,7 @@ def count_runs(
         return np.bincount(of_event, weights=values, minlength=n_events + 1)[:n_events]
 
     time = total((inside & counted).astype(float)) / sfreq
-    closes = np.append(opens[1:], True)  # ends at bad samples follow from `active`
+    closes = np.append(opens[1:], True)  # of a stretch that is followed by another
     before = np.vstack((np.zeros((1, states), bool), active[:-1]))
     after = np.vstack((active[1:], np.zeros((1, states), bool)))
     starts = active & (~before | opens[:, None])

@@ -36,7 +36,7 @@ __all__ = [
 SPREAD_RATIO = 10  # of columns, from which they are taken to have different units
 DRIFT_STEP = 0.25  # of the spread: columns whose steps are smaller drift
 ZERO_MEAN = 0.2  # of the spread: smaller means count as zero
-BLOCKS = 16  # of rows that stand for a file larger than memory where settings are chosen
+BLOCKS = 16  # of rows of a file larger than memory, from which settings are chosen
 BLOCK_BYTES = 1 << 23
 LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z\u00b5\u03bc]*)\s*")
 

@@ -83,7 +83,7 @@ def hand_ratios(atoms: NDArray, covariances: NDArray) -> NDArray:
     laplacians = graphs.laplacian(atoms[-2 * phases :].astype(np.float64))
     left, right = laplacians.reshape(2, phases, *laplacians.shape[1:])
     energies = [np.einsum("epnm,pnm->ep", covariances, hand) for hand in (left, right)]
-    tiny = np.finfo(np.float64).tiny  # an atom without edges
+    tiny = np.finfo(np.float64).tiny  # for atoms without edges
     return np.log(np.maximum(energies[0], tiny)) - np.log(np.maximum(energies[1], tiny))
 
 

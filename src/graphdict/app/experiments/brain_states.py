@@ -72,7 +72,7 @@ def score_states(
     described = {}
     for subject, given in signals.items():
         values = embedding.transform(given).feature_array(names)
-        values = np.nan_to_num(values.reshape(len(values), -1))  # a state that never occurs
+        values = np.nan_to_num(values.reshape(len(values), -1))  # NaN of states that never occur
         described[subject] = standardise_features(values) if adapted else values
     labels = {s: e.right for s, e in events.items()}
     row: dict[str, Any] = nested_scores(

@@ -55,9 +55,7 @@ class ArrayReader:
         """Return the array, as a memory map or a Zarr array."""
         if self.kind == "npy":
             opened = open_npy(self.path)
-            return (
-                opened.T if self.transpose else opened
-            )  # Zarr cannot be transposed without reading
+            return opened.T if self.transpose else opened
         return open_zarr(self.path, self.array)
 
     def dtype(self, columns: list[int]) -> np.dtype:
@@ -137,7 +135,7 @@ class ParquetReader:
                 self._next += len(block)
                 self._forget(start)
             found = [block[max(start - at, 0) : stop - at] for at, block in self._held if at < stop]
-            self._forget(stop - 1)  # changes between samples begin with the last one
+            self._forget(stop - 1)  # differences between samples need the last row again
             if stop == self.length:
                 self._reset()
             return found[0] if len(found) == 1 else np.concatenate(found)

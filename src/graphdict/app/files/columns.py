@@ -176,7 +176,7 @@ def is_time_column(column: Column, table: Table) -> bool:
     if not column.numeric:
         return parse_times(column) is not None
     name = column.name.lower().strip()
-    if name in INDEX_NAMES:  # of a table in pandas it may be seconds
+    if name in INDEX_NAMES:  # only the index of a data frame may hold seconds
         return (
             name == "index" and is_evenly_spaced(column.values) and bool((column.values % 1).any())
         )

@@ -237,7 +237,7 @@ def _is_header(
     cells = [cell.strip() for cell in first if cell.strip()]
     counted = [str(i) for i in range(len(cells))]
     if len(cells) > 2 and cells in (counted, [str(i + 1) for i in range(len(cells))]):
-        # Names that are counted: 0, 1, 2, ... above numbers that do not go on like that.
+        # Column numbers 0, 1, 2, ... are a header, unless the next row repeats them.
         return any([c.strip() for c in row if c.strip()] != cells for row in below[:1])
     names = [
         cell for cell, is_numeric in zip(first[-len(numeric) :], numeric)

@@ -97,7 +97,7 @@ def _is_long(node: Column, time: Column | None) -> bool:
     """Return whether the node distinguishes most rows of the same time."""
     whose = _codes(node)[1]
     if time is None:
-        # Without times, only nodes that take turns, or follow each other, are a long table.
+        # Without times, a table is long only if all its nodes have equally many rows.
         counts = np.bincount(whose)
         return bool(_named_like_node(node.name) and counts.min() == counts.max() and counts[0] > 1)
     when = np.unique(_comparable(time), return_inverse=True)[1]
