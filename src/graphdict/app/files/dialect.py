@@ -161,8 +161,8 @@ def _find_start(
     if header is None:
         header = _is_header(rows[start], rows[start + 1 :], numeric, parser)
     if start and header:
-        first = shorten(found.delimiter.join(rows[0]))
-        found.notes.append(f"skipped {start} line(s) before the table: {first} first")
+        preamble = shorten(found.delimiter.join(rows[0]))
+        found.notes.append(f"skipped {start} line(s) before the table: {preamble} first")
     elif start:
         start = 0  # not a preamble but a ragged row, which the reader reports
     at = start
