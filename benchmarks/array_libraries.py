@@ -4,8 +4,9 @@
     python benchmarks/array_libraries.py [--output DIR]
 
 Times one thread for the pass of the log model: both big products ``Z W'`` and ``C' Z``, and the
-dual step. By NumPy (graphdict.core.kernels), by the compiled pass (graphdict.native.tiles), and by
-the same matrix products on PyTorch's CPU tensors, whole and in blocks that stay in cache. Then counts
+dual step. By NumPy (graphdict.core.kernels), by the compiled pass
+(graphdict.native.log_barrier), and by the same matrix products on PyTorch's CPU tensors, whole and
+in blocks that stay in cache. Then counts
 operations and bytes, estimates the pass on GPUs from their published peaks, and from the share of a
 fit that the products take, what a fit would gain. Writes array_libraries.md.
 """

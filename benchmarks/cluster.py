@@ -42,7 +42,7 @@ LATENCY = 1e-3  # seconds until another machine answers, an assumption
 
 
 class Traffic:
-    """Counts what goes through an executor: steps, tasks, and bytes of messages out and sums back."""
+    """Counts what goes through an executor: steps, tasks, and bytes of messages and sums."""
 
     def __init__(self):
         self.passes = self.tasks = self.bytes = 0

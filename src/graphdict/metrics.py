@@ -1,4 +1,4 @@
-"""How close learned graphs are to known ones: edges, atoms, coefficients.
+"""Measures of recovery: edges, atoms and coefficients against known ones.
 
 An edge is present in a true graph where its weight is positive, and in a predicted graph where its
 weight exceeds a threshold. With tp, fp, fn, tn the counts over all pairs of nodes of one graph,
@@ -6,7 +6,7 @@ weight exceeds a threshold. With tp, fp, fn, tn the counts over all pairs of nod
     precision = tp / (tp + fp)        recall = tp / (tp + fn)
     mcc = (tp tn - fp fn) / sqrt((tp + fp) (tp + fn) (tn + fp) (tn + fn))
 
-and each is zero where its denominator is: a score that nothing supports.
+and each is zero where its denominator is.
 """
 
 from __future__ import annotations
@@ -34,35 +34,53 @@ BLOCK_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class EdgeScores:
-    """Edge recovery of each graph (T,), or of each threshold."""
+    """Edge recovery of each graph, or of each threshold.
+
+    Attributes
+    ----------
+    mcc, precision, recall : arrays (T,) or (S,)
+        Scores of T graphs, or means over graphs at S thresholds.
+    """
 
     mcc: NDArray
     precision: NDArray
     recall: NDArray
 
     def mean(self) -> dict[str, float]:
-        """Averages over graphs, by name."""
+        """Return the mean of each score, by name.
+
+        Returns
+        -------
+        dict of str to float
+        """
         return {name: float(np.mean(values)) for name, values in asdict(self).items()}
 
 
 @dataclass(frozen=True)
 class AtomMatching:
-    """Pairs of true and learned atoms: ``true[i]`` goes with ``learned[i]``."""
+    """Pairs of true and learned atoms.
+
+    Attributes
+    ----------
+    true, learned : integer arrays (P,)
+        ``true[i]`` is paired with ``learned[i]``.
+    similarity : array (P,)
+        Cosine of the weight vectors of each pair.
+    """
 
     true: NDArray
     learned: NDArray
     similarity: NDArray
-    """Cosine of the weight vectors of each pair."""
 
 
 def edge_scores(true: Any, predicted: Any, threshold: float = 0.0) -> EdgeScores:
-    """Edge recovery of every graph.
+    """Return the edge recovery of each graph.
 
     Parameters
     ----------
     true, predicted : arrays (T, E) or (E,), or objects with ``weights``
-        Edge weights. :class:`graphdict.results.InstantaneousGraphs` are expanded in blocks, so that
-        all T graphs never stand in memory at once.
+        Edge weights. :class:`graphdict.results.InstantaneousGraphs` are expanded in blocks, never
+        all at once.
     threshold : float, default=0.0
         Predicted weights above it are edges.
 
@@ -70,15 +88,21 @@ def edge_scores(true: Any, predicted: Any, threshold: float = 0.0) -> EdgeScores
     -------
     EdgeScores
         Arrays (T,); ``.mean()`` averages them.
+
+    Examples
+    --------
+    >>> from graphdict.metrics import edge_scores
+    >>> edge_scores([1.0, 0.0, 2.0], [0.5, 0.0, 0.0]).recall
+    array([0.5])
     """
     counts = [_counts(*block, np.array([float(threshold)])) for block in _blocks(true, predicted)]
     return _scores(*(np.concatenate(parts)[:, 0] for parts in zip(*counts)))
 
 
 def scores_by_threshold(true: Any, predicted: Any, thresholds: ArrayLike) -> EdgeScores:
-    """Edge recovery averaged over graphs, for each of several thresholds.
+    """Return the edge recovery averaged over graphs, for each of several thresholds.
 
-    Equal to the mean of :func:`edge_scores` at each threshold, from one pass over the weights.
+    Equals the mean of :func:`edge_scores` at each threshold, in one pass over the weights.
 
     Parameters
     ----------
@@ -108,15 +132,20 @@ def scores_by_threshold(true: Any, predicted: Any, thresholds: ArrayLike) -> Edg
 def best_threshold(
     true: Any, predicted: Any, thresholds: ArrayLike | None = None
 ) -> tuple[float, float]:
-    """The threshold of the highest mean MCC, and that MCC.
+    """Return the threshold of the highest mean MCC, and that MCC.
 
     Parameters
     ----------
     true, predicted
-        As for :func:`edge_scores`: training graphs, where a threshold is tuned.
+        As for :func:`edge_scores`; use training graphs to tune a threshold.
     thresholds : array, optional
-        Candidates; by default zero and 50 quantiles of the positive predicted weights. The lowest
-        of equally good ones is returned.
+        Candidates; by default zero and 50 quantiles of the positive predicted weights.
+
+    Returns
+    -------
+    threshold : float
+        The lowest of equally good candidates.
+    mcc : float
     """
     if thresholds is None:
         weights = _weights(predicted)
@@ -136,8 +165,12 @@ def match_atoms(true: ArrayLike, learned: ArrayLike) -> AtomMatching:
     Parameters
     ----------
     true, learned : arrays (K, E) and (K', E)
-        Where K and K' differ, as many pairs as the smaller has are formed. An atom without edges
-        has similarity zero with everything.
+        Edge weights. An atom without edges has similarity zero to all others.
+
+    Returns
+    -------
+    AtomMatching
+        min(K, K') pairs.
     """
     true, learned = (np.atleast_2d(np.asarray(a, dtype=np.float64)) for a in (true, learned))
     if true.shape[1] != learned.shape[1]:
@@ -145,7 +178,7 @@ def match_atoms(true: ArrayLike, learned: ArrayLike) -> AtomMatching:
             "true and learned atoms must have the same number of edges, got "
             f"{true.shape[1]} and {learned.shape[1]}"
         )
-    similarity = _directions(true) @ _directions(learned).T
+    similarity = unit_vectors(true) @ unit_vectors(learned).T
     rows, cols = linear_sum_assignment(similarity, maximize=True)
     return AtomMatching(rows, cols, similarity[rows, cols])
 
@@ -153,7 +186,7 @@ def match_atoms(true: ArrayLike, learned: ArrayLike) -> AtomMatching:
 def coefficient_error(
     true: ArrayLike, learned: ArrayLike, matching: AtomMatching, *, rescale: bool = False
 ) -> float:
-    """Root mean square difference of coefficients after matching.
+    """Return the root mean square error of coefficients after matching.
 
     Parameters
     ----------
@@ -161,10 +194,14 @@ def coefficient_error(
         Coefficients of the same samples.
     matching : AtomMatching
         From :func:`match_atoms`. True atoms without a partner count as learned with coefficient
-        zero; learned atoms without one do not count.
+        zero; learned atoms without a partner are ignored.
     rescale : bool, default=False
-        Multiply each learned column by the factor that brings it nearest to the true one, since
-        only the products of coefficients and atoms are determined by signals.
+        Scale each learned column to the true one by least squares, since signals determine only the
+        products of coefficients and atoms.
+
+    Returns
+    -------
+    float
     """
     true, learned = (np.asarray(a, dtype=np.float64) for a in (true, learned))
     if len(true) != len(learned):
@@ -181,11 +218,12 @@ def coefficient_error(
 
 
 def _weights(graphs: Any) -> NDArray:
+    """Return edge weights (T, E) of an array or of InstantaneousGraphs."""
     return np.atleast_2d(np.asarray(getattr(graphs, "weights", graphs)))
 
 
 def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
-    """Rows of both, as many at a time as fit in a block."""
+    """Yield rows of both, as many at a time as fit in a block; raise where they do not match."""
     true, predicted = (
         graphs
         if hasattr(graphs, "weights") and hasattr(graphs, "__getitem__")
@@ -215,7 +253,7 @@ def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
 
 
 def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDArray, ...]:
-    """Counts tp, fp, fn, tn, each (T, S), for ascending thresholds, from one histogram a row."""
+    """Return tp, fp, fn, tn, each (T, S), for ascending thresholds, by a histogram of each row."""
     present = true > 0
     passed = np.zeros(predicted.shape, dtype=np.intp)
     above = predicted > thresholds[0]  # few, where graphs are sparse
@@ -224,7 +262,7 @@ def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDA
     cells = np.arange(len(true))[:, None] * (2 * bins) + present * bins + passed
     histogram = np.bincount(cells.ravel(), minlength=2 * bins * len(true))
     histogram = histogram.reshape(len(true), 2, bins)
-    # Passing threshold s means falling in a bin beyond s.
+    # A weight above threshold s is in a bin beyond s.
     beyond = histogram[:, :, :0:-1].cumsum(axis=2)[:, :, ::-1]
     total = histogram.sum(axis=2, keepdims=True) - beyond
     return beyond[:, 1], beyond[:, 0], total[:, 1], total[:, 0]
@@ -233,13 +271,18 @@ def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDA
 def _scores(tp: NDArray, fp: NDArray, fn: NDArray, tn: NDArray) -> EdgeScores:
     tp, fp, fn, tn = (count.astype(np.float64) for count in (tp, fp, fn, tn))
     scale = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-    return EdgeScores(_ratio(tp * tn - fp * fn, scale), _ratio(tp, tp + fp), _ratio(tp, tp + fn))
+    return EdgeScores(
+        safe_ratio(tp * tn - fp * fn, scale), safe_ratio(tp, tp + fp), safe_ratio(tp, tp + fn)
+    )
 
 
-def _ratio(above: NDArray, below: NDArray) -> NDArray:
+def safe_ratio(above: NDArray, below: NDArray) -> NDArray:
+    """Return ``above / below``, zero where ``below`` is."""
+    below = np.asarray(below, dtype=np.float64)
     return above / np.where(below > 0, below, 1) * (below > 0)
 
 
-def _directions(atoms: NDArray) -> NDArray:
+def unit_vectors(atoms: NDArray) -> NDArray:
+    """Return the atoms with unit norm; those without edges stay zero."""
     norms = np.linalg.norm(atoms, axis=1, keepdims=True)
     return atoms / np.where(norms > 0, norms, 1)

@@ -1,4 +1,4 @@
-"""Instantaneous graphs as an object: kept as a mixture, computed only where looked at."""
+"""Instantaneous graphs, stored as mixtures of atoms and computed on demand."""
 
 from __future__ import annotations
 
@@ -15,28 +15,40 @@ if TYPE_CHECKING:  # pragma: no cover
     import networkx
     import pandas
 
-__all__ = ["InstantaneousGraphs", "held_atoms"]
+__all__ = ["InstantaneousGraphs", "thresholded_atoms"]
 
 
 class InstantaneousGraphs:
-    """The graph of every sample, as the mixture ``coefficients @ atoms``.
+    """The graph of each sample, as the mixture ``coefficients @ atoms``.
 
-    Indexing and slicing over samples is free; arrays of the size of all graphs are built only when
-    one of the properties asks for them, and cover the samples of the slice only::
-
-        model.instantaneous_graphs(X)[100:200].weights        # (100, E)
-        model.instantaneous_graphs(X)[7].to_networkx()
+    Indexing and slicing over samples is cheap: edge weights are computed only by the properties and
+    methods below, for the selected samples.
 
     Parameters
     ----------
     coefficients : array (T, K)
+        Coefficients of each sample.
     atoms : array (K, E)
+        Edge weights of the atoms, in the order of ``np.triu_indices(N, 1)``.
     node_names : sequence of N names, optional
+        0, 1, ..., N - 1 by default.
     silent : boolean array (T, N), optional
-        Nodes that have no edges in a sample, whatever its mixture says.
+        Nodes without edges in a sample, whatever its mixture.
     probable : (array (K, E), float), optional
-        Probability that each atom has each edge, with ``coefficients`` those that each sample has
-        each atom: edges less probable than the number are not in the graph of a sample.
+        Probability of each edge of each atom, and the least probability of an edge. With the
+        coefficients as probabilities of the atoms, edges that are less probable in a sample are
+        left out of its graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphdict.results import InstantaneousGraphs
+    >>> graphs = InstantaneousGraphs(np.eye(2), np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]))
+    >>> graphs[1:].weights
+    array([[0., 3., 0.]])
+    >>> graphs.degrees
+    array([[1., 3., 2.],
+           [3., 0., 3.]])
     """
 
     def __init__(
@@ -70,7 +82,7 @@ class InstantaneousGraphs:
         return len(self.coefficients)
 
     def __getitem__(self, samples: Any) -> InstantaneousGraphs:
-        """The graphs of one sample, a slice, an index array or a mask."""
+        """Return the graphs of one sample, a slice, an index array or a mask."""
         silent = None if self.silent is None else self.silent[samples]
         coefficients = self.coefficients[samples]
         return InstantaneousGraphs(coefficients, self.atoms, self.node_names, silent, self.probable)
@@ -89,10 +101,10 @@ class InstantaneousGraphs:
         """Edge weights (T, E)."""
         weights = self.coefficients @ self.atoms
         if self.probable is not None:
-            chances, least = self.probable
+            probabilities, least = self.probable
             absent = np.ones_like(weights)
-            for share, chance in zip(self.coefficients.T, chances, strict=True):
-                absent *= 1 - share[:, None] * chance
+            for active, present in zip(self.coefficients.T, probabilities, strict=True):
+                absent *= 1 - active[:, None] * present
             weights[absent > 1 - least] = 0
         if self.silent is not None:
             rows, cols = graphs.edge_index(self.n_nodes)
@@ -115,17 +127,28 @@ class InstantaneousGraphs:
 
     @property
     def degrees(self) -> NDArray:
-        """Node degrees (T, N), without forming any graph where none lacks edges of its mixture."""
+        """Node degrees (T, N)."""
         if not self._plain:
             return graphs.degrees(self.weights)
         return self.coefficients @ graphs.degrees(self.atoms)
 
     @property
     def _plain(self) -> bool:
+        """Whether the graphs are exactly the mixtures, so that linear maps apply to the atoms."""
         return self.silent is None and self.probable is None
 
     def to_sparse(self, threshold: float = 0.0) -> list[sparse.csr_array]:
-        """One symmetric SciPy sparse adjacency for each sample, edges above ``threshold``."""
+        """Return a symmetric sparse adjacency matrix for each sample.
+
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Edges of at most this weight are left out.
+
+        Returns
+        -------
+        list of T scipy.sparse.csr_array (N, N)
+        """
         rows, cols = graphs.edge_index(self.n_nodes)
         matrices = []
         for sample in self:
@@ -138,7 +161,18 @@ class InstantaneousGraphs:
         return matrices
 
     def to_pandas(self, threshold: float = 0.0) -> pandas.DataFrame:
-        """Edge list with node names: columns sample, source, target, weight."""
+        """Return the edges of all samples as a table.
+
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Edges of at most this weight are left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns sample, source, target, weight; a row for each edge of each sample.
+        """
         import pandas as pd
 
         weights = self.weights
@@ -155,7 +189,18 @@ class InstantaneousGraphs:
         )
 
     def to_networkx(self, threshold: float = 0.0) -> networkx.Graph | list[networkx.Graph]:
-        """A NetworkX graph with ``weight`` on its edges; a list where there are several samples."""
+        """Return NetworkX graphs with ``weight`` on their edges.
+
+        Parameters
+        ----------
+        threshold : float, default=0.0
+            Edges of at most this weight are left out.
+
+        Returns
+        -------
+        networkx.Graph or list of networkx.Graph
+            One graph for a single sample, else a list.
+        """
         import networkx as nx
 
         built = []
@@ -171,13 +216,24 @@ class InstantaneousGraphs:
         return built[0] if len(built) == 1 else built
 
 
-def held_atoms(model: Any) -> NDArray:
-    """Atoms (K, E) of a fitted model without edges that it holds for absent.
+def thresholded_atoms(model: Any) -> NDArray:
+    """Return the atoms of a fitted model without improbable edges.
 
-    Only averaged atoms have those: an edge stays where a sample of that atom alone would have it.
+    Only averaged atoms have edge probabilities: an edge stays if it is in the graph of a sample in
+    which that atom alone is active. Atoms of other models are returned as they are.
+
+    Parameters
+    ----------
+    model : fitted graph dictionary
+
+    Returns
+    -------
+    array (K, E)
     """
-    atoms, chances = np.asarray(model.atoms_), getattr(model, "edge_probabilities_", None)
-    if chances is None:
+    atoms, probabilities = np.asarray(model.atoms_), getattr(model, "edge_probabilities_", None)
+    if probabilities is None:
         return atoms
-    alone = np.eye(len(atoms), dtype=atoms.dtype)
-    return InstantaneousGraphs(alone, atoms, probable=(chances, model._least_probability)).weights
+    probable = probabilities, model._least_probability
+    return InstantaneousGraphs(
+        np.eye(len(atoms), dtype=atoms.dtype), atoms, probable=probable
+    ).weights

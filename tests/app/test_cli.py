@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from graphdict import __version__, load_model
 from graphdict.app.cli import main
+from graphdict.app.commands.flags import with_flags
 
 
 @pytest.fixture
@@ -58,3 +59,18 @@ def test_demo_into_a_file_fails_in_one_line(run, tmp_path):
     assert result.exit_code == 5
     assert "cannot write" in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("library", "command_line"),
+    [
+        ("sort the rows with sort=True", "sort the rows with --sort"),
+        ("leave it out (ignore=['a b'])", "leave it out (--ignore 'a b')"),
+        ("use time='t', or keep_codes=True", "use --time 't', or --keep-codes"),
+        ("name one with array=... (one, two)", "name one with --array (one, two)"),
+        ("raise scikit-learn's working_memory", "raise --memory"),
+        ("column 'sort=True' and longtime=... stay", "column 'sort=True' and longtime=... stay"),
+    ],
+)
+def test_messages_of_the_library_name_flags_on_the_command_line(library, command_line):
+    assert with_flags(library) == command_line

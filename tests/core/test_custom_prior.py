@@ -237,7 +237,8 @@ def test_a_weight_for_every_entry_gives_the_optimum_of_the_whole():
     atoms = np.random.default_rng(1).uniform(0.1, 1, (3, 10))
     own, whole = (
         GraphDictLog(
-            3, atoms=atoms, fix="atoms", coefficient_priors=[prior(weights)], max_iter=5000, tol=1e-6,
+            3, atoms=atoms, fix="atoms", coefficient_priors=[prior(weights)], max_iter=5000,
+            tol=1e-6,
         ).fit(x)
         for prior in (WeightedSparsity, WholeSparsity)
     )  # fmt: skip
@@ -280,7 +281,7 @@ def test_a_weight_for_every_entry_on_a_cluster():
 
 
 def test_with_total_variation_the_prox_is_not_composed(make_problem):
-    """The prox of the sum is not that of one after the other: both ways must meet at the optimum."""
+    """The prox of the sum is not that of one after the other: it must meet the optimum."""
     rng = np.random.default_rng(0)
     weights = rng.uniform(0, 3, (20, 2))
     terms = [TotalVariation(0.7), WeightedSparsity(weights)]

@@ -179,7 +179,7 @@ def test_a_model_fitted_before_is_adopted(epochs, tmp_path):
 
 
 def test_models_that_cannot_serve_are_named():
-    with pytest.raises(TypeError, match="object cannot say"):
+    with pytest.raises(TypeError, match="object has no states of samples"):
         model_coefficients(object(), np.zeros((3, 4)))
 
 

@@ -72,5 +72,5 @@ def test_names_are_written_where_asked(raw):
 def test_what_cannot_be_drawn_is_refused(raw):
     with pytest.raises(ValueError, match="atoms have 3 edges, but 64 channels have 2016"):
         plot_atoms_on_head(np.ones((1, 3)), raw.info)
-    with pytest.raises(ValueError, match=r"no positions are known of the channels \['A', 'B'\]"):
+    with pytest.raises(ValueError, match=r"the positions of channels \['A', 'B'\] are unknown"):
         head_positions(mne.create_info(["A", "B"], 100.0, "eeg"))

@@ -114,7 +114,7 @@ def test_other_subjects_go_on(tmp_path):
         write_subject(tmp_path, number)
     truncated = tmp_path / "MNE-eegbci-data/files/eegmmidb/1.0.0/S002/S002R04.edf"
     truncated.write_bytes(truncated.read_bytes()[:-100])
-    with pytest.warns(GraphDictWarning, match="subject 2: .*truncated.*the others go on"):
+    with pytest.warns(GraphDictWarning, match="subject 2: .*truncated.*it is left out"):
         loaded = load(tmp_path, [1, 2, 3], errors="warn")
     assert [subject.subject for subject in loaded] == [1, 3]
     with (

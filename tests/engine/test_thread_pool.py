@@ -1,4 +1,4 @@
-"""ThreadExecutor that work together: all is done once, errors come back, an interrupt leaves no trace."""
+"""Threads of a pool: all is done once, errors come back, an interrupt leaves no trace."""
 
 import os
 import subprocess

@@ -11,7 +11,7 @@ import pytest
 
 from graphdict import GraphDictLog, GraphDictMarginal
 from graphdict.core import graphs
-from graphdict.results import held_atoms
+from graphdict.results import thresholded_atoms
 from graphdict.viz.report import write_report
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -200,7 +200,7 @@ def test_only_edges_that_an_averaged_model_holds_for_present_are_shown(tmp_path,
     rng = np.random.default_rng(3)
     signals = rng.normal(size=(90, 6)) * np.repeat([[1, 1, 1, 3, 3, 3], [3, 1, 3, 1, 3, 1]], 45, 0)
     model = GraphDictMarginal(3, n_init=2, max_iter=30, average=10, random_state=0).fit(signals)
-    held = held_atoms(model)
+    held = thresholded_atoms(model)
     assert 0 < np.count_nonzero(held) < np.count_nonzero(model.atoms_)
     write_report(model, tmp_path / "report.html")
     page = open_page(tmp_path / "report.html")

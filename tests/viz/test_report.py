@@ -24,7 +24,7 @@ from graphdict.viz.report import write_report
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.content import describe
 from graphdict.viz.report.encode import windows
-from graphdict.viz.report.layout import place
+from graphdict.viz.report.layout import node_layout
 from graphdict.viz.report.page import in_script
 
 NONE = np.empty(0, dtype=int)
@@ -258,8 +258,8 @@ def sparse_atoms(nodes, rng, count=2):
 def test_layouts_are_stable_and_keep_nodes_apart(nodes):
     atoms = sparse_atoms(nodes, np.random.default_rng(nodes))
     names = [f"x{i}" for i in range(nodes)]
-    points, kind, _ = place(atoms, names)
-    again, _, _ = place(atoms.copy(), names)
+    points, kind, _ = node_layout(atoms, names)
+    again, _, _ = node_layout(atoms.copy(), names)
     np.testing.assert_array_equal(points, again)
     assert kind == ("circle" if nodes <= 32 else "stress")
     assert np.abs(points).max() <= 1 + 1e-9
@@ -271,7 +271,7 @@ def test_graphs_too_large_for_all_distances_are_laid_out_by_their_modes(monkeypa
     monkeypatch.setattr("graphdict.viz.report.layout.LARGEST_STRESS", 50)
     ring = np.roll(np.eye(90), 1, axis=0)
     weights = graphs.adjacency_to_weights(ring + ring.T)
-    points, _, _ = place(weights[None], [str(i) for i in range(90)])
+    points, _, _ = node_layout(weights[None], [str(i) for i in range(90)])
     apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
     assert (apart + 9 * np.eye(90)).min() > 0.03
     step = apart[np.arange(90), (np.arange(90) + 1) % 90].mean()
@@ -280,7 +280,7 @@ def test_graphs_too_large_for_all_distances_are_laid_out_by_their_modes(monkeypa
 
 @pytest.mark.parametrize("nodes", [6, 50])
 def test_graphs_without_edges_have_a_layout_too(nodes):
-    points, _, _ = place(np.zeros((1, graphs.n_edges(nodes))), [str(i) for i in range(nodes)])
+    points, _, _ = node_layout(np.zeros((1, graphs.n_edges(nodes))), [str(i) for i in range(nodes)])
     assert np.isfinite(points).all()
     assert len(np.unique(points.round(6), axis=0)) == nodes
 
@@ -288,7 +288,7 @@ def test_graphs_without_edges_have_a_layout_too(nodes):
 def test_a_computed_layout_draws_a_long_ring_as_one():
     ring = np.roll(np.eye(60), 1, axis=0)
     weights = graphs.adjacency_to_weights(ring + ring.T)
-    points, _, _ = place(weights[None], [str(i) for i in range(60)])
+    points, _, _ = node_layout(weights[None], [str(i) for i in range(60)])
     apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
     opposite = apart[np.arange(60), (np.arange(60) + 30) % 60]
     assert opposite.min() > 5 * apart[np.arange(60), (np.arange(60) + 1) % 60].max()
@@ -296,7 +296,7 @@ def test_a_computed_layout_draws_a_long_ring_as_one():
 
 def test_given_positions_keep_their_shape():
     atoms = np.ones((1, 3))
-    points, kind, remarks = place(atoms, list("abc"), np.array([[0, 0], [4, 0], [0, 2.0]]))
+    points, kind, remarks = node_layout(atoms, list("abc"), np.array([[0, 0], [4, 0], [0, 2.0]]))
     assert kind == "given"
     assert remarks == []
     np.testing.assert_allclose(points, [[-1, -0.5], [1, -0.5], [-1, 0.5]])
@@ -304,13 +304,13 @@ def test_given_positions_keep_their_shape():
 
 def test_nodes_without_a_position_stand_below_and_are_named():
     positions = {"a": (0, 0), "c": (1, 1)}
-    points, _, remarks = place(np.ones((1, 3)), list("abc"), positions)
+    points, _, remarks = node_layout(np.ones((1, 3)), list("abc"), positions)
     assert points[1, 1] < points[[0, 2], 1].min()
     assert remarks == ["Drawn below the others, without a position: b"]
 
 
 def test_positions_that_all_coincide_are_not_used():
-    _, kind, remarks = place(np.ones((1, 3)), list("abc"), np.zeros((3, 2)))
+    _, kind, remarks = node_layout(np.ones((1, 3)), list("abc"), np.zeros((3, 2)))
     assert kind == "circle"
     assert "do not tell nodes apart" in remarks[0]
 

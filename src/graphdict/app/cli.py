@@ -1,4 +1,4 @@
-"""The command line: a list of commands, each imported when it is called."""
+"""The command line: its commands, each imported when it is called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMANDS = {
 
 
 class _Commands(click.Group):
-    """Commands in the order in which people need them."""
+    """Group of commands, listed in the order of COMMANDS."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -36,7 +36,7 @@ class _Commands(click.Group):
         return getattr(importlib.import_module(COMMANDS[name]), name)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; Ctrl-C while it is still being imported stops it like any other."""
+        """Run a command; Ctrl-C while it is imported ends it as Ctrl-C later does."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The main job on simulated data: learn a known dictionary and compare it with the truth."""
+"""Fit a simulated dictionary with two models and compare them with the truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WINDOW = 20
 
 @dataclass(frozen=True)
 class Recovery:
-    """How well one model recovered the truth."""
+    """Scores of one model against the truth."""
 
     model: str
     seconds: float
@@ -35,14 +35,14 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demonstration found, and where it wrote."""
+    """Scores of the models, and the files that were written."""
 
     recoveries: list[Recovery]
     files: list[str]
 
 
 def run_demo(folder: Path, seed: int = 0, verbose: int = 1) -> Demo:
-    """Simulate, learn with two models, match, measure; write a figure and the better model."""
+    """Simulate signals, fit two models, score them; write a figure, the better model, a report."""
     data = make_superposition(
         n_atoms=3, n_nodes=14, superposition=2, n_train=2000, n_test=400,
         samples_per_graph=WINDOW, random_state=seed,
@@ -64,7 +64,7 @@ def run_demo(folder: Path, seed: int = 0, verbose: int = 1) -> Demo:
 
 
 def _recover(model: Any, data: Superposition) -> Recovery:
-    """Fit a model to the training signals and compare it with the truth."""
+    """Fit a model to the training signals and score it on the test signals."""
     started = time.perf_counter()
     model.fit(data.train.signals)
     seconds = time.perf_counter() - started

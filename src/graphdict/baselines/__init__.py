@@ -1,4 +1,4 @@
-"""The methods that graph dictionaries are compared with, behind the same interface."""
+"""Methods to compare graph dictionaries with, behind the same interface."""
 
 from graphdict.baselines.gaussian import GaussianMixtureGraphs
 from graphdict.baselines.glmm import GLMM

@@ -1,4 +1,4 @@
-"""What baselines share: the settings of the log-degree objective, graphs that are looked up."""
+"""Shared parts of the baselines: settings of the log-degree objective, scores, state graphs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from graphdict.core import graphs
@@ -14,19 +14,20 @@ from graphdict.core.graph_learning import choose_ridge
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.results import InstantaneousGraphs
 
-__all__ = ["COUNT", "LogDegreeBaseline", "StateGraphs"]
+__all__ = ["COUNT", "LikelihoodScoreMixin", "LogDegreeBaseline", "StateGraphs"]
 
 COUNT = Interval(Integral, 1, None, closed="left")
 
 
 class StateGraphs(InstantaneousGraphs):
-    """Instantaneous graphs of samples that have one atom each: looked up, never multiplied.
+    """Instantaneous graphs of samples with exactly one active atom each.
 
     Parameters
     ----------
     states : integer array (T,)
-        The atom of each sample.
+        Index of the atom of each sample.
     atoms : array (K, E)
+        Edge weights.
     node_names : sequence of N names, optional
     """
 
@@ -36,12 +37,12 @@ class StateGraphs(InstantaneousGraphs):
 
     @property
     def coefficients(self) -> NDArray:
-        """One-hot rows (T, K), built when asked for."""
+        """One-hot rows (T, K)."""
         return np.eye(len(self.atoms), dtype=self.atoms.dtype)[self.states]
 
     @coefficients.setter
     def coefficients(self, _: NDArray) -> None:
-        """The states say it all."""
+        """Ignore: coefficients follow from the states."""
 
     def __len__(self) -> int:
         return len(self.states)
@@ -51,19 +52,56 @@ class StateGraphs(InstantaneousGraphs):
 
     @property
     def weights(self) -> NDArray:
+        """Edge weights (T, E)."""
         return self.atoms[self.states]
 
     @property
     def laplacians(self) -> NDArray:
+        """Combinatorial Laplacians (T, N, N)."""
         return graphs.laplacian(self.atoms)[self.states]
 
     @property
     def degrees(self) -> NDArray:
+        """Node degrees (T, N)."""
         return graphs.degrees(self.atoms)[self.states]
 
 
+class LikelihoodScoreMixin:
+    """Score of the estimators that have ``score_samples``."""
+
+    def score_samples(self, X: ArrayLike) -> NDArray:
+        """Return the log-likelihood of each sample.
+
+        Parameters
+        ----------
+        X : array (T', N)
+            Signals.
+
+        Returns
+        -------
+        array (T',)
+        """
+        raise NotImplementedError
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Return the mean log-likelihood per sample; higher is better.
+
+        Parameters
+        ----------
+        X : array (T', N)
+            Signals.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+
 class LogDegreeBaseline(SignalEstimator):
-    """Base of the methods that learn graphs with the objective of :class:`LogModel`."""
+    """Base class of the methods that learn graphs with the objective of :class:`LogModel`."""
 
     avg_degree: float
     beta: float | None
@@ -77,5 +115,5 @@ class LogDegreeBaseline(SignalEstimator):
     }
 
     def _ridge(self, costs: NDArray, active: NDArray | None = None) -> NDArray:
-        """The ridge of each row of ``costs`` (B, E), given or from the average degree."""
+        """Return the ridge (B,) of edge costs (B, E): ``beta``, or by the average degree."""
         return choose_ridge(costs, self.beta, self.avg_degree, active)

@@ -1,4 +1,4 @@
-"""GaussianMixtureGraphs: an unconstrained Gaussian mixture, and graphs read from its precisions."""
+"""GaussianMixtureGraphs: an unconstrained Gaussian mixture, with graphs from its precisions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["GaussianMixtureGraphs"]
 
 
 class GaussianMixtureGraphs(MixtureBaseline):
-    """Scikit-learn's Gaussian mixture with the graph of each component's precision.
+    """Scikit-learn's Gaussian mixture, with a graph from the precision of each component.
 
-    Maximises the likelihood of the mixture ``sum_k pi_k N(mu_k, Sigma_k)`` over signals of zero
-    mean over nodes, which span N - 1 dimensions. A component's edges are the off-diagonal entries
-    of the pseudo-inverse of ``Sigma_k`` with their sign turned, and zero where that is negative:
-    nothing holds the precision to a Laplacian while the mixture is learned.
+    Maximises the likelihood of the mixture ``sum_k pi_k N(mu_k, Sigma_k)`` of signals with zero
+    mean over nodes, which span N - 1 dimensions. The edge weights of a component are the negative
+    off-diagonal entries of the pseudo-inverse of ``Sigma_k``, zero where these are negative. The
+    precisions are not constrained to be Laplacians.
 
     Parameters
     ----------
@@ -36,18 +36,18 @@ class GaussianMixtureGraphs(MixtureBaseline):
         As for :class:`sklearn.mixture.GaussianMixture`; signals have unit variance where
         ``rescale`` is true.
     rescale : bool, default=True
-        Divide all signals by one number, so that units do not matter.
+        Divide all signals by one number, so that results do not depend on units.
     random_state : int, RandomState or None, default=None
-        Decides everything random.
+        Random seed or generator.
 
     Attributes
     ----------
     atoms_ : array (K, E)
         Edge weights of the components' graphs, in the order of ``np.triu_indices(N, 1)``.
     coefficients_ : array (T, K)
-        Probability of each component for the training samples: what ``transform`` gives for them.
+        Probability of each component in the training samples, as ``transform`` returns.
     labels_ : array (T,)
-        The most likely component.
+        The most likely component of each training sample.
     mixture_ : sklearn.mixture.GaussianMixture
         The fitted mixture, in N - 1 coordinates.
     objective_ : float
@@ -89,7 +89,19 @@ class GaussianMixtureGraphs(MixtureBaseline):
 
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn the mixture of the signals ``X`` (T, N) and read its graphs; ``y`` is ignored."""
+        """Learn the mixture of the signals and compute its graphs.
+
+        Parameters
+        ----------
+        X : array (T, N)
+            Signals.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
         self._validate_params()
         _, signals = self._learn(X, self.rescale)
         if len(signals) < self.n_clusters:
@@ -112,11 +124,21 @@ class GaussianMixtureGraphs(MixtureBaseline):
 
     def transform(self, X: ArrayLike) -> NDArray:
         signals = self._prepare(X)
-        shares = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
-        return shares.astype(signals.dtype)
+        probabilities = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
+        return probabilities.astype(signals.dtype)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
-        """Probability of each component for each sample, (T', K)."""
+        """Return the probability of each component in each sample.
+
+        Parameters
+        ----------
+        X : array (T', N)
+            Signals.
+
+        Returns
+        -------
+        array (T', K)
+        """
         return np.asarray(self.transform(X))
 
     def score_samples(self, X: ArrayLike) -> NDArray:
@@ -124,5 +146,5 @@ class GaussianMixtureGraphs(MixtureBaseline):
         return self.mixture_.score_samples(signals @ self._basis(signals.dtype))
 
     def _basis(self, dtype: Any) -> NDArray:
-        """Orthonormal coordinates of signals of zero mean, (N, N - 1)."""
+        """Return an orthonormal basis (N, N - 1) of signals with zero mean."""
         return centred_basis(int(self.active_nodes_.sum())).astype(dtype)

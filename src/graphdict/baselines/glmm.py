@@ -18,23 +18,23 @@ __all__ = ["GLMM"]
 class GLMM(LogDegreeMixture):
     """Graph Laplacian mixture model (Maretic and Frossard 2020): soft clusters of signals.
 
-    Every cluster has a share ``pi_k``, a mean ``mu_k`` and a graph ``L_k``. Expectation
+    Every cluster has a weight ``pi_k``, a mean ``mu_k`` and a graph ``L_k``. Expectation
     maximisation minimises
 
         -1/T sum_t log sum_k pi_k exp(-c_tk / 2)
         c_tk = (x_t - mu_k)' L_k (x_t - mu_k) - sum_n log d_kn + alpha_w sum(w_k) + beta_k/2 |w_k|^2
 
-    in which, as in the paper's graph update, log-degrees and a ridge stand for the log-determinant
-    of the Gaussian density. Using them in the expectation as well makes the whole one objective,
-    and both steps exact: it never rises from one iteration to the next.
+    where, as in the graph update of the paper, log-degrees and a ridge replace the log-determinant
+    of the Gaussian density. They are used in the E-step as well, so that both steps are exact and
+    never increase the objective.
 
     Parameters
     ----------
     n_clusters : int, default=5
         Number K of clusters.
     avg_degree : float, default=5
-        Wanted number of edges at a node, from which the ``beta_k`` are set by the sorted distances
-        while starts warm up; then they are held.
+        Wanted number of edges at a node, which determines the ``beta_k`` during the warm-up of a
+        start; then they are fixed.
     beta : float, optional
         Ridge of all clusters, instead of an average degree. It must be positive.
     alpha_w : float, default=0.0
@@ -42,30 +42,29 @@ class GLMM(LogDegreeMixture):
     max_iter : int, default=200
         Largest number of iterations after the warm-up.
     tol : float, default=1e-4
-        Gain of the objective in an iteration at which to stop.
+        Stop when an iteration lowers the objective by less than this.
     n_init : int, default=4
-        Starts: samples go to the nearest of K spread-out samples, or, in the second start, to the
-        clusters of K-means. Each warms up for 15 iterations, and the best goes on.
+        Number of starts: the nearest of K spread-out samples, or, in the second start, the clusters
+        of K-means. Each start runs for 15 iterations, and the best is continued.
     rescale : bool, default=True
-        Divide all signals by one number, so that units do not matter.
+        Divide all signals by one number, so that results do not depend on units.
     random_state : int, RandomState or None, default=None
-        Decides everything random.
+        Random seed or generator.
 
     Attributes
     ----------
     atoms_ : array (K, E)
         Edge weights of the clusters' graphs, in the order of ``np.triu_indices(N, 1)``.
     coefficients_ : array (T, K)
-        Probability of each cluster for the training samples: what ``transform`` gives for them.
+        Probability of each cluster in the training samples, as ``transform`` returns.
     labels_ : array (T,)
-        The most likely cluster.
+        The most likely cluster of each training sample.
     means_ : array (K, N)
-        In the units of the signals after taking each sample's mean over nodes and dividing by
-        ``scale_``.
+        Means of the clusters, of signals centred over nodes and divided by ``scale_``.
     shares_ : array (K,)
-        ``pi``.
+        Weights ``pi`` of the clusters.
     objective_, history_, n_iter_
-        The objective at the solution, by iteration, and their number.
+        Objective at the solution, history by iteration, number of iterations.
     beta_ : array (K,)
         The ridges that were used.
     scale_, active_nodes_, n_features_in_, feature_names_in_
@@ -75,10 +74,20 @@ class GLMM(LogDegreeMixture):
     _free_means = True
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
-        """Probability of each cluster for each sample, (T', K)."""
+        """Return the probability of each cluster in each sample.
+
+        Parameters
+        ----------
+        X : array (T', N)
+            Signals.
+
+        Returns
+        -------
+        array (T', K)
+        """
         return np.asarray(self.transform(X))
 
-    def _assign(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
+    def _e_step(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
         with np.errstate(divide="ignore"):
             joint = np.log(shares) - costs / 2
         highest = joint.max(axis=1, keepdims=True)
@@ -86,11 +95,11 @@ class GLMM(LogDegreeMixture):
         total = scaled.sum(axis=1, keepdims=True)
         return scaled / total, -float(np.mean(highest + np.log(total)))
 
-    def _first_shares(self, signals: NDArray, start: int, rng: Any) -> NDArray:
-        """The second start is K-means, for clusters that differ in their means."""
+    def _initial_responsibilities(self, signals: NDArray, start: int, rng: Any) -> NDArray:
+        """Start the second time from K-means, for clusters that differ in their means."""
         if start != 1 or self.n_clusters > len(signals):
-            return super()._first_shares(signals, start, rng)
+            return super()._initial_responsibilities(signals, start, rng)
         clusters = KMeans(self.n_clusters, n_init=1, random_state=rng)
-        with warnings.catch_warnings():  # fewer distinct samples than clusters will do
+        with warnings.catch_warnings():  # of fewer distinct samples than clusters
             warnings.simplefilter("ignore", ConvergenceWarning)
             return np.eye(self.n_clusters)[clusters.fit_predict(signals)]

@@ -1,4 +1,4 @@
-"""KGraphs: K-means with a graph for each cluster in place of a centre."""
+"""KGraphs: K-means with a graph instead of a centre for each cluster."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class KGraphs(LogDegreeMixture):
         1/T sum_t c_{t, k(t)}
         c_tk = x_t' L_k x_t - sum_n log d_kn + alpha_w sum(w_k) + beta_k/2 |w_k|^2
 
-    by learning the graphs for given clusters, each the exact solution of a :class:`LogModel`, and
-    moving each sample to the cluster where it costs least, in turns. Neither step raises the
-    objective. The graph's own terms are counted once for every sample: a large cluster is then not
-    held to a smaller graph, and the terms take part in the assignment.
+    by alternating between the graphs of given clusters, each the solution of a :class:`LogModel`,
+    and the assignment of each sample to the cluster of least cost. Neither step increases the
+    objective. The terms of the graph count once per sample, so that they do not depend on the size
+    of the cluster and take part in the assignment.
 
     Parameters
     ----------
     n_clusters : int, default=5
         Number K of clusters.
     avg_degree : float, default=5
-        Wanted number of edges at a node, from which the ``beta_k`` are set by the sorted distances
-        while starts warm up; then they are held.
+        Wanted number of edges at a node, which determines the ``beta_k`` during the warm-up of a
+        start; then they are fixed.
     beta : float, optional
         Ridge of all clusters, instead of an average degree. It must be positive.
     alpha_w : float, default=0.0
@@ -37,33 +37,33 @@ class KGraphs(LogDegreeMixture):
     max_iter : int, default=200
         Largest number of iterations after the warm-up.
     tol : float, default=1e-4
-        Gain of the objective in an iteration at which to stop.
+        Stop when an iteration lowers the objective by less than this.
     n_init : int, default=4
-        Starts, in which samples go to the nearest of K spread-out samples. Each warms up for 15
-        iterations, and the best goes on.
+        Number of starts, from the nearest of K spread-out samples. Each start runs for 15
+        iterations, and the best is continued.
     rescale : bool, default=True
-        Divide all signals by one number, so that units do not matter.
+        Divide all signals by one number, so that results do not depend on units.
     random_state : int, RandomState or None, default=None
-        Decides everything random.
+        Random seed or generator.
 
     Attributes
     ----------
     atoms_ : array (K, E)
         Edge weights of the clusters' graphs, in the order of ``np.triu_indices(N, 1)``.
     coefficients_ : array (T, K)
-        One-hot rows: what ``transform`` gives for the training samples.
+        One-hot rows of the training samples, as ``transform`` returns.
     labels_ : array (T,)
-        The cluster of each training sample.
+        Cluster of each training sample.
     shares_ : array (K,)
         Share of the samples in each cluster.
     objective_, history_, n_iter_
-        The objective at the solution, by iteration, and their number.
+        Objective at the solution, history by iteration, number of iterations.
     beta_ : array (K,)
         The ridges that were used.
     scale_, active_nodes_, n_features_in_, feature_names_in_
         As for the dictionaries.
     """
 
-    def _assign(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
+    def _e_step(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
         nearest = costs.argmin(axis=1)
         return np.eye(costs.shape[1])[nearest], float(costs.min(axis=1).mean())

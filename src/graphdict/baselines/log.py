@@ -1,4 +1,4 @@
-"""LogModel: one graph for all samples, smooth signals and positive degrees."""
+"""LogModel: one graph for all samples, by smoothness and a log barrier on the degrees."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphdict.baselines.base import LogDegreeBaseline, StateGraphs
+from graphdict.baselines.base import LikelihoodScoreMixin, LogDegreeBaseline, StateGraphs
 from graphdict.core import graphs
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
@@ -19,7 +19,7 @@ from graphdict.native import products
 __all__ = ["LogModel"]
 
 
-class LogModel(LogDegreeBaseline):
+class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
     """Static graph learning with a log barrier on the degrees (Kalofolias 2016).
 
     With ``z_ij`` the mean over samples of ``(x_ti - x_tj)^2``, solves the convex problem
@@ -32,22 +32,22 @@ class LogModel(LogDegreeBaseline):
     Parameters
     ----------
     avg_degree : float, default=5
-        Wanted number of edges at a node, from which ``beta`` is set by the sorted distances
-        (Kalofolias and Perraudin 2018). Approximate.
+        Wanted number of edges at a node, which determines ``beta`` approximately (Kalofolias and
+        Perraudin 2018).
     beta : float, optional
         Ridge, instead of an average degree: the larger, the denser the graph. Zero gives the
         sparsest graph.
     alpha_w : float, default=0.0
         Penalty on edge weights. Under a log barrier it makes graphs denser, not sparser.
     rescale : bool, default=True
-        Divide all signals by one number, so that units do not matter.
+        Divide all signals by one number, so that results do not depend on units.
 
     Attributes
     ----------
     atoms_ : array (1, E)
         Edge weights of the graph, in the order of ``np.triu_indices(N, 1)``.
     objective_ : float
-        The objective at the solution.
+        Objective at the solution.
     residual_ : float
         Largest relative violation of the optimality conditions.
     beta_ : float
@@ -74,7 +74,19 @@ class LogModel(LogDegreeBaseline):
         self.rescale = rescale
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn the graph of the signals ``X`` (T, N); ``y`` is ignored."""
+        """Learn the graph of the signals.
+
+        Parameters
+        ----------
+        X : array (T, N)
+            Signals.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
         self._validate_params()
         _, signals = self._learn(X, self.rescale)
         if has_gaps(signals):
@@ -92,12 +104,18 @@ class LogModel(LogDegreeBaseline):
         self.n_iter_ = max(found.n_iter, 1)
         return self
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Mean log-likelihood per sample of signals; higher is better."""
-        return float(self.score_samples(X).mean())
-
     def score_samples(self, X: ArrayLike) -> NDArray:
-        """Log-likelihood of each sample under the Gaussian whose precision is the Laplacian."""
+        """Return the log-likelihood of each sample; the Laplacian is the precision.
+
+        Parameters
+        ----------
+        X : array (T', N)
+            Signals.
+
+        Returns
+        -------
+        array (T',)
+        """
         signals = self._prepare(X)
         atoms = self._active_atoms
         if has_gaps(signals):
@@ -108,6 +126,16 @@ class LogModel(LogDegreeBaseline):
         return normaliser - energies[:, 0] / 2
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:
-        """The graph, once for every sample of ``X``, or of one sample where it is omitted."""
+        """Return the graph of each sample, the same for all.
+
+        Parameters
+        ----------
+        X : array (T', N), optional
+            Signals; a single sample by default.
+
+        Returns
+        -------
+        StateGraphs
+        """
         samples = 1 if X is None else len(self._prepare(X))
         return StateGraphs(np.zeros(samples, dtype=np.intp), self.atoms_, self.node_names)

@@ -1,12 +1,11 @@
-"""Clusters of samples with a log-degree graph each: the alternation that GLMM and KGraphs share.
+"""Clusters of samples with a log-degree graph each: the algorithm of GLMM and KGraphs.
 
 The cost of sample t in cluster k is the objective of :class:`LogModel` on that one sample,
 
     c_tk = (x_t - mu_k)' L_k (x_t - mu_k) + alpha_w sum(w_k) + beta_k/2 |w_k|^2 - sum_n log d_kn,
 
-so a cluster's graph, given its share of every sample, is a :class:`LogModel` on weighted distances,
-solved exactly. What a method adds is how costs become shares, and the objective that both steps
-lower.
+so the graph of a cluster, given the responsibilities, is a :class:`LogModel` of weighted distances.
+A method defines how costs become responsibilities, and the objective that both steps lower.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.baselines.base import COUNT, LogDegreeBaseline
+from graphdict.baselines.base import COUNT, LikelihoodScoreMixin, LogDegreeBaseline
 from graphdict.core import graphs
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
@@ -37,13 +36,13 @@ from graphdict.results import InstantaneousGraphs
 
 __all__ = ["Clusters", "LogDegreeMixture", "MixtureBaseline"]
 
-WARM_UP = 15  # iterations of each start, of which the best goes on
-PRECISION = 1e-7  # of the graphs of each step
+WARM_UP = 15  # iterations of each start, of which the best is continued
+PRECISION = 1e-7  # of the graphs in each step
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Shares ``pi`` (K,), means (K, N), edge weights (K, E), and how the weights were found."""
+    """Weights ``pi`` (K,), means (K, N) and edge weights (K, E), with ridge and dual variables."""
 
     shares: NDArray
     means: NDArray
@@ -52,13 +51,13 @@ class Clusters:
     dual: NDArray | None = None
 
     def costs(self, signals: NDArray, alpha_w: float) -> NDArray[np.float64]:
-        """``c_tk`` (T, K)."""
+        """Return the costs ``c_tk`` (T, K)."""
         weights = self.weights.astype(np.float64)
         own = log_degree_objective(weights, np.full_like(weights, alpha_w), self.ridge)
         return self.energies(signals) + own
 
     def energies(self, signals: NDArray) -> NDArray[np.float64]:
-        """``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
+        """Return ``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
         weights = self.weights.astype(signals.dtype)
         energies = products.energies(signals, weights).astype(np.float64)
         if self.means.any():
@@ -68,8 +67,10 @@ class Clusters:
         return energies
 
 
-class MixtureBaseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator):
-    """What a user can ask of clusters of samples with a graph each."""
+class MixtureBaseline(
+    LikelihoodScoreMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator
+):
+    """Base class of the methods with clusters of samples and a graph for each."""
 
     n_clusters: int
     coefficients_: NDArray
@@ -80,31 +81,52 @@ class MixtureBaseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         return 0, solving + (5 * samples * clusters * 8 if clusters > 1 else 0)
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """The most likely cluster of each sample (T',)."""
+        """Return the most likely cluster of each sample.
+
+        Parameters
+        ----------
+        X : array (T', N)
+            Signals.
+
+        Returns
+        -------
+        integer array (T',)
+        """
         return np.asarray(self.transform(X)).argmax(axis=1)
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """How much of each cluster there is in each sample, (T', K)."""
-        raise NotImplementedError
+        """Return the coefficient of each cluster in each sample.
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
-        """Log-likelihood of each sample under the mixture."""
-        raise NotImplementedError
+        Parameters
+        ----------
+        X : array (T', N)
+            Signals.
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Mean log-likelihood per sample of signals; higher is better."""
-        return float(self.score_samples(X).mean())
+        Returns
+        -------
+        array (T', K)
+            Rows sum to one.
+        """
+        raise NotImplementedError
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs:
-        """The graph of every sample of ``X``, or of the training signals where it is omitted.
+        """Return the graph of each sample: the clusters' graphs, mixed by its coefficients.
 
-        It is the mixture of the clusters' graphs by the sample's coefficients.
+        Parameters
+        ----------
+        X : array (T', N), optional
+            Signals; the training signals by default.
+
+        Returns
+        -------
+        InstantaneousGraphs
         """
         check_is_fitted(self)
         coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
 
     def _describe(self, weights: NDArray, coefficients: NDArray) -> None:
+        """Set ``atoms_``, ``coefficients_`` and ``labels_``."""
         self.atoms_ = self._preparation.embed(weights)
         self.coefficients_ = coefficients
         self.labels_ = coefficients.argmax(axis=1)
@@ -112,7 +134,7 @@ class MixtureBaseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
 
 class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
-    """Base of the mixtures whose graphs are learned with the log-degree objective."""
+    """Base class of the mixtures whose graphs minimise the log-degree objective."""
 
     n_clusters: int
     max_iter: int
@@ -154,28 +176,42 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         self.rescale = rescale
         self.random_state = random_state
 
-    def _assign(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
-        """Each sample's shares (T, K) from its costs, and the objective: lower is better."""
+    def _e_step(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
+        """Return responsibilities (T, K), given costs (T, K) and ``pi`` (K,), and the objective."""
         raise NotImplementedError
 
-    def _first_shares(self, signals: NDArray, start: int, rng: np.random.RandomState) -> NDArray:
-        """Where a start begins: a share of every sample (T, K) for each cluster."""
+    def _initial_responsibilities(
+        self, signals: NDArray, start: int, rng: np.random.RandomState
+    ) -> NDArray:
+        """Return the responsibilities (T, K) of a start."""
         return np.eye(self.n_clusters)[spread_labels(signals, self.n_clusters, rng)]
 
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn the clusters of the signals ``X`` (T, N) and their graphs; ``y`` is ignored."""
+        """Learn the clusters of the signals and their graphs.
+
+        Parameters
+        ----------
+        X : array (T, N)
+            Signals.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
         self._validate_params()
         _, signals = self._learn(X, self.rescale)
         rng = check_random_state(self.random_state)
         best: tuple[float, Clusters] | None = None
         for start in range(self.n_init):
-            found = self._warm_up(signals, self._first_shares(signals, start, rng))
-            # Starts that end alike are told apart by rounding: the first one stays.
+            found = self._warm_up(signals, self._initial_responsibilities(signals, start, rng))
+            # Of starts that differ by rounding only, take the first.
             if best is None or found[0] < best[0] - 1e-9 * abs(best[0]):
                 best = found
         assert best is not None
-        clusters, shares, history, converged = self._descend(signals, best[1])
+        clusters, responsibilities, history, converged = self._iterate(signals, best[1])
         self.objective_ = history.objective[-1]
         self.history_ = history.as_dict()
         self.n_iter_ = len(history.objective)
@@ -183,15 +219,17 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         self.means_ = np.zeros((len(clusters.shares), self.n_features_in_), dtype=signals.dtype)
         self.means_[:, self.active_nodes_] = clusters.means
         self.beta_ = clusters.ridge
-        self._describe(clusters.weights.astype(signals.dtype), shares.astype(signals.dtype))
+        self._describe(
+            clusters.weights.astype(signals.dtype), responsibilities.astype(signals.dtype)
+        )
         self._warn(converged)
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:
         signals = self._prepare(X)
         clusters = self._clusters
-        shares = self._assign(clusters.costs(signals, self.alpha_w), clusters.shares)[0]
-        return shares.astype(signals.dtype)
+        responsibilities = self._e_step(clusters.costs(signals, self.alpha_w), clusters.shares)[0]
+        return responsibilities.astype(signals.dtype)
 
     def score_samples(self, X: ArrayLike) -> NDArray:
         signals = self._prepare(X)
@@ -204,55 +242,63 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
 
     @property
     def _clusters(self) -> Clusters:
+        """The fitted clusters on the active nodes."""
         means = self.means_[:, self.active_nodes_]
         return Clusters(self.shares_, means, self._active_atoms, self.beta_)
 
-    def _warm_up(self, signals: NDArray, shares: NDArray) -> tuple[float, Clusters]:
-        """A few iterations of one start, in which the average degree still sets the ridge."""
+    def _warm_up(self, signals: NDArray, responsibilities: NDArray) -> tuple[float, Clusters]:
+        """Run some iterations of one start, in which the average degree sets the ridge."""
         clusters, objective = None, np.inf
         for _ in range(WARM_UP):
-            clusters = self._update(signals, shares, clusters, hold_ridge=False)
-            shares, objective = self._assign(clusters.costs(signals, self.alpha_w), clusters.shares)
+            clusters = self._m_step(signals, responsibilities, clusters, fix_ridge=False)
+            responsibilities, objective = self._e_step(
+                clusters.costs(signals, self.alpha_w), clusters.shares
+            )
         assert clusters is not None
         return objective, clusters
 
-    def _descend(
+    def _iterate(
         self, signals: NDArray, clusters: Clusters
     ) -> tuple[Clusters, NDArray, History, bool]:
-        """Iterate with the ridge held: one objective, which every iteration lowers."""
+        """Iterate with fixed ridges; return clusters, responsibilities, history, convergence."""
         history = History()
         costs = clusters.costs(signals, self.alpha_w)
-        shares, objective = self._assign(costs, clusters.shares)
+        responsibilities, objective = self._e_step(costs, clusters.shares)
         for _ in range(self.max_iter):
-            clusters = self._update(signals, shares, clusters, hold_ridge=True)
+            clusters = self._m_step(signals, responsibilities, clusters, fix_ridge=True)
             costs = clusters.costs(signals, self.alpha_w)
-            shares, lower = self._assign(costs, clusters.shares)
+            responsibilities, lower = self._e_step(costs, clusters.shares)
             gain, objective = objective - lower, lower
             history.add(objective, {"gain": max(gain, 0.0)})
             if gain <= self.tol:
-                return clusters, shares, history, True
-        return clusters, shares, history, False
+                return clusters, responsibilities, history, True
+        return clusters, responsibilities, history, False
 
-    def _update(
-        self, signals: NDArray, shares: NDArray, before: Clusters | None, *, hold_ridge: bool
+    def _m_step(
+        self,
+        signals: NDArray,
+        responsibilities: NDArray,
+        before: Clusters | None,
+        *,
+        fix_ridge: bool,
     ) -> Clusters:
-        """Means and graphs of the clusters, given how much of every sample is theirs."""
-        mass = shares.sum(axis=0)
+        """Return the clusters, given the responsibilities (T, K)."""
+        mass = responsibilities.sum(axis=0)
         dead = mass < 1e-8 * len(signals)
-        weighted = shares / np.where(dead, 1.0, mass)
-        if dead.any():  # an empty cluster sees all samples, so that it can fill again
+        weighted = responsibilities / np.where(dead, 1.0, mass)
+        if dead.any():  # an empty cluster gets all samples, so that it can recover
             weighted[:, dead] = 1 / len(signals)
         weighted = weighted.astype(signals.dtype)
         costs = products.weighted_distances(signals, weighted).astype(np.float64)
-        means = np.zeros((shares.shape[1], signals.shape[1]))
+        means = np.zeros((responsibilities.shape[1], signals.shape[1]))
         if self._free_means:
             means = weighted.T.astype(np.float64) @ signals
-            # What is left of equal numbers is rounding.
+            # Differences of equal numbers are rounding errors.
             rounding = 100 * float(np.finfo(signals.dtype).eps) * costs
             costs -= graphs.squared_differences(means)
             costs = np.where(costs > rounding, costs, 0)
         costs = without_rounding(costs) + self.alpha_w
-        ridge = before.ridge if before is not None and hold_ridge else self._ridge(costs)
+        ridge = before.ridge if before is not None and fix_ridge else self._ridge(costs)
         found = learn_graphs(
             costs, ridge, dual=None if before is None else before.dual, tol=PRECISION
         )
@@ -267,6 +313,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         return clusters
 
     def _warn(self, converged: bool) -> None:
+        """Warn where the fit did not converge, or clusters are empty."""
         if not converged:
             gain = self.history_["residual"][-1]
             self._warn_unconverged(self.max_iter, f"last gain {gain:.2g}")
@@ -274,6 +321,6 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         if empty.size:
             warn(
                 f"{empty.size} of {self.n_clusters} clusters are empty: {empty.tolist()}. "
-                "Fewer clusters would do.",
+                "Use fewer clusters.",
                 DeadAtomWarning,
             )

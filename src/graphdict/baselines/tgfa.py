@@ -1,4 +1,4 @@
-"""TGFA: window graphs whose edges change little from one window to the next."""
+"""TGFA: graphs of windows with a penalty on changes from one window to the next."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ __all__ = ["TGFA"]
 
 
 class TGFA(WindowBaseline):
-    """Time-varying graphs with a penalty on the change of every edge between adjacent windows.
+    """Time-varying graphs with a penalty on changes of edges between adjacent windows.
 
     Solves the convex problem, over the graphs ``w_b >= 0`` of all windows b,
 
         sum_b [ <w_b, z_b> + alpha_w sum(w_b) + beta/2 |w_b|^2 - sum_n log (D w_b)_n ]
           + alpha_diff sum_b psi(w_{b+1} - w_b)
 
-    with ``psi(u) = |u|_1``: edges that stay put or jump (Yamada et al. 2020), or
-    ``psi(u) = |u|_2^2 / 2``: edges that drift (Kalofolias et al. 2017). ``z_b`` averages squared
-    differences over the window. The alternating direction method splits the windows, each solved
-    exactly by Newton's method, from the penalty, whose proximal operator is exact for both norms.
-    A node whose signal is exactly zero throughout a window has no edges there.
+    with ``psi(u) = |u|_1`` for piecewise constant edges (Yamada et al. 2020), or
+    ``psi(u) = |u|_2^2 / 2`` for smooth changes (Kalofolias et al. 2017). ``z_b`` are mean squared
+    differences over the window. ADMM alternates between the windows, each solved by Newton's
+    method, and the exact proximal operator of the penalty. A node whose signal is exactly zero
+    throughout a window has no edges there.
 
     Parameters
     ----------
     window_size : int, default=20
-        Samples that share a graph; the last window may be shorter.
+        Number of samples that share a graph; the last window may be shorter.
     alpha_diff : float, default=1.0
-        Penalty on changes. Zero gives the graphs of :class:`WindowLogModel` with one ``beta``.
+        Penalty on changes. Zero gives the graphs of :class:`WindowLogModel` with the same ``beta``.
     penalty : {"l1", "l2"}, default="l1"
-        The norm of changes.
+        Norm of the changes.
     avg_degree : float, default=5
-        Wanted number of edges at a node, from which ``beta`` is set by the distances averaged over
+        Wanted number of edges at a node, which determines ``beta`` by the distances averaged over
         all windows.
     beta : float, optional
         Ridge, instead of an average degree. It must be positive.
@@ -53,16 +53,16 @@ class TGFA(WindowBaseline):
     tol : float, default=1e-4
         Relative primal and dual residual at which to stop.
     rescale : bool, default=True
-        Divide all signals by one number, so that units do not matter.
+        Divide all signals by one number, so that results do not depend on units.
 
     Attributes
     ----------
     atoms_ : array (windows, E)
-        The graph of each window.
+        Edge weights of each window.
     states_ : integer array (T,)
-        The window of each training sample.
+        Window of each training sample.
     objective_ : float
-        The objective at ``atoms_``.
+        Objective at ``atoms_``.
     history_ : dict of arrays
         ``objective``, ``residual`` and its parts, and ``seconds``, by iteration.
     beta_ : float
@@ -109,7 +109,19 @@ class TGFA(WindowBaseline):
 
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn the graphs of all windows of the signals ``X`` (T, N); ``y`` is ignored."""
+        """Learn the graphs of all windows of the signals.
+
+        Parameters
+        ----------
+        X : array (T, N)
+            Signals.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
         self._validate_params()
         costs, active = self._windows(X)
         self.beta_ = float(self._ridge(costs.mean(axis=0, keepdims=True))[0])
@@ -134,7 +146,7 @@ class TGFA(WindowBaseline):
 
 
 def _smooth(values: NDArray, strength: float, penalty: str) -> NDArray:
-    """Proximal operator of ``strength sum_b psi(w_{b+1} - w_b)`` along the first axis."""
+    """Return the proximal operator of ``strength sum_b psi(w_{b+1} - w_b)`` at values (B, E)."""
     if len(values) < 2 or strength == 0:
         return values
     if penalty == "l1":
@@ -147,6 +159,6 @@ def _smooth(values: NDArray, strength: float, penalty: str) -> NDArray:
 
 
 def _change(weights: NDArray, penalty: str) -> float:
-    """``sum_b psi(w_{b+1} - w_b)``."""
+    """Return ``sum_b psi(w_{b+1} - w_b)`` of weights (B, E)."""
     jumps = np.diff(weights, axis=0)
     return float(np.abs(jumps).sum() if penalty == "l1" else np.square(jumps).sum() / 2)

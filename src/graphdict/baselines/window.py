@@ -19,7 +19,7 @@ __all__ = ["WindowLogModel"]
 
 
 class WindowBaseline(LogDegreeBaseline):
-    """Base of the methods that give each window of samples a graph."""
+    """Base class of the methods with a graph for each window of samples."""
 
     window_size: int
     _takes_gaps = True
@@ -36,7 +36,7 @@ class WindowBaseline(LogDegreeBaseline):
     }
 
     def _windows(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
-        """Edge costs (B, E) of the windows and the nodes (B, N) that are not silent in them."""
+        """Return edge costs (B, E) of the windows, and their nodes (B, N) that are not silent."""
         samples, signals = self._learn(X, self.rescale)
         if self.window_size > len(samples):
             raise ValueError(
@@ -46,21 +46,28 @@ class WindowBaseline(LogDegreeBaseline):
         counts = window_counts(len(samples), self.window_size)
         self.states_ = np.repeat(np.arange(len(counts)), counts)
         costs = without_rounding(window_distances(signals, counts))
-        heard = heard_nodes(samples, counts)[:, self.active_nodes_]
-        return costs + np.asarray(self.alpha_w, dtype=costs.dtype), heard
+        active = heard_nodes(samples, counts)[:, self.active_nodes_]
+        return costs + np.asarray(self.alpha_w, dtype=costs.dtype), active
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:
-        """The graph of each sample's window.
+        """Return the graph of each sample's window.
 
-        Windows are known by their place in time, so ``X``, where given, must be as long as the
-        training signals.
+        Parameters
+        ----------
+        X : array (T, N), optional
+            Signals of the same length as the training signals, since windows are known by time
+            only; the training signals by default.
+
+        Returns
+        -------
+        StateGraphs
         """
         if X is not None:
             samples = len(self._prepare(X))
             if samples != len(self.states_):
                 raise ValueError(
-                    f"X has {samples} samples but the windows cover {len(self.states_)}: graphs of "
-                    "windows are known for the training signals only"
+                    f"X has {samples} samples but the windows cover {len(self.states_)}: only "
+                    "windows of the training signals have graphs"
                 )
         return StateGraphs(self.states_, self.atoms_, self.node_names)
 
@@ -68,7 +75,7 @@ class WindowBaseline(LogDegreeBaseline):
 class WindowLogModel(WindowBaseline):
     """Independent log-degree graphs over consecutive windows.
 
-    Solves, for each window of ``window_size`` samples on its own, the problem of :class:`LogModel`,
+    Solves the problem of :class:`LogModel` for each window of ``window_size`` samples,
 
         min over w >= 0   <w, z> + alpha_w sum(w) + beta/2 |w|^2 - sum_n log (D w)_n
 
@@ -78,22 +85,22 @@ class WindowLogModel(WindowBaseline):
     Parameters
     ----------
     window_size : int, default=20
-        Samples that share a graph; the last window may be shorter.
+        Number of samples that share a graph; the last window may be shorter.
     avg_degree : float, default=5
-        Wanted number of edges at a node, from which each window's ``beta`` is set.
+        Wanted number of edges at a node, which determines ``beta`` of each window.
     beta : float, optional
         Ridge of all windows, instead of an average degree.
     alpha_w : float, default=0.0
         Penalty on edge weights.
     rescale : bool, default=True
-        Divide all signals by one number, so that units do not matter.
+        Divide all signals by one number, so that results do not depend on units.
 
     Attributes
     ----------
     atoms_ : array (windows, E)
-        The graph of each window.
+        Edge weights of each window.
     states_ : integer array (T,)
-        The window of each training sample.
+        Window of each training sample.
     objective_ : float
         Sum of the objectives of the windows.
     residual_ : float
@@ -120,7 +127,19 @@ class WindowLogModel(WindowBaseline):
         self.rescale = rescale
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn a graph for each window of the signals ``X`` (T, N); ``y`` is ignored."""
+        """Learn a graph for each window of the signals.
+
+        Parameters
+        ----------
+        X : array (T, N)
+            Signals.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
         self._validate_params()
         costs, active = self._windows(X)
         ridge = self._ridge(costs, active)

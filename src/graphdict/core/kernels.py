@@ -5,7 +5,7 @@ The (T, E) matrix ``Z`` of squared differences is never formed. With ``S_k = X' 
     [C' Z]_k,ij = S_ii + S_jj - 2 S_ij          [Z W']_tk = x_t' L_k x_t,
 
 and both are matrix products of the signals with something the size of K graphs, left to BLAS. The
-log model has a compiled pass with half the arithmetic (:mod:`graphdict.native.tiles`), which these check.
+compiled products take half the arithmetic (:mod:`graphdict.native.products`), which these check.
 
 Callers that hold a block of samples in cache call the two functions one after the other on it;
 larger arrays are cut into such blocks here.

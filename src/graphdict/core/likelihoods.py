@@ -70,7 +70,7 @@ class Likelihood:
         keep: bool | None = None,
         gaps: Gaps | None = None,
     ) -> Any:
-        """Return the term ``x' L x`` of signals in windows; see :func:`graphdict.terms.smoothness`."""
+        """Return the term ``x' L x`` of signals in windows, as :func:`graphdict.terms.smoothness`."""
         return smoothness(signals, counts, keep, gaps)
 
     def signal_kind(self, single: bool, gaps: bool) -> type | None:
@@ -113,7 +113,7 @@ class LogDeterminant(Likelihood):
 
 
 class LogSpectra(Likelihood):
-    """``-sum_m log lambda_m``: the exact density of graphs that share the eigenvectors ``modes``."""
+    """``-sum_m log lambda_m``: the exact density of graphs that share eigenvectors."""
 
     def __init__(self, modes: NDArray):
         self.barrier = LogBarrier()

@@ -103,7 +103,7 @@ class Executor(Protocol):
     def stream(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
     ) -> Iterator[tuple[NDArray, tuple]]:
-        """Run ``work`` on one shard after the other; yield its states as one array, and its sums."""
+        """Run ``work`` on one shard after the other; yield its states as an array, and its sums."""
 
     def scatter(self, array: NDArray | BlockStates | None) -> BlockStates:
         """Cut an array of all rows into states; states are returned as they are."""

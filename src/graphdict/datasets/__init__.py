@@ -1,4 +1,4 @@
-"""Synthetic processes whose graphs are known, each decided by one seed; and EEG recordings."""
+"""Simulated signals with known graphs, and EEG recordings."""
 
 from graphdict.datasets.eeg_simulation import SimulatedEEG, make_eeg
 from graphdict.datasets.eegbci import EEGBCISubject, RecordingError, load_eegbci

@@ -1,4 +1,4 @@
-"""Simulated EEG on real electrode positions: scalp maps that take turns, two kinds of trials."""
+"""Simulate EEG of switching scalp maps on real electrode positions, with two classes of trials."""
 
 from __future__ import annotations
 
@@ -15,26 +15,23 @@ from graphdict.datasets.eegbci import EEGBCI_CHANNELS
 __all__ = ["SimulatedEEG", "make_eeg"]
 
 MICROVOLT = 1e-6
-TILT = (
-    1.0,
-    -1.0,
-)  # log-odds of the first two states in trials of the left; the right has them swapped
+TILT = (1.0, -1.0)  # log-odds of the first two states in left trials; swapped in right ones
 
 
 @dataclass(frozen=True)
 class SimulatedEEG:
-    """A recording and what is behind it.
+    """A simulated recording and its ground truth.
 
     Attributes
     ----------
     data : mne.io.RawArray
         In volts, with positions, and annotations "T0" (rest), "T1" (left) and "T2" (right).
     labels : array of "left" and "right"
-        Of each trial.
+        Class of each trial.
     events : integer array (n_trials, 3)
         Sample, zero, and 1 for left or 2 for right.
     states : integer array (T,)
-        The state of every sample.
+        State of each sample.
     maps : array (K, N)
         Scalp map of each state, centred and of unit field power.
     """
@@ -59,29 +56,35 @@ def make_eeg(
     channels: Sequence[str] = EEGBCI_CHANNELS,
     random_state: Any = None,
 ) -> SimulatedEEG:
-    """Draw a recording in which the kind of a trial changes how often states occur.
+    """Simulate a recording in which the class of a trial changes how often states occur.
 
-    States last for exponential times. Each is a scalp map (smooth over the head) times an
-    oscillation of 10 Hz; noise that is smooth over the head, slow in time, and of each electrode
-    adds to it.
+    Durations of states are exponential. A state is a smooth scalp map times a 10 Hz oscillation,
+    plus noise: slow and smooth over the head, and independent at each electrode.
 
     Parameters
     ----------
     n_trials : int, default=20
-        Half of them left, half right, in random order, each after a rest.
+        Number of trials, half of them left, half right, in random order, each after a rest.
     n_states : int, default=4
-    trial_seconds, rest_seconds : float
+        Number of states.
+    trial_seconds, rest_seconds : float, default=4 and 2
+        Duration of a trial and of the rest before it.
     sfreq : float, default=160
+        Samples per second.
     mean_duration : float, default=0.1
-        Of the visits to a state, in seconds.
+        Mean duration of a state, in seconds.
     effect : float, default=1
-        Log-odds by which the first two states differ between left and right; 0 for none.
+        Log-odds of the first two states between left and right trials; 0 for no effect.
     noise : float, default=0.5
-        Standard deviation of the noise, in units of the signal's.
+        Standard deviation of the noise, relative to the signal.
     channels : names, default=those of :func:`load_eegbci`
-        Of the 10-05 system.
+        Electrodes of the 10-05 system.
     random_state : int, RandomState or None
-        Decides everything random.
+        Random seed or generator.
+
+    Returns
+    -------
+    SimulatedEEG
     """
     from graphdict.eeg.extra import require_mne
     from graphdict.eeg.montage import ten_five_montage
@@ -99,14 +102,14 @@ def make_eeg(
     directions -= directions.mean(axis=0)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
 
-    kinds = rng.permutation(np.arange(n_trials) % 2)  # 0 is left
+    classes = rng.permutation(np.arange(n_trials) % 2)  # 0 is left
     rest, trial = round(rest_seconds * sfreq), round(trial_seconds * sfreq)
     begins = np.arange(n_trials) * (rest + trial) + rest
     total = n_trials * (rest + trial) + rest
-    kind_of_sample = np.full(total, -1)
-    for begin, kind in zip(begins, kinds):
-        kind_of_sample[begin : begin + trial] = kind
-    states = _visit(kind_of_sample, n_states, mean_duration * sfreq, effect, rng)
+    sample_classes = np.full(total, -1)
+    for begin, label in zip(begins, classes):
+        sample_classes[begin : begin + trial] = label
+    states = _draw_states(sample_classes, n_states, mean_duration * sfreq, effect, rng)
 
     maps = _fields(directions, n_states, rng)
     time = np.arange(total) / sfreq
@@ -123,20 +126,20 @@ def make_eeg(
     raw.set_montage(montage, verbose="error")
     onsets = np.concatenate((begins - rest, begins)) / sfreq
     lengths = np.repeat([rest_seconds, trial_seconds], n_trials)
-    names = ["T0"] * n_trials + [("T1", "T2")[kind] for kind in kinds]
+    names = ["T0"] * n_trials + [("T1", "T2")[label] for label in classes]
     raw.set_annotations(mne.Annotations(onsets, lengths, names))
-    events = np.column_stack((begins, np.zeros_like(begins), kinds + 1))
-    return SimulatedEEG(raw, np.array(["left", "right"])[kinds], events, states, maps)
+    events = np.column_stack((begins, np.zeros_like(begins), classes + 1))
+    return SimulatedEEG(raw, np.array(["left", "right"])[classes], events, states, maps)
 
 
-def _visit(kinds: NDArray, count: int, mean: float, effect: float, rng: Any) -> NDArray:
-    """The state of every sample: visits of exponential length, drawn by the kind of the trial."""
-    states = np.empty(len(kinds), dtype=np.intp)
+def _draw_states(classes: NDArray, count: int, mean: float, effect: float, rng: Any) -> NDArray:
+    """Return the state (T,) of each sample, given the class (T,) of its trial, -1 for rest."""
+    states = np.empty(len(classes), dtype=np.intp)
     sample, current = 0, -1
-    while sample < len(kinds):
+    while sample < len(classes):
         odds = np.zeros(count)
-        if kinds[sample] >= 0:
-            odds[:2] = np.multiply(TILT, (1, -1)[kinds[sample]] * effect / 2)
+        if classes[sample] >= 0:
+            odds[:2] = np.multiply(TILT, (1, -1)[classes[sample]] * effect / 2)
         shares = np.exp(odds)
         if current >= 0:
             shares[current] = 0
@@ -148,7 +151,7 @@ def _visit(kinds: NDArray, count: int, mean: float, effect: float, rng: Any) -> 
 
 
 def _fields(directions: NDArray, count: int, rng: Any) -> NDArray:
-    """Smooth maps (count, N): a source and a sink at random places, centred, of unit power."""
+    """Return smooth maps (count, N) with a random source and sink, centred, of unit power."""
     poles = rng.standard_normal((count, 2, 3))
     poles[..., 2] = np.abs(poles[..., 2])  # above the ears, where electrodes are
     poles /= np.linalg.norm(poles, axis=2, keepdims=True)

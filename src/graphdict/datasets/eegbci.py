@@ -1,4 +1,4 @@
-"""The EEG Motor Movement/Imagery recordings of PhysioNet: left or right fist, by subject.
+"""Load the EEG Motor Movement/Imagery recordings of PhysioNet: left or right fist.
 
 Schalk et al. 2004, distributed by PhysioNet (Goldberger et al. 2000) under the Open Data Commons
 Attribution licence, fetched by MNE-Python.
@@ -35,7 +35,7 @@ EEGBCI_CHANNELS = (
 
 
 class RecordingError(RuntimeError):
-    """A recording that cannot be used: says which subject, which file and why."""
+    """Raised for a recording that cannot be used; names the subject, the file and the reason."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,14 @@ class EEGBCISubject:
     Attributes
     ----------
     subject : int
+        Number of the subject.
     data : mne.Epochs or mne.io.Raw
-        With the 64 channels of ``EEGBCI_CHANNELS`` and their positions. A Raw joins the runs, with
-        MNE's annotations at the joints.
+        The 64 channels of ``EEGBCI_CHANNELS`` with positions. A Raw concatenates the runs, with
+        MNE's annotations at the boundaries.
     labels : array of "left" and "right"
-        Of each trial.
+        Class of each trial.
     events : integer array (n_trials, 3)
-        Sample, zero, and 1 for left or 2 for right, as in MNE, for cutting a Raw.
+        Sample, zero, and 1 for left or 2 for right, as in MNE.
     """
 
     subject: int
@@ -74,16 +75,16 @@ def load_eegbci(
     download: bool = True,
     verbose: int = 0,
 ) -> list[EEGBCISubject]:
-    """Recordings of imagined (or real) movement of the left or right fist.
+    """Load recordings of imagined (or real) movement of the left or right fist.
 
     Parameters
     ----------
-    subjects : int or several, default=1 to 15
-        From 1 to 109.
+    subjects : int or iterable of int, default=1 to 15
+        Numbers from 1 to 109.
     runs : ints, default=(4, 8, 12)
         Imagery is in runs 4, 8 and 12, movement in 3, 7 and 11.
     data_dir : path, optional
-        The folder that has (or will get) ``MNE-eegbci-data``; by default the one of MNE's settings.
+        The folder with ``MNE-eegbci-data``; by default the one of MNE's settings.
     kind : {"epochs", "raw"}, default="epochs"
         One epoch for each trial, or the whole recording.
     tmin, tmax : float, default=0 and 4
@@ -92,15 +93,14 @@ def load_eegbci(
         :func:`graphdict.eeg.preprocess` with this band, on each run as a whole; None leaves the
         recordings as they are.
     sfreq : float, default=160
-        Recordings of another rate (subjects 88, 92 and 100 have 128 Hz) are resampled to this, with
-        a warning.
+        Samples per second. Recordings with another rate (subjects 88, 92 and 100 have 128 Hz) are
+        resampled with a warning.
     errors : {"raise", "warn"}, default="raise"
-        Whether a subject that cannot be used ends it all, or is left out with a warning.
+        Whether a subject that cannot be used raises RecordingError, or is left out with a warning.
     download : bool, default=True
-        Whether MNE may fetch what is missing, 2.5 MB for each run; a progress bar then says how far
-        it is.
+        Whether MNE may download missing files (2.5 MB per run), with a progress bar.
     verbose : int, default=0
-        1 shows the progress bar where nothing is to be downloaded, too.
+        1 always shows the progress bar.
 
     Returns
     -------
@@ -109,8 +109,8 @@ def load_eegbci(
     Raises
     ------
     RecordingError
-        For a file that is missing and cannot be had, cut short or no EDF; for other channels than
-        the 64 of this data set; for a subject without trials of one of the classes.
+        For a file that is missing and cannot be downloaded, truncated or no EDF; for other channels
+        than the 64 of this data set; for a subject without trials of one of the classes.
     """
     from tqdm.auto import tqdm
 
@@ -130,7 +130,7 @@ def load_eegbci(
         except RecordingError as error:
             if errors == "raise":
                 raise
-            warn(f"{error}; the others go on", GraphDictWarning)
+            warn(f"{error}; it is left out", GraphDictWarning)
     if not loaded:
         raise RecordingError(f"none of the subjects {numbers} could be loaded")
     return loaded
@@ -139,6 +139,7 @@ def load_eegbci(
 def _check_request(
     subjects: Any, runs: Any, kind: str, errors: str, tmin: float, tmax: float
 ) -> list[int]:
+    """Return the subjects as a list; raise ValueError for invalid arguments."""
     several = [subjects] if isinstance(subjects, int | np.integer) else subjects
     numbers = [int(number) for number in several]
     wrong = [number for number in numbers if not 1 <= number <= SUBJECTS]
@@ -160,12 +161,13 @@ def _check_request(
 
 
 def _paths(folder: Path, subject: int, runs: Any) -> list[Path]:
+    """Return the paths of the files of a subject."""
     names = [f"S{subject:03d}/S{subject:03d}R{int(run):02d}.edf" for run in runs]
     return [folder / FOLDER / name for name in names]
 
 
 def _locate(mne: Any, folder: Path, subject: int, runs: Any, download: bool) -> list[Path]:
-    """Paths of the files, fetched where they are missing and may be."""
+    """Return the paths of the files of a subject; download missing ones if ``download``."""
     paths = _paths(folder, subject, runs)
     missing = [path for path in paths if not path.is_file()]
     if not missing:
@@ -185,16 +187,17 @@ def _locate(mne: Any, folder: Path, subject: int, runs: Any, download: bool) -> 
 
 
 def _data_folder(mne: Any, data_dir: Any) -> Path:
+    """Return the folder that holds ``MNE-eegbci-data``."""
     if data_dir is None:
         configured = mne.get_config("MNE_DATASETS_EEGBCI_PATH") or mne.get_config("MNE_DATA")
         return Path(configured or Path.home() / "mne_data").expanduser()
     folder = Path(data_dir).expanduser()
-    # The folder of the data set itself will do as well as the one that holds it.
+    # The folder of the data set itself is accepted, too.
     return folder.parent if folder.name == FOLDER.parts[0] else folder
 
 
 def _read(mne: Any, subject: int, path: Path, sfreq: float) -> Any:
-    """One run with standard names, order and positions."""
+    """Return a run as an MNE Raw with standard channel names, order and positions."""
     from graphdict.eeg.montage import ten_five_montage
 
     _check_length(subject, path)
@@ -226,7 +229,7 @@ def _read(mne: Any, subject: int, path: Path, sfreq: float) -> Any:
 
 
 def _check_length(subject: int, path: Path) -> None:
-    """An EDF says in its header how long it is; MNE would read one cut short without an error."""
+    """Raise RecordingError where a file is shorter than its EDF header says, which MNE ignores."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         fixed = file.read(256)
@@ -253,7 +256,7 @@ def _check_length(subject: int, path: Path) -> None:
 def _assemble(
     mne: Any, subject: int, raws: list[Any], kind: str, tmin: float, tmax: float, band: Any
 ) -> EEGBCISubject:
-    """The runs of a subject, joined, as Raw or cut into epochs."""
+    """Return the concatenated runs of a subject as a Raw, or cut into epochs."""
     from graphdict.eeg.preprocessing import preprocess
 
     if band is not None:
@@ -286,5 +289,5 @@ def _assemble(
 
 
 def _brief(error: Exception) -> str:
-    """The first line of what an error says."""
+    """Return the first line of an error's message, shortened."""
     return (str(error).strip().splitlines() or ["no details"])[0][:120]

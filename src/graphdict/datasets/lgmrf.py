@@ -1,8 +1,8 @@
-"""Signals of a graph: the Gaussian field whose precision is the graph's Laplacian.
+"""Draw signals from the Gaussian field whose precision is the Laplacian of a graph.
 
 A Laplacian-constrained Gaussian Markov random field has covariance ``L^+``, the pseudo-inverse, so
-a sample is ``L^{+1/2} z`` with white ``z``. On a graph that falls apart, the signal sums to zero on
-every connected component, and vanishes on isolated nodes.
+a sample is ``L^{+1/2} z`` with white ``z``. The signal sums to zero on every connected component,
+and is zero on isolated nodes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,20 @@ def sample_lgmrf(weights: ArrayLike, n_signals: int = 1, random_state: Any = Non
     weights : array (E,) or (T, E)
         Edge weights, in the order of ``np.triu_indices(N, 1)``.
     n_signals : int, default=1
-        Independent signals of each graph.
+        Number of independent signals of each graph.
     random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        Decides everything random.
+        Random seed or generator.
 
     Returns
     -------
     array (n_signals, N) or (T * n_signals, N)
-        Signals in rows; those of one graph follow each other.
+        Signals in rows, grouped by graph.
+
+    Examples
+    --------
+    >>> from graphdict.datasets import erdos_renyi, sample_lgmrf
+    >>> sample_lgmrf(erdos_renyi(3, 10, 0.3, random_state=0), 100, random_state=1).shape
+    (300, 10)
     """
     weights = np.atleast_2d(np.asarray(weights, dtype=np.float64))
     if weights.ndim != 2:
@@ -51,7 +57,7 @@ def sample_lgmrf(weights: ArrayLike, n_signals: int = 1, random_state: Any = Non
 
 
 def sample_states(atoms: NDArray, states: NDArray, rng: np.random.Generator) -> NDArray:
-    """One signal (T, N) of ``atoms[states[t]]`` for each t; every graph is factorised once."""
+    """Return signals (T, N), one of the graph ``atoms[states[t]]`` for each t."""
     nodes = graphs.n_nodes(atoms.shape[1])
     noise = rng.standard_normal((len(states), nodes))
     signals = np.zeros_like(noise)
@@ -65,7 +71,7 @@ def sample_states(atoms: NDArray, states: NDArray, rng: np.random.Generator) -> 
 
 
 def _component_roots(laplacian: NDArray) -> list[tuple[NDArray, NDArray]]:
-    """Nodes of each component that has an edge, and ``L^{+1/2}`` on them."""
+    """Return for each component with an edge its nodes, and ``L^{+1/2}`` on them."""
     count, label = connected_components(laplacian != 0, directed=False)
     roots = []
     for component in range(count):

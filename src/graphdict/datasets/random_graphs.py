@@ -1,4 +1,4 @@
-"""Random weighted graphs, and the checks of what generators are asked for."""
+"""Random weighted graphs, and checks of the arguments of generators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ __all__ = [
     "check_range",
     "erdos_renyi",
     "generator",
-    "random_weights",
 ]
 
 
@@ -28,23 +27,29 @@ def erdos_renyi(
     weight_range: tuple[float, float] = (0.1, 3.0),
     random_state: Any = None,
 ) -> NDArray:
-    """Independent graphs ER(N, p) with uniform weights.
+    """Draw independent graphs ER(N, p) with uniform weights.
 
     Parameters
     ----------
     n_graphs, n_nodes : int
-        How many graphs, on how many nodes.
+        Number of graphs, and of their nodes N.
     edge_probability : float
-        Probability p that a pair of nodes is joined, each pair on its own.
+        Probability p of each edge, independently.
     weight_range : pair of floats, default=(0.1, 3)
         Weights of the edges are uniform on this interval.
     random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        Decides everything random.
+        Random seed or generator.
 
     Returns
     -------
     array (n_graphs, E)
         Edge weights, zero where there is no edge.
+
+    Examples
+    --------
+    >>> from graphdict.datasets import erdos_renyi
+    >>> erdos_renyi(5, 10, 0.3, random_state=0).shape
+    (5, 45)
     """
     count = check_count("n_graphs", n_graphs, 1)
     edges = graphs.n_edges(check_count("n_nodes", n_nodes, 2))
@@ -52,37 +57,32 @@ def erdos_renyi(
     low, high = check_range("weight_range", weight_range)
     rng = generator(random_state)
     present = rng.random((count, edges)) < probability
-    return np.where(present, random_weights(rng, (low, high), present.shape), 0.0)
-
-
-def random_weights(rng: np.random.Generator, weight_range: tuple[float, float], shape: Any):
-    """Weights uniform on the interval."""
-    return rng.uniform(*weight_range, size=shape)
+    return np.where(present, rng.uniform(low, high, size=present.shape), 0.0)
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A generator from a seed, a generator, or the older RandomState that estimators take too."""
+    """Return a generator from a seed, a generator, or a RandomState."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**32, dtype=np.uint32)
     return np.random.default_rng(random_state)
 
 
 def check_count(name: str, value: Any, least: int) -> int:
-    """An integer that is at least ``least``."""
+    """Return an integer; raise ValueError unless it is at least ``least``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     return int(value)
 
 
 def check_probability(name: str, value: Any) -> float:
-    """A number between 0 and 1."""
+    """Return a float; raise ValueError unless it is between 0 and 1."""
     if not isinstance(value, Real) or not 0 <= float(value) <= 1:
         raise ValueError(f"{name} must be a probability between 0 and 1, got {value!r}")
     return float(value)
 
 
 def check_range(name: str, value: Any) -> tuple[float, float]:
-    """A pair ``0 < low <= high``."""
+    """Return a pair of floats; raise ValueError unless ``0 < low <= high``."""
     try:
         low, high = (float(end) for end in value)
     except (TypeError, ValueError):

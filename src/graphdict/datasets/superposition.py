@@ -1,4 +1,4 @@
-"""Signals of superposed graphs: every sample draws a few atoms, whose sum is its graph."""
+"""Simulate signals whose graphs are sums of a few random atoms."""
 
 from __future__ import annotations
 
@@ -13,32 +13,44 @@ from graphdict.datasets.random_graphs import check_count, erdos_renyi, generator
 
 __all__ = ["MixtureSignals", "Superposition", "make_superposition"]
 
-ATOM_SAMPLES = 500  # training samples that use each atom, on average, in the paper
+ATOM_SAMPLES = 500  # training samples per atom, on average, in the paper
 
 
 @dataclass(frozen=True)
 class MixtureSignals:
-    """Signals whose graphs are mixtures of atoms."""
+    """Signals whose graphs are mixtures of atoms.
+
+    Attributes
+    ----------
+    signals : array (T, N)
+    coefficients : array (T, K)
+        Zero or one.
+    atoms : array (K, E)
+    """
 
     signals: NDArray
-    """(T, N)"""
     coefficients: NDArray
-    """(T, K), zero or one"""
     atoms: NDArray
-    """(K, E)"""
 
     def __len__(self) -> int:
         return len(self.signals)
 
     @property
     def weights(self) -> NDArray:
-        """The graph of every sample, (T, E), computed when asked for."""
+        """Edge weights (T, E) of the graph of each sample."""
         return self.coefficients @ self.atoms
 
 
 @dataclass(frozen=True)
 class Superposition:
-    """One draw of the superposition experiment: a training and a test part of the same atoms."""
+    """Training and test signals of the same atoms.
+
+    Attributes
+    ----------
+    train, test : MixtureSignals
+    superposition : int
+        Largest number of active atoms.
+    """
 
     train: MixtureSignals
     test: MixtureSignals
@@ -46,7 +58,7 @@ class Superposition:
 
     @property
     def atoms(self) -> NDArray:
-        """The dictionary, (K, E)."""
+        """Edge weights (K, E) of the dictionary."""
         return self.train.atoms
 
 
@@ -62,11 +74,11 @@ def make_superposition(
     samples_per_graph: int = 1,
     random_state: Any = None,
 ) -> Superposition:
-    """Signals whose graphs are sums of up to ``superposition`` atoms.
+    """Simulate signals whose graphs are sums of up to ``superposition`` atoms.
 
-    The number of active atoms of a sample is uniform on 1, ..., s, and then which ones, uniformly
-    without replacement; their coefficients are one. The sample is drawn from the Gaussian field of
-    the sum. For one seed, the atoms depend on neither s nor the numbers of samples, and the test
+    The number of active atoms of a sample is uniform on 1, ..., s; they are drawn uniformly without
+    replacement, and their coefficients are one. The sample is drawn from the Gaussian field of the
+    sum. For one seed, the atoms depend on neither s nor the numbers of samples, and the test
     part does not depend on the size of the training part.
 
     Parameters
@@ -76,21 +88,28 @@ def make_superposition(
     superposition : int, default=1
         Largest number s of active atoms.
     n_train : int, optional
-        Training samples. By default as many as let each atom take part in 500 on average:
+        Training samples. By default each atom is active in 500 of them on average:
         ``1000 K // (1 + s)``, which is 2500, 1666, 1250, 1000, 833 for five atoms.
     n_test : int, default=500
         Test samples; zero is allowed.
     weight_range : pair of floats, default=(0.1, 3)
         Edge weights of the atoms are uniform on this interval.
     samples_per_graph : int, default=1
-        Consecutive samples that share one coefficient vector; the last group may be shorter.
+        Number of consecutive samples with the same coefficients; the last group may be shorter.
     random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
-        Decides everything random.
+        Random seed or generator.
 
     Returns
     -------
     Superposition
         ``train`` and ``test``, each with ``signals``, ``coefficients``, ``atoms``, ``weights``.
+
+    Examples
+    --------
+    >>> from graphdict.datasets import make_superposition
+    >>> data = make_superposition(n_atoms=3, superposition=2, random_state=0)
+    >>> data.train.signals.shape, data.test.coefficients.shape, data.atoms.shape
+    ((1000, 30), (500, 3), (3, 435))
     """
     check_count("n_atoms", n_atoms, 1)
     if check_count("superposition", superposition, 1) > n_atoms:
@@ -100,12 +119,12 @@ def make_superposition(
     check_count("n_train", n_train, 1)
     check_count("n_test", n_test, 0)
     check_count("samples_per_graph", samples_per_graph, 1)
-    of_atoms, *of_parts = generator(random_state).spawn(3)
+    atom_rng, *part_rngs = generator(random_state).spawn(3)
     atoms = erdos_renyi(
-        n_atoms, n_nodes, edge_probability, weight_range=weight_range, random_state=of_atoms
+        n_atoms, n_nodes, edge_probability, weight_range=weight_range, random_state=atom_rng
     )
     parts = []
-    for samples, rng in zip((n_train, n_test), of_parts):
+    for samples, rng in zip((n_train, n_test), part_rngs):
         groups = -(-samples // samples_per_graph)
         patterns = _activations(groups, n_atoms, superposition, rng)
         coefficients = np.repeat(patterns, samples_per_graph, axis=0)[:samples]
@@ -116,7 +135,7 @@ def make_superposition(
 
 
 def _activations(rows: int, n_atoms: int, most: int, rng: np.random.Generator) -> NDArray:
-    """Zero-one rows (T, K) with between one and ``most`` ones."""
+    """Return zero-one rows (T, K) with between one and ``most`` ones."""
     sizes = rng.integers(1, most + 1, size=(rows, 1))
     ranks = np.argsort(np.argsort(rng.random((rows, n_atoms)), axis=1), axis=1)
     return (ranks < sizes).astype(np.float64)

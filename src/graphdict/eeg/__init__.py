@@ -1,6 +1,6 @@
-"""EEG: from MNE's Raw and Epochs to states, their statistics, and back.
+"""EEG: states of MNE's Raw and Epochs, their statistics, and conversion back to MNE.
 
-Needs the extra ``eeg`` (``pip install "graphdict[eeg]"``), which is imported when it is used.
+Needs the extra ``eeg`` (``pip install "graphdict[eeg]"``), which is imported on first use.
 """
 
 from graphdict.eeg.embedding import StateEmbedding, backfit, model_coefficients

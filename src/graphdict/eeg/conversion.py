@@ -1,4 +1,4 @@
-"""Coefficients as MNE objects, and back."""
+"""Convert states to MNE objects and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["read", "to_annotations", "to_mne"]
 
 
 def to_mne(states: States) -> Any:
-    """A RawArray or EpochsArray of misc channels, one for each state."""
+    """Return an mne RawArray or EpochsArray with a misc channel for each state."""
     mne = require_mne()
     frame = states.frame
     info = mne.create_info(states.names, states.sfreq, "misc")
@@ -44,13 +44,13 @@ def to_mne(states: States) -> Any:
 
 
 def to_annotations(states: States) -> Any:
-    """Runs of labels with the states' names, in the time of the recording."""
+    """Return the runs of labels as mne.Annotations, in the time of the recording."""
     mne = require_mne()
     frame = states.frame
     bounds, labels = label_runs(states.labels, states.stretches)
     if frame.kind == "raw":
         onset = (bounds[:, 0] + frame.first_samp) / states.sfreq
-        if frame.meas_date is None:  # then MNE counts from the first sample that is there
+        if frame.meas_date is None:  # MNE then counts from the first sample of the Raw
             onset = bounds[:, 0] / states.sfreq
     elif frame.events is None:
         onset = bounds[:, 0] / states.sfreq
@@ -63,9 +63,9 @@ def to_annotations(states: States) -> Any:
 
 
 def read(inst: Any) -> tuple[NDArray, Recording]:
-    """Coefficients (T, K) of an object made by :func:`to_mne`, and how its samples hang together.
+    """Return the coefficients (T, K) of an object made by :func:`to_mne`, and its Recording.
 
-    The recording that comes along has no signals of its own.
+    The signals of the recording are the coefficients.
     """
     mne = require_mne()
     if isinstance(inst, mne.io.BaseRaw):

@@ -1,7 +1,7 @@
-"""States learned at the peaks of global field power and carried to every sample: one interface.
+"""Learn states at the peaks of global field power and assign them to every sample (backfitting).
 
-Whatever can be fitted to samples serves: the graph dictionaries and baselines of this package,
-scikit-learn's clusterings and mixtures, pipelines that end in one of them.
+Any model of samples can be used: the graph dictionaries and baselines of this package,
+scikit-learn's clusterings and mixtures, and pipelines that end in one of them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,19 @@ NORMALISE = (None, "gfp", "recording")
 
 
 def model_coefficients(model: Any, signals: NDArray) -> NDArray:
-    """How much of each state a fitted model finds in each sample, (T, K) in [0, 1].
+    """Return the coefficient of each state in each sample under a fitted model.
 
-    Coefficients of a graph dictionary, probabilities of a mixture, and rows of zeros with a single
-    one for what only predicts labels.
+    Parameters
+    ----------
+    model : fitted estimator
+        With ``transform``, ``predict_proba`` or ``predict``, or a pipeline.
+    signals : array (T, N)
+
+    Returns
+    -------
+    array (T, K)
+        In [0, 1]: coefficients of a graph dictionary, probabilities of a mixture, one-hot rows of
+        a model that only predicts labels.
     """
     last = _last_step(model)
     names = getattr(model, "feature_names_in_", None)
@@ -44,13 +53,13 @@ def model_coefficients(model: Any, signals: NDArray) -> NDArray:
     if hasattr(model, "transform"):
         return np.asarray(model.transform(signals))
     raise TypeError(
-        f"{type(model).__name__} cannot say which state a sample is in; a model needs transform, "
-        "predict_proba or predict"
+        f"{type(model).__name__} has no states of samples; a model needs transform, predict_proba "
+        "or predict"
     )
 
 
 def n_states(model: Any) -> int:
-    """Number of states of a fitted model."""
+    """Return the number of states of a fitted model."""
     last = _last_step(model)
     for name in ("atoms_", "cluster_centers_", "means_", "weights_"):
         if hasattr(last, name):
@@ -60,14 +69,24 @@ def n_states(model: Any) -> int:
             return int(getattr(last, name))
     if hasattr(last, "labels_"):
         return int(np.max(last.labels_)) + 1
-    raise TypeError(f"cannot tell how many states {type(last).__name__} has; give it n_clusters")
+    raise TypeError(f"the number of states of {type(last).__name__} is unknown; give it n_clusters")
 
 
 def backfit(peaks: Peaks, coefficients: NDArray) -> NDArray:
-    """Coefficients (T, K) of every sample: those (P, K) of the nearest peak of its stretch.
+    """Assign to every sample the coefficients of the nearest peak of its stretch.
 
-    Of two peaks equally near, the earlier one counts. Samples outside of all stretches, and those
-    of a stretch without a peak, get NaN.
+    Of two equally near peaks the earlier one is taken.
+
+    Parameters
+    ----------
+    peaks : Peaks
+    coefficients : array (P, K)
+        Coefficients of the peaks.
+
+    Returns
+    -------
+    array (T, K)
+        NaN in samples outside of all stretches, and in stretches without a peak.
     """
     if len(coefficients) != len(peaks):
         raise ValueError(
@@ -80,55 +99,57 @@ def backfit(peaks: Peaks, coefficients: NDArray) -> NDArray:
 
 
 def nearest_peaks(peaks: Peaks) -> NDArray:
-    """Index of the nearest peak of each sample's stretch (T,), or -1."""
+    """Return the index (T,) of the nearest peak in the stretch of each sample, or -1."""
     nearest = np.full(len(peaks.recording.signals), -1, dtype=np.intp)
     first = np.searchsorted(peaks.stretch, np.arange(len(peaks.recording.stretches) + 1))
     for (start, stop), begin, end in zip(peaks.recording.stretches, first[:-1], first[1:]):
         if begin < end:
             at = peaks.samples[begin:end]
-            halfway = (at[:-1] + at[1:]) // 2  # the last sample that goes with the earlier one
+            halfway = (at[:-1] + at[1:]) // 2  # the last sample nearest to the earlier peak
             own = np.searchsorted(halfway, np.arange(start, stop), side="left")
             nearest[start:stop] = begin + own
     return nearest
 
 
 class StateEmbedding(BaseEstimator):
-    """Fit a model of states to GFP peaks, and give every sample the coefficients of its nearest.
+    """Fit a model of states to GFP peaks, and assign their coefficients to the nearest samples.
 
     Parameters
     ----------
     model : estimator
-        What is fitted to the peaks (P, N), in microvolts: ``GraphDictLog``, ``GraphDictMarginal``,
+        Model to fit to the peaks (P, N), in microvolts: ``GraphDictLog``, ``GraphDictMarginal``,
         ``sklearn.cluster.KMeans``, ``sklearn.mixture.GaussianMixture``, ``GLMM``, ``KGraphs``, a
         pipeline, or anything else with ``fit`` and one of ``transform``, ``predict_proba``,
         ``predict``. It is cloned; the fitted one is ``model_``.
     normalise : {None, "gfp", "recording"}, default=None
         Divide each peak by its own field power, so that only the shape of the map counts; or each
-        recording by the root mean square of its peaks, so that recordings weigh the same.
+        recording by the root mean square of its peaks, so that recordings have equal power.
     min_distance : float, default=0
-        Least time between two peaks, in seconds.
+        Smallest time between two peaks, in seconds.
     max_peaks : int, optional
-        Fit to at most so many peaks, drawn at random from all.
+        Fit to at most this number of peaks, drawn at random.
     activity : "auto", "largest", "mean" or float, default="auto"
-        When a state counts as active in a sample: where its coefficient is the largest; where it
-        exceeds the state's mean over the training peaks; or where it is at least the number given.
-        "auto" is "largest" for models whose coefficients sum to one (clusterings, mixtures) and
-        0.5 for others, of which several states may be active at once, or none.
+        When a state is active in a sample: if its coefficient is the largest; if it reaches the
+        state's mean over the training peaks; or if it reaches a number. "auto" is "largest" for
+        models whose coefficients sum to one (clusterings, mixtures), and 0.5 for others, where any
+        number of states may be active.
     sfreq : float, optional
-        Samples a second, where recordings are arrays (n_epochs, n_channels, n_times).
+        Samples per second of recordings that are arrays (n_epochs, n_channels, n_times).
     random_state : int, RandomState or None, default=None
-        Decides which peaks are drawn.
+        Random seed or generator of the draw of peaks.
 
     Attributes
     ----------
-    model_ : the fitted model
+    model_ : estimator
+        The fitted model.
     n_states_ : int
+        Number K of states.
     channel_names_ : list of str
         Recordings to transform need these channels, in any order.
     activity_ : "largest" or array (K,)
-        How activity is decided: by the largest coefficient, or by thresholds.
+        Rule of activity: the largest coefficient, or thresholds.
     n_peaks_ : int
-        How many peaks the model was fitted to.
+        Number of peaks the model was fitted to.
     """
 
     def __init__(
@@ -156,21 +177,33 @@ class StateEmbedding(BaseEstimator):
         Parameters
         ----------
         insts : Raw, Epochs or array, or several of them with the same channels
-            Several may come one by one, from a generator: only their peaks are kept.
+            Several may come from a generator: only their peaks are kept in memory.
         y : None
             Ignored.
+
+        Returns
+        -------
+        self
         """
         return self._learn(insts, fitted=False)
 
     def adopt(self, insts: Any) -> Self:
-        """Take ``model`` as it is, fitted before or read by :func:`graphdict.load_model`.
+        """Use ``model`` as it is: already fitted, or loaded by :func:`graphdict.load_model`.
 
-        Recordings say which channels and which rate belong to it, and decide activity where it is
-        "auto" or "mean".
+        Parameters
+        ----------
+        insts : Raw, Epochs or array, or several of them with the same channels
+            Recordings with the channels and the rate of the model; their peaks decide activity
+            where it is "auto" or "mean".
+
+        Returns
+        -------
+        self
         """
         return self._learn(insts, fitted=True)
 
     def _learn(self, insts: Any, *, fitted: bool) -> Self:
+        """Collect the peaks of the recordings, and fit the model unless it is ``fitted``."""
         self._check_settings()
         names = getattr(self.model, "feature_names_in_", None) if fitted else None
         options = {} if names is None else {"picks": list(names)}
@@ -196,18 +229,49 @@ class StateEmbedding(BaseEstimator):
         return self
 
     def transform(self, inst: Any) -> States:
-        """The states of one recording, as :class:`States`."""
+        """Return the states of one recording.
+
+        Parameters
+        ----------
+        inst : Raw, Epochs or array
+            With the channels of the training recordings.
+
+        Returns
+        -------
+        States
+        """
         return self.embed_peaks(self.peaks(inst))
 
     def fit_transform(self, insts: Any, y: Any = None) -> Any:
-        """Fit, then transform: :class:`States`, or a list of them for a list of recordings."""
+        """Fit, then transform.
+
+        Parameters
+        ----------
+        insts : Raw, Epochs or array, or a list of them
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        States or list of States
+            A list for a list of recordings.
+        """
         self.fit(insts)
         if isinstance(insts, list | tuple):
             return [self.transform(inst) for inst in insts]
         return self.transform(insts)
 
     def peaks(self, inst: Any) -> Peaks:
-        """The peaks of a recording that has the channels of the training recordings."""
+        """Return the peaks of a recording with the channels of the training recordings.
+
+        Parameters
+        ----------
+        inst : Raw, Epochs or array
+
+        Returns
+        -------
+        Peaks
+        """
         check_is_fitted(self)
         options: dict[str, Any] = {"sfreq": self.sfreq}
         if not isinstance(inst, np.ndarray):
@@ -232,7 +296,17 @@ class StateEmbedding(BaseEstimator):
         return peaks
 
     def embed_peaks(self, peaks: Peaks) -> States:
-        """The states of a recording from its peaks."""
+        """Return the states of a recording from its peaks.
+
+        Parameters
+        ----------
+        peaks : Peaks
+            From :meth:`peaks`.
+
+        Returns
+        -------
+        States
+        """
         check_is_fitted(self)
         recording = peaks.recording
         coefficients = np.empty((0, self.n_states_), dtype=recording.signals.dtype)
@@ -246,6 +320,7 @@ class StateEmbedding(BaseEstimator):
         )  # fmt: skip
 
     def _check_settings(self) -> None:
+        """Raise ValueError for invalid settings."""
         if self.normalise not in NORMALISE:
             raise ValueError(f"normalise must be one of {NORMALISE}, got {self.normalise!r}")
         wrong = self.activity not in ("auto", "largest", "mean")
@@ -258,6 +333,7 @@ class StateEmbedding(BaseEstimator):
             raise ValueError(f"max_peaks must be at least 1, got {self.max_peaks}")
 
     def _decide_activity(self, signals: NDArray) -> str | NDArray:
+        """Return "largest" or thresholds (K,), by the coefficients of the training peaks."""
         if self.activity == "largest":
             return "largest"
         if self.activity not in ("auto", "mean"):
@@ -271,7 +347,7 @@ class StateEmbedding(BaseEstimator):
 
 
 def normalised(peaks: Peaks, how: str | None) -> NDArray:
-    """The signals of peaks on the scale that a model sees."""
+    """Return the signals (P, N) of peaks, scaled as ``normalise`` says."""
     signals = peaks.signals
     if how is None or not len(signals):
         return signals
@@ -282,5 +358,5 @@ def normalised(peaks: Peaks, how: str | None) -> NDArray:
 
 
 def _last_step(model: Any) -> Any:
-    """The model itself, or the one a pipeline ends in."""
+    """Return the model, or the last step of a pipeline."""
     return model.steps[-1][1] if hasattr(model, "steps") else model

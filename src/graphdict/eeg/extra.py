@@ -1,31 +1,27 @@
-"""The optional libraries of the extra ``eeg``, imported when they are needed and not before."""
+"""Import the optional packages of the extra ``eeg``, or explain how to install them."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 
 __all__ = ["require_mne", "require_pandas"]
 
 
 def require_mne() -> ModuleType:
-    """MNE-Python, or an error that says how to get it."""
-    try:
-        import mne
-    except ImportError as error:
-        raise ImportError(
-            "EEG recordings are read with MNE-Python, which is not installed: "
-            'pip install "graphdict[eeg]"'
-        ) from error
-    return mne
+    """Return the module mne; raise ImportError with instructions where it is missing."""
+    return _require("mne", "EEG recordings are read with MNE-Python")
 
 
 def require_pandas() -> ModuleType:
-    """Pandas, or an error that says how to get it."""
+    """Return the module pandas; raise ImportError with instructions where it is missing."""
+    return _require("pandas", "tables of features are made with pandas")
+
+
+def _require(name: str, purpose: str) -> ModuleType:
     try:
-        import pandas
+        return import_module(name)
     except ImportError as error:
         raise ImportError(
-            "tables of features are made with pandas, which is not installed: "
-            'pip install "graphdict[eeg]"'
+            f'{purpose}, which is not installed: pip install "graphdict[eeg]"'
         ) from error
-    return pandas

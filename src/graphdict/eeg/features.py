@@ -1,22 +1,22 @@
-"""Statistics of states for each event: occurrences, coverage, durations.
+"""Features of states for each event: occurrences, coverage, durations.
 
 A run is a maximal sequence of consecutive samples of one stretch in which a state is active. With
 labels, or "largest", exactly one state is active in every assigned sample, and samples without a
-state count for nothing; with thresholds any number of states may be active at once, and all samples
-that have coefficients count.
+state do not count; with thresholds any number of states may be active at once, and all samples with
+coefficients count.
 
 =================== ====== ==================================================================
-occurrences         1/s    runs of the state in a second of assigned time
+occurrences         1/s    runs of the state per second of assigned time
 coverage            ratio  share of assigned time in which the state is active
 mean_duration       s      coverage / occurrences: the mean length of its runs
-mean_coefficient    ratio  mean of its coefficient, which needs no decision on activity
+mean_coefficient    ratio  mean of its coefficient
 count               runs   number of runs
 occupancy                  another name of coverage (fractional occupancy)
 lifetime                   another name of mean_duration
 interval            s      mean time from the end of a run to the next one of the same stretch
 =================== ====== ==================================================================
 
-A state that never occurs has zeros; an interval of which there is none is zero too.
+A state that never occurs has zeros; without an interval, its mean is zero, too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphdict.metrics import safe_ratio
+
 __all__ = ["FEATURES", "PAPER_FEATURES", "active_states", "count_runs", "hard_labels"]
 
 PAPER_FEATURES = ("occurrences", "coverage", "mean_duration")
@@ -36,14 +38,14 @@ FEATURES = (
 
 
 def hard_labels(coefficients: NDArray) -> NDArray:
-    """The state with the largest coefficient (T,); -1 where coefficients are NaN or all zero."""
+    """Return the state with the largest coefficient (T,); -1 where they are NaN or all zero."""
     known = np.isfinite(coefficients).all(axis=1)
     filled = np.where(known[:, None], coefficients, 0)
     return np.where(filled.max(axis=1, initial=0) > 0, filled.argmax(axis=1), -1)
 
 
 def active_states(coefficients: NDArray, activity: str | ArrayLike) -> tuple[NDArray, NDArray]:
-    """Which states are active in each sample (T, K), and which samples count (T,)."""
+    """Return which states are active in each sample (T, K), and which samples count (T,)."""
     if isinstance(activity, str):
         if activity != "largest":
             raise ValueError(f"activity must be 'largest' or thresholds, got {activity!r}")
@@ -62,15 +64,27 @@ def count_runs(
     n_events: int,
     sfreq: float,
 ) -> dict[str, NDArray]:
-    """Statistics of runs, each an array (n_events, K), by name.
+    """Return the statistics of runs by name, each an array (n_events, K).
 
     Parameters
     ----------
     active : boolean array (T, K)
+        Whether each state is active in each sample.
     counted : boolean array (T,)
-        Samples that have a state at all: their number is the time of an event.
-    stretches : array (S, 2), event : array (S,)
-        What runs stay within, and the event of each.
+        Samples that count as time of their event.
+    stretches : integer array (S, 2)
+        First sample and end of each stretch; runs do not cross their ends.
+    event : integer array (S,)
+        Event of each stretch.
+    n_events : int
+        Number of events.
+    sfreq : float
+        Samples per second.
+
+    Returns
+    -------
+    dict of arrays (n_events, K)
+        "count", "occurrences", "coverage", "mean_duration" and "interval".
     """
     samples, states = active.shape
     owner = np.full(samples, -1, dtype=np.intp)  # the stretch of each sample
@@ -87,7 +101,7 @@ def count_runs(
         return np.bincount(of_event, weights=values, minlength=n_events + 1)[:n_events]
 
     time = total((inside & counted).astype(float)) / sfreq
-    closes = np.append(opens[1:], True)  # a stretch ends where the next begins, or at a bad sample
+    closes = np.append(opens[1:], True)  # of a stretch that is followed by another
     before = np.vstack((np.zeros((1, states), bool), active[:-1]))
     after = np.vstack((active[1:], np.zeros((1, states), bool)))
     starts = active & (~before | opens[:, None])
@@ -101,12 +115,12 @@ def count_runs(
         at = of_event[first[1:]][same]
         gaps = (first[1:] - last[:-1] - 1)[same] / sfreq
         sums = np.bincount(at, weights=gaps, minlength=n_events)[:n_events]
-        interval[:, k] = _ratio(sums, np.bincount(at, minlength=n_events)[:n_events])
+        interval[:, k] = safe_ratio(sums, np.bincount(at, minlength=n_events)[:n_events])
     return {
         "count": count,
-        "occurrences": _ratio(count, time[:, None]),
-        "coverage": _ratio(covered / sfreq, time[:, None]),
-        "mean_duration": _ratio(covered / sfreq, count),
+        "occurrences": safe_ratio(count, time[:, None]),
+        "coverage": safe_ratio(covered / sfreq, time[:, None]),
+        "mean_duration": safe_ratio(covered / sfreq, count),
         "interval": interval,
     }
 
@@ -120,7 +134,7 @@ def feature_table(
     sfreq: float,
     features: Sequence[str],
 ) -> NDArray:
-    """The named features of each event and state, (n_events, K, F)."""
+    """Return the named features of each event and state, (n_events, K, F)."""
     unknown = [name for name in features if name not in FEATURES]
     if unknown:
         raise ValueError(f"features {unknown} are not known; there are {list(FEATURES)}")
@@ -133,16 +147,11 @@ def feature_table(
 
 
 def _means(coefficients: NDArray, stretches: NDArray, event: NDArray, n_events: int) -> NDArray:
-    """Mean coefficients (n_events, K) over the samples that have them."""
+    """Return the mean coefficients (n_events, K) over the samples that have them."""
     sums, counts = np.zeros((n_events, coefficients.shape[1])), np.zeros((n_events, 1))
     for (start, stop), number in zip(stretches, event):
         rows = coefficients[start:stop]
         rows = rows[np.isfinite(rows).all(axis=1)]
         sums[number] += rows.sum(axis=0, dtype=np.float64)
         counts[number] += len(rows)
-    return _ratio(sums, counts)
-
-
-def _ratio(above: NDArray, below: NDArray) -> NDArray:
-    below = np.asarray(below, dtype=np.float64)
-    return above / np.where(below > 0, below, 1) * (below > 0)
+    return safe_ratio(sums, counts)

@@ -1,4 +1,4 @@
-"""What an MNE object has besides its signals: times, events, annotations, for the way back."""
+"""Times, events and annotations of an MNE object, for conversion back to MNE."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Frame"]
 
 @dataclass(frozen=True)
 class Frame:
-    """Everything but the signals of a Raw (``kind="raw"``), of Epochs, or of a plain array.
+    """Everything but the signals of a Raw, of Epochs, or of an array of epochs.
 
     Attributes
     ----------
@@ -22,12 +22,12 @@ class Frame:
         Samples of the Raw, or of one epoch.
     sfreq : float
     info : mne.Info or None
-        Of the channels that were taken.
+        Of the selected channels.
     first_samp, annotations
         Of a Raw (annotations of Epochs too, where they have them).
     tmin, events, events_sfreq, event_id, metadata, selection, drop_log
-        Of Epochs. Events count the samples of the recording, whose rate was another if epochs were
-        decimated.
+        Of Epochs. Events are in samples of the recording, at the rate ``events_sfreq`` where epochs
+        were decimated.
     """
 
     kind: str
@@ -46,6 +46,7 @@ class Frame:
 
     @classmethod
     def of_raw(cls, raw: Any, info: Any) -> Frame:
+        """Return the frame of a Raw."""
         return cls(
             "raw", raw.n_times, float(raw.info["sfreq"]), info,
             first_samp=raw.first_samp, annotations=raw.annotations.copy(),
@@ -53,6 +54,7 @@ class Frame:
 
     @classmethod
     def of_epochs(cls, epochs: Any, info: Any) -> Frame:
+        """Return the frame of Epochs."""
         notes = epochs.annotations
         metadata = epochs.metadata
         return cls(
@@ -66,11 +68,11 @@ class Frame:
 
     @property
     def meas_date(self) -> Any:
-        """When the recording began, where it is known."""
+        """Start of the recording, None where it is unknown."""
         return None if self.info is None else self.info["meas_date"]
 
     @property
     def times(self) -> NDArray:
-        """Seconds of the samples of the Raw or of one epoch, as in ``inst.times``."""
+        """Times (n_times,) in seconds of the Raw or of one epoch, as ``inst.times``."""
         first = round(self.tmin * self.sfreq) if self.kind == "epochs" else 0
         return (first + np.arange(self.n_times)) / self.sfreq

@@ -1,4 +1,4 @@
-"""The extended 10-05 system of electrode positions, by whichever name this MNE knows it."""
+"""Electrode positions of the extended 10-05 system."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from graphdict.eeg.extra import require_mne
 
 __all__ = ["ten_five_montage"]
 
-NAMES = ("colin27_1005", "standard_1005")  # MNE 1.13 renamed it
+NAMES = ("colin27_1005", "standard_1005")  # renamed in MNE 1.13
 
 
 def ten_five_montage() -> Any:
-    """The ``mne.channels.DigMontage`` of the 10-05 system, on a template head."""
+    """Return the ``mne.channels.DigMontage`` of the 10-05 system on a template head."""
     mne = require_mne()
     known = mne.channels.get_builtin_montages()
     name = next((name for name in NAMES if name in known), NAMES[-1])

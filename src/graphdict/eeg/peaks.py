@@ -1,4 +1,4 @@
-"""Global field power and its peaks, where the signal-to-noise ratio of a scalp map is best."""
+"""Global field power (GFP) and its peaks, where scalp maps have the best signal-to-noise ratio."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ __all__ = ["Peaks", "gfp", "gfp_peaks"]
 
 @dataclass(frozen=True)
 class Peaks:
-    """Peaks of global field power, in the order of time.
+    """Peaks of global field power, in order of time.
 
     Attributes
     ----------
     signals : array (P, N)
-        The samples at the peaks, in microvolts and centred.
+        Signals at the peaks, in microvolts, centred over electrodes.
     samples : integer array (P,)
-        Where they are among the rows of ``recording.signals``.
+        Rows of the peaks in ``recording.signals``.
     stretch : integer array (P,)
-        The stretch each lies in.
+        Stretch of each peak.
     recording : Recording
+        The recording of the peaks.
     """
 
     signals: NDArray
@@ -40,30 +41,38 @@ class Peaks:
 
     @property
     def event(self) -> NDArray:
-        """The event (epoch) of each peak."""
+        """Event (epoch) of each peak (P,)."""
         return self.recording.event[self.stretch]
 
     def to_pandas(self) -> Any:
-        """The signals as a table with electrodes in columns, so that models keep their names."""
+        """Return the signals at the peaks as a table.
+
+        Returns
+        -------
+        pandas.DataFrame (P, N)
+            Electrodes in columns, so that models know their names; indexed by sample.
+        """
         pandas = require_pandas()
         index = pandas.Index(self.samples, name="sample")
         return pandas.DataFrame(self.signals, index=index, columns=self.recording.names)
 
 
 def gfp(inst: Any, **options: Any) -> NDArray:
-    """Global field power in volts: the standard deviation over good electrodes of each sample.
+    """Return the global field power in volts: the standard deviation over good electrodes.
 
-    Bad samples are measured like the others.
+    Bad samples are included.
 
     Parameters
     ----------
     inst : Raw, Epochs or array
+        As in :func:`as_recording`.
     **options
         ``sfreq``, ``picks`` as in :func:`as_recording`.
 
     Returns
     -------
-    array (n_times,) of a Raw, (n_epochs, n_times) of Epochs
+    array (n_times,) or (n_epochs, n_times)
+        Of a Raw, or of Epochs.
     """
     recording = as_recording(inst, **options)
     power = recording.signals.std(axis=1) / MICROVOLTS
@@ -71,15 +80,20 @@ def gfp(inst: Any, **options: Any) -> NDArray:
 
 
 def gfp_peaks(inst: Any, *, min_distance: float = 0.0, **options: Any) -> Peaks:
-    """Local maxima of global field power, found within each stretch on its own.
+    """Find the local maxima of global field power within each stretch.
 
     Parameters
     ----------
     inst : Raw, Epochs, array or Recording
+        As in :func:`as_recording`.
     min_distance : float, default=0
-        Least time between two peaks, in seconds; of closer ones the highest stay.
+        Smallest time between two peaks, in seconds; of closer ones the highest are kept.
     **options
         ``sfreq``, ``picks``, ``reject_by_annotation`` as in :func:`as_recording`.
+
+    Returns
+    -------
+    Peaks
     """
     if min_distance < 0:
         raise ValueError(f"min_distance must be zero or more seconds, got {min_distance}")

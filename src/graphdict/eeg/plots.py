@@ -1,4 +1,4 @@
-"""Atoms as edges between electrodes on a head, drawn from the positions of a real montage."""
+"""Draw atoms as edges between electrodes on a head."""
 
 from __future__ import annotations
 
@@ -15,32 +15,37 @@ __all__ = ["head_positions", "plot_atoms_on_head", "plot_head"]
 
 INK = "#444444"
 EQUATOR = 0.9
-STRONGEST = 150  # edges drawn of each atom: more would be a smear
+STRONGEST = 150  # edges drawn of each atom
 
 
 def head_positions(info: Any) -> NDArray:
-    """Electrodes seen from above, (N, 2): nose up, the head's outline of radius one.
+    """Return the positions of electrodes seen from above, nose up.
 
-    The azimuthal equidistant projection: distance from the vertex (Cz, where there is one) is the
-    angle on the sphere that fits the electrodes best. Its equator, the ring of Fpz, T7, Oz and T8,
-    is drawn at 0.9, so that lower electrodes lie on the outline and beyond.
+    Azimuthal equidistant projection: the distance from the vertex (Cz, if present) is the angle on
+    the sphere that fits the electrodes best. The equator (Fpz, T7, Oz and T8) has radius 0.9, the
+    outline of the head radius 1.
 
     Parameters
     ----------
     info : mne.Info
-        With a montage; its channels in their order.
+        Info with a montage.
+
+    Returns
+    -------
+    array (N, 2)
+        Positions of the channels, in their order.
     """
-    places = np.array([channel["loc"][:3] for channel in info["chs"]], dtype=float)
-    lost = ~np.isfinite(places).all(axis=1) | ~places.any(axis=1)
+    points = np.array([channel["loc"][:3] for channel in info["chs"]], dtype=float)
+    lost = ~np.isfinite(points).all(axis=1) | ~points.any(axis=1)
     if lost.any():
         names = [name for name, gone in zip(info["ch_names"], lost) if gone]
         raise ValueError(
-            f"no positions are known of the channels {names}; set a montage first: "
+            f"the positions of channels {names} are unknown; set a montage first: "
             "inst.set_montage(...)"
         )
-    offsets = places - _centre(places)
+    offsets = points - _centre(points)
     offsets /= np.linalg.norm(offsets, axis=1, keepdims=True)
-    if "Cz" in info["ch_names"]:  # heads are measured with the nose somewhat up or down
+    if "Cz" in info["ch_names"]:  # correct for heads with the nose somewhat up or down
         offsets = offsets @ _upright(offsets[info["ch_names"].index("Cz")])
     angle = np.arccos(np.clip(offsets[:, 2], -1, 1))
     flat = np.linalg.norm(offsets[:, :2], axis=1, keepdims=True)
@@ -50,15 +55,20 @@ def head_positions(info: Any) -> NDArray:
 
 
 def plot_head(info: Any, ax: Axes | None = None, *, names: bool | Sequence[str] = False) -> Axes:
-    """The outline of a head with its electrodes.
+    """Draw the outline of a head with its electrodes.
 
     Parameters
     ----------
     info : mne.Info
-        With a montage.
+        Info with a montage.
     ax : Axes, optional
+        Axes to draw on; the current ones by default.
     names : bool or names, default=False
         Write the names of all electrodes, or of some.
+
+    Returns
+    -------
+    Axes
     """
     import matplotlib.pyplot as plt
 
@@ -106,24 +116,31 @@ def plot_atoms_on_head(
     titles: Sequence[str] | None = None,
     names: bool | Sequence[str] = False,
 ) -> list[Axes]:
-    """Every atom (K, E) as lines between electrodes, the wider and darker the stronger the edge.
+    """Draw every atom as lines between electrodes; stronger edges are wider and darker.
 
-    Width and darkness grow with the root of the weight.
+    Width and darkness grow with the square root of the weight.
 
     Parameters
     ----------
     atoms : array (K, E) or (E,)
+        Edge weights.
     info : mne.Info
-        Of the channels the atoms were learned from, in their order, with a montage.
+        Info of the channels of the training signals, in their order, with a montage.
     axes : K Axes, optional
+        Axes to draw on; a new figure by default.
     strongest : int, default=150
-        Draw at most so many edges of each atom, the strongest; a title says what share of the
-        atom's weight they carry where it is less than all.
+        Largest number of edges to draw of each atom; where there are more, the title says which
+        share of the total weight is drawn.
     share_scale : bool, default=False
         One scale of widths for all atoms, instead of one for each.
     titles : K titles, optional
+        "Atom 1", "Atom 2", ... by default.
     names : bool or names, default=False
-        Electrodes to write the names of.
+        Write the names of all electrodes, or of some.
+
+    Returns
+    -------
+    list of K Axes
     """
     import matplotlib.pyplot as plt
 
@@ -164,7 +181,7 @@ def plot_atoms_on_head(
 def _draw_edges(
     ax: Axes, weights: NDArray, positions: NDArray, top: float, strongest: int, colour: str
 ) -> float:
-    """Draw the strongest edges; the share of the weight they carry."""
+    """Draw the strongest edges; return their share of the total weight."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
@@ -173,7 +190,7 @@ def _draw_edges(
     rows, cols = graphs.edge_index(len(positions))
     order = np.argsort(weights)[-strongest:]
     shown = order[weights[order] > 1e-3 * top]
-    # The root, since the nearest electrodes would leave all other edges invisible.
+    # The square root, since edges of the nearest electrodes are far stronger than all others.
     strength = np.sqrt(np.clip(weights[shown] / top, 0, 1))
     segments = np.stack([positions[rows[shown]], positions[cols[shown]]], axis=1)
     lines = LineCollection(
@@ -188,17 +205,17 @@ def _draw_edges(
 
 
 def _upright(vertex: NDArray) -> NDArray:
-    """Rotation (3, 3), for rows, about the axis of the ears, that brings the vertex on top."""
+    """Return the rotation (3, 3) of row vectors about the ears' axis with the vertex on top."""
     tilt = np.arctan2(vertex[1], vertex[2])
     cosine, sine = np.cos(tilt), np.sin(tilt)
     return np.array([[1, 0, 0], [0, cosine, sine], [0, -sine, cosine]])
 
 
-def _centre(places: NDArray) -> NDArray:
-    """Centre of the sphere nearest to the electrodes; the head's own where they are too few."""
-    if len(places) < 8:
+def _centre(points: NDArray) -> NDArray:
+    """Return the centre (3,) of the sphere fitted to electrodes (N, 3); zero for few of them."""
+    if len(points) < 8:
         return np.zeros(3)
     # |p|^2 = 2 p.c + (r^2 - |c|^2) is linear in the centre c.
-    system = np.column_stack((2 * places, np.ones(len(places))))
-    solution, _, rank, _ = np.linalg.lstsq(system, np.square(places).sum(axis=1), rcond=None)
+    system = np.column_stack((2 * points, np.ones(len(points))))
+    solution, _, rank, _ = np.linalg.lstsq(system, np.square(points).sum(axis=1), rcond=None)
     return solution[:3] if rank == 4 else np.zeros(3)

@@ -1,4 +1,4 @@
-"""The preprocessing of the microstate literature: average reference, centred samples, band-pass."""
+"""Preprocessing of the microstate literature: average reference and band-pass filter."""
 
 from __future__ import annotations
 
@@ -14,21 +14,26 @@ __all__ = ["preprocess"]
 def preprocess(
     inst: Any, *, l_freq: float | None = 0.5, h_freq: float | None = 30.0, bads: str = "exclude"
 ) -> Any:
-    """A copy of a Raw or of Epochs with the good EEG channels, referenced, centred and filtered.
+    """Return a copy with the good EEG channels, average-referenced and band-pass filtered.
 
-    The average reference subtracts from each sample its mean over the good electrodes, so samples
-    come out centred. The band-pass filter (MNE's zero-phase FIR) runs within each stretch between
-    the boundaries of joined recordings, and within each epoch. A low edge of 0.5 Hz needs a filter
-    of 6.6 seconds: filter a Raw before cutting it into shorter epochs.
+    The average reference subtracts from each sample its mean over the good electrodes. The filter
+    (MNE's zero-phase FIR) does not cross epochs or boundaries of concatenated recordings. A low
+    edge of 0.5 Hz needs a filter of 6.6 seconds: filter a Raw before cutting it into epochs.
 
     Parameters
     ----------
     inst : mne.io.Raw or mne.Epochs
-    l_freq, h_freq : float or None
-        Edges of the band in Hz; None leaves that side open, and two of them filter nothing.
+        It is not changed.
+    l_freq, h_freq : float or None, default=0.5 and 30
+        Edges of the band in Hz; None leaves that side open.
     bads : {"exclude", "interpolate"}, default="exclude"
-        Bad channels are left out, or interpolated from their neighbours by MNE, which keeps the
-        channels of several recordings the same.
+        Leave bad channels out, or interpolate them from their neighbours, so that all recordings
+        have the same channels.
+
+    Returns
+    -------
+    mne.io.Raw or mne.Epochs
+        Of the same class as ``inst``.
     """
     mne = require_mne()
     if not isinstance(inst, mne.io.BaseRaw | mne.BaseEpochs):
@@ -38,9 +43,8 @@ def preprocess(
     nyquist = inst.info["sfreq"] / 2
     if h_freq is not None and h_freq >= nyquist:
         raise ValueError(
-            f"h_freq={h_freq:g} Hz is beyond what {inst.info['sfreq']:g} samples a second can "
-            f"carry; it must be below {nyquist:g} Hz, or None where the recording was filtered "
-            "before"
+            f"h_freq={h_freq:g} Hz is too high for {inst.info['sfreq']:g} samples per second; it "
+            f"must be below {nyquist:g} Hz, or None where the recording was filtered before"
         )
     kept = mne.pick_types(
         inst.info, meg=False, eeg=True, exclude="bads" if bads == "exclude" else []
@@ -61,12 +65,12 @@ def preprocess(
 
 
 def _filter(inst: Any, l_freq: float | None, h_freq: float | None) -> None:
-    """Filter in place; what MNE says about filters longer than the signal is said in our words."""
-    with warnings.catch_warnings(record=True) as said:
+    """Filter in place; warn once where the filter is longer than the signal."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         inst.filter(l_freq, h_freq, verbose="warning")
-    too_long = [str(w.message) for w in said if "longer than the signal" in str(w.message)]
-    for warning in said:
+    too_long = [str(w.message) for w in caught if "longer than the signal" in str(w.message)]
+    for warning in caught:
         if "longer than the signal" not in str(warning.message):
             warn(warning.message, warning.category)
     if too_long:

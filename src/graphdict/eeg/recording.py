@@ -1,8 +1,8 @@
-"""A recording as the rest of the package sees it: samples, and the stretches nothing may cross.
+"""Recordings as arrays of samples, divided into stretches of consecutive good samples.
 
-A Raw is one event, cut into stretches by its BAD annotations and by the boundaries that MNE leaves
-where recordings were joined; of Epochs each one is an event and a stretch. Peaks, backfitting, runs
-of states and transitions never look beyond the stretch they are in.
+A Raw is one event, cut into stretches by its BAD annotations and by the boundaries of concatenated
+recordings; each of Epochs is an event and a stretch. Peaks, backfitting, runs of states and
+transitions never cross the ends of a stretch.
 """
 
 from __future__ import annotations
@@ -27,25 +27,28 @@ __all__ = [
     "raw_layout",
 ]
 
-MICROVOLTS = 1e6  # MNE keeps volts, which are so small that mixture models take them for noise
+MICROVOLTS = 1e6  # per volt, MNE's unit, in which variances would be below regularisation
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Signals in one row for each sample, and how they hang together.
+    """Signals of a recording, with the stretches and events of its samples.
 
     Attributes
     ----------
     signals : array (T, N)
-        Microvolts, each sample centred over the good electrodes. Epochs follow one another.
+        Microvolts, each sample centred over the good electrodes. Epochs are concatenated.
     stretches : integer array (S, 2)
-        First sample and end of every stretch; samples outside are bad.
+        First sample and end (exclusive) of each stretch; samples outside are bad.
     event : integer array (S,)
-        The event (epoch) of each stretch.
+        Event (epoch) of each stretch.
     n_events : int
+        Number of events.
     sfreq : float
+        Samples per second.
     names : list of N channel names
     frame : Frame
+        Times, events and annotations of the MNE object.
     """
 
     signals: NDArray
@@ -71,12 +74,16 @@ def as_recording(
     inst : mne.io.Raw, mne.Epochs, array (n_epochs, n_channels, n_times), or Recording
         An array is in volts, as MNE gives it.
     sfreq : float, optional
-        Samples a second of an array.
+        Samples per second of an array.
     picks : "eeg" or channel names, default="eeg"
-        Names are taken in their order; channels marked bad are left out of "eeg" only.
+        "eeg" leaves out channels marked bad; names are taken in their order, bad or not.
     reject_by_annotation : bool, default=True
-        Whether samples under annotations that begin with BAD are left out. Boundaries between
-        joined recordings are respected either way.
+        Whether samples under annotations that begin with BAD are left out. Boundaries of
+        concatenated recordings are always respected.
+
+    Returns
+    -------
+    Recording
     """
     if isinstance(inst, Recording):
         return inst
@@ -105,7 +112,7 @@ def as_recording(
 
 
 def each_recording(insts: Any, **options: Any) -> Iterator[Recording]:
-    """One recording or several, one at a time; all must have the channels and rate of the first."""
+    """Yield one or several recordings; raise where channels or rate differ from the first."""
     single = isinstance(insts, Recording | np.ndarray) or hasattr(insts, "info")
     first: Recording | None = None
     for number, inst in enumerate([insts] if single else insts, start=1):
@@ -118,6 +125,7 @@ def each_recording(insts: Any, **options: Any) -> Iterator[Recording]:
 
 
 def _check_alike(first: Recording, other: Recording, number: int) -> None:
+    """Raise ValueError where two recordings differ in channels or sampling rate."""
     if other.names != first.names:
         differing = sorted(set(first.names) ^ set(other.names)) or "their order"
         raise ValueError(
@@ -133,20 +141,20 @@ def _check_alike(first: Recording, other: Recording, number: int) -> None:
 
 
 def mask_stretches(good: NDArray, cuts: NDArray | Sequence[int] = ()) -> NDArray:
-    """Runs (S, 2) of true values of ``good`` (T,), cut also before each sample of ``cuts``."""
+    """Return the runs (S, 2) of true values of ``good`` (T,), also cut before each of ``cuts``."""
     padded = np.concatenate(([False], good, [False]))
     starts = np.flatnonzero(padded[1:] & ~padded[:-1])
     stops = np.flatnonzero(padded[:-1] & ~padded[1:])
     cuts = np.asarray(cuts, dtype=np.intp)
     cuts = cuts[(cuts > 0) & (cuts < len(good))]
-    cuts = cuts[good[cuts] & good[cuts - 1]]  # the others are at the end of a run already
+    cuts = cuts[good[cuts] & good[cuts - 1]]  # others are at the end of a run already
     starts = np.unique(np.concatenate((starts, cuts)))
     stops = np.unique(np.concatenate((stops, cuts)))
     return np.column_stack((starts, stops)).astype(np.intp)
 
 
 def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray:
-    """Indices of the channels to take."""
+    """Return the indices of the selected channels."""
     if not isinstance(picks, str):
         missing = [name for name in picks if name not in info["ch_names"]]
         if missing:
@@ -166,7 +174,7 @@ def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray:
 
 
 def _rows(data: NDArray, stretches: NDArray, names: Sequence[str]) -> NDArray:
-    """Channels in columns, centred microvolts; refuses values that are no numbers."""
+    """Return signals (T, N) in centred microvolts; raise where good samples are not finite."""
     data = np.moveaxis(data, -2, -1).reshape(-1, data.shape[-2])
     signals = data * data.dtype.type(MICROVOLTS)
     signals -= signals.mean(axis=1, keepdims=True)
@@ -183,14 +191,14 @@ def _rows(data: NDArray, stretches: NDArray, names: Sequence[str]) -> NDArray:
 
 
 def _from_array(data: NDArray, sfreq: float | None) -> Recording:
-    """Epochs given as an array, in volts."""
+    """Return the recording of an array of epochs in volts."""
     if data.ndim != 3:
         raise ValueError(
             f"an array of epochs must have the shape (n_epochs, n_channels, n_times), got "
             f"{data.shape}"
         )
     if sfreq is None:
-        raise ValueError("sfreq is needed with an array: how many samples a second it has")
+        raise ValueError("sfreq is needed with an array: its samples per second")
     if data.dtype.kind != "f":
         data = data.astype(np.float64)
     count, channels, times = data.shape
@@ -205,7 +213,10 @@ def _from_array(data: NDArray, sfreq: float | None) -> Recording:
 
 
 def raw_layout(raw: Any, reject: bool) -> tuple[NDArray, NDArray, int]:
-    """Stretches of a Raw between its bad samples and its boundaries; all are one event."""
+    """Return the stretches of a Raw, their events (all 0) and the number of events, 1.
+
+    ``reject`` is whether BAD annotations are left out.
+    """
     good, cuts = np.ones(raw.n_times, dtype=bool), []
     rate = raw.info["sfreq"]
     for note in raw.annotations:
@@ -225,7 +236,10 @@ def raw_layout(raw: Any, reject: bool) -> tuple[NDArray, NDArray, int]:
 
 
 def epochs_layout(epochs: Any, reject: bool) -> tuple[NDArray, NDArray, int]:
-    """Stretches of Epochs: what BAD annotations leave of each epoch, and the epoch of each."""
+    """Return the stretches of Epochs, the epoch of each, and the number of epochs.
+
+    ``reject`` is whether BAD annotations are left out.
+    """
     good = np.ones((len(epochs), len(epochs.times)), dtype=bool)
     if reject and epochs.annotations is not None:
         rate = epochs.info["sfreq"]

@@ -1,4 +1,4 @@
-"""The states of a recording in time, as an object that owns its statistics and its MNE twins."""
+"""States of a recording over time, with their statistics and conversion to MNE."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ __all__ = ["States", "state_features"]
 
 
 class States:
-    """Coefficients of every sample of a recording, and what follows from them.
+    """States of a recording: the coefficients of every sample, and statistics of them.
 
     Parameters
     ----------
     coefficients : array (T, K)
-        NaN in samples that have no state.
+        Coefficients; NaN in samples without a state.
     sfreq : float
-        Samples a second.
+        Samples per second.
     stretches : integer array (S, 2), optional
-        First sample and end of what runs and transitions stay within; one stretch by default.
+        First sample and end of each stretch, whose ends runs and transitions do not cross; one
+        stretch by default.
     event : integer array (S,), optional
-        The event of each stretch; each its own by default.
+        Event of each stretch; by default each stretch is an event.
     n_events : int, optional
+        Number of events; by default the largest of ``event`` plus one.
     frame : Frame, optional
-        What else the recording had, for the way back to MNE.
+        Times, events and annotations of the recording, for conversion to MNE.
     activity : "largest" or array (K,), default="largest"
-        How it is decided which states are active: the largest coefficient, or thresholds that a
-        coefficient must reach. It rules ``features``; ``labels`` are always by the largest.
+        Which states are active in a sample, for ``features``: the one with the largest coefficient,
+        or those whose coefficient reaches a threshold. ``labels`` are always by the largest.
     names : K names, optional
         "state 1", "state 2", ... by default.
     """
@@ -74,7 +76,23 @@ class States:
     def from_labels(
         cls, labels: ArrayLike, sfreq: float, n_states: int | None = None, **options: Any
     ) -> States:
-        """States of a segmentation: labels (T,) of a Raw or (n_epochs, n_times), -1 for none."""
+        """Return the states of a segmentation.
+
+        Parameters
+        ----------
+        labels : integer array (T,) or (n_epochs, n_times)
+            State of each sample, -1 for none.
+        sfreq : float
+            Samples per second.
+        n_states : int, optional
+            Number of states; by default the largest label plus one.
+        **options
+            Further arguments of :class:`States`.
+
+        Returns
+        -------
+        States
+        """
         labels = np.asarray(labels)
         if labels.dtype.kind not in "iu" or labels.ndim not in (1, 2):
             raise ValueError(
@@ -92,7 +110,21 @@ class States:
 
     @classmethod
     def from_array(cls, coefficients: ArrayLike, sfreq: float, **options: Any) -> States:
-        """States from coefficients (T, K) of a Raw, or (n_epochs, n_times, K)."""
+        """Return the states of an array of coefficients.
+
+        Parameters
+        ----------
+        coefficients : array (T, K) or (n_epochs, n_times, K)
+            Coefficients of a Raw, or of Epochs.
+        sfreq : float
+            Samples per second.
+        **options
+            Further arguments of :class:`States`.
+
+        Returns
+        -------
+        States
+        """
         values = np.asarray(coefficients)
         if values.ndim != 3:
             return cls(values, sfreq, **options)
@@ -104,7 +136,19 @@ class States:
 
     @classmethod
     def from_mne(cls, inst: Any, **options: Any) -> States:
-        """Read back what :meth:`to_mne` made."""
+        """Return the states of an MNE object made by :meth:`to_mne`.
+
+        Parameters
+        ----------
+        inst : mne.io.Raw or mne.Epochs
+            Its channels are the states.
+        **options
+            Further arguments of :class:`States`.
+
+        Returns
+        -------
+        States
+        """
         coefficients, recording = conversion.read(inst)
         return cls(
             coefficients, recording.sfreq,
@@ -121,18 +165,31 @@ class States:
 
     @property
     def n_states(self) -> int:
+        """Number K of states."""
         return self.coefficients.shape[1]
 
     @property
     def labels(self) -> NDArray:
-        """The state with the largest coefficient in each sample (T,); -1 where there is none."""
+        """State with the largest coefficient in each sample (T,); -1 where there is none."""
         return hard_labels(self.coefficients)
 
     def by_event(self, values: NDArray | None = None) -> NDArray:
-        """Coefficients, or values (T, ...) of other kinds, of epochs: (n_epochs, n_times, ...)."""
+        """Return values of epochs in the shape (n_epochs, n_times, ...).
+
+        Parameters
+        ----------
+        values : array (T, ...), optional
+            Values of all samples; the coefficients by default.
+
+        Returns
+        -------
+        array (n_epochs, n_times, ...)
+        """
         values = self.coefficients if values is None else values
         if self.frame.kind == "raw":
-            raise ValueError("these states are of a Raw; cut it first: states.epochs(events, ...)")
+            raise ValueError(
+                "these are the states of a Raw; cut it first: states.epochs(events, ...)"
+            )
         return values.reshape(self.n_events, self.frame.n_times, *values.shape[1:])
 
     # Statistics -----------------------------------------------------------------------------
@@ -144,16 +201,20 @@ class States:
         *,
         pool: bool = False,
     ) -> NDArray:
-        """Features of each event and state, (n_events, K, F); see :mod:`graphdict.eeg.features`.
+        """Return the features of each event and state; see :mod:`graphdict.eeg.features`.
 
         Parameters
         ----------
         features : names
-            The paper's three by default; ``graphdict.eeg.FEATURES`` are all.
-        activity : "largest" or thresholds, optional
-            Instead of the states' own.
+            Of ``graphdict.eeg.FEATURES``; the paper's three by default.
+        activity : "largest" or array (K,), optional
+            Instead of the attribute ``activity``.
         pool : bool, default=False
-            All events together as one; runs still end with their stretch.
+            Treat all events as one; runs still end with their stretch.
+
+        Returns
+        -------
+        array (n_events, K, F)
         """
         activity = self.activity if activity is None else activity
         event, count = (np.zeros_like(self.event), 1) if pool else (self.event, self.n_events)
@@ -168,7 +229,18 @@ class States:
         *,
         pool: bool = False,
     ) -> Any:
-        """The same as a pandas table: a row for each event and state, a column for each feature."""
+        """Return the features of each event and state as a table.
+
+        Parameters
+        ----------
+        features, activity, pool
+            As in :meth:`feature_array`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each event and state, a column for each feature.
+        """
         pandas = require_pandas()
         values = self.feature_array(features, activity, pool=pool)
         index = pandas.MultiIndex.from_product(
@@ -181,20 +253,55 @@ class States:
     def transition_matrix(
         self, *, statistic: str = "probability", ignore_repetitions: bool = True
     ) -> NDArray:
-        """Observed transitions (K, K) between labels, never across stretches."""
+        """Return the observed transitions between labels, within stretches.
+
+        Parameters
+        ----------
+        statistic : {"probability", "count"}
+            Rows that sum to one, or counts.
+        ignore_repetitions : bool, default=True
+            Count moves to another state only; otherwise every pair of consecutive samples.
+
+        Returns
+        -------
+        array (K, K)
+            From the state of the row to that of the column.
+        """
         return transitions.observed_transitions(
             self.labels, self.stretches, self.n_states,
             statistic=statistic, ignore_repetitions=ignore_repetitions,
         )  # fmt: skip
 
     def expected_transition_matrix(self, *, ignore_repetitions: bool = True) -> NDArray:
-        """Transition probabilities (K, K) if samples came in random order."""
+        """Return the transition probabilities of samples in random order.
+
+        Parameters
+        ----------
+        ignore_repetitions : bool, default=True
+            Leave out transitions of a state to itself.
+
+        Returns
+        -------
+        array (K, K)
+        """
         return transitions.expected_transitions(
             self.labels, self.stretches, self.n_states, ignore_repetitions=ignore_repetitions
         )
 
     def entropy(self, *, ignore_repetitions: bool = False, base: float = 2.0) -> float:
-        """Shannon entropy of the labels, in bits by default."""
+        """Return the Shannon entropy of the labels.
+
+        Parameters
+        ----------
+        ignore_repetitions : bool, default=False
+            Count each run once instead of each sample.
+        base : float, default=2
+            Base of the logarithm: 2 for bits.
+
+        Returns
+        -------
+        float
+        """
         return transitions.sequence_entropy(
             self.labels, self.stretches, ignore_repetitions=ignore_repetitions, base=base
         )
@@ -202,7 +309,14 @@ class States:
     # Other cuts of the same samples ---------------------------------------------------------
 
     def without_edges(self) -> States:
-        """The same without the first and the last run of each stretch, of unknown length."""
+        """Return the states without the first and the last run of each stretch.
+
+        These are cut off by the ends of the stretch, so that their durations are unknown.
+
+        Returns
+        -------
+        States
+        """
         labels, coefficients = self.labels, self.coefficients.copy()
         for start, stop in self.stretches:
             own = labels[start:stop]
@@ -216,20 +330,24 @@ class States:
     def epochs(
         self, events: ArrayLike, tmin: float = 0.0, tmax: float = 4.0, event_id: Any = None
     ) -> States:
-        """States of a Raw cut around events, each then an event of its own.
+        """Return the states of a Raw cut into windows around events, each an event of its own.
 
-        Nearest peaks may lie outside the window, as in the paper; to keep to the window, cut the
-        signals first and embed Epochs. Windows that leave the recording are left out, as in MNE;
-        ``.frame.selection`` says which are there.
+        The nearest peak of a sample may lie outside its window, as in the paper; to avoid that, cut
+        the signals first and embed Epochs. Windows that exceed the recording are left out, as in
+        MNE; ``.frame.selection`` are the events that are kept.
 
         Parameters
         ----------
         events : array (n, 3)
-            Samples, zeros and codes, as ``mne.events_from_annotations`` gives them.
+            Samples, zeros and codes, as from ``mne.events_from_annotations``.
         tmin, tmax : float
             Window around each event in seconds, both ends included.
         event_id : dict, optional
             Names of the codes; events with other codes are left out.
+
+        Returns
+        -------
+        States
         """
         samples, stretches, event, frame = cut_windows(
             self.frame, self.stretches, np.asarray(events), tmin, tmax, event_id
@@ -243,18 +361,28 @@ class States:
     # To MNE ---------------------------------------------------------------------------------
 
     def to_mne(self) -> Any:
-        """Coefficients as an MNE RawArray or EpochsArray of misc channels, with times and events.
+        """Return the coefficients as an MNE object with a misc channel for each state.
 
-        The same first sample, measurement date, annotations, events and metadata as the recording.
-        Samples without a state are NaN.
+        It has the first sample, measurement date, annotations, events and metadata of the
+        recording. Samples without a state are NaN.
+
+        Returns
+        -------
+        mne.io.RawArray or mne.EpochsArray
         """
         return conversion.to_mne(self)
 
     def annotations(self) -> Any:
-        """Runs of labels as ``mne.Annotations``, to be added to those of the recording."""
+        """Return the runs of labels as annotations of the recording.
+
+        Returns
+        -------
+        mne.Annotations
+        """
         return conversion.to_annotations(self)
 
     def _like(self, coefficients: NDArray) -> States:
+        """Return states with other coefficients of the same samples."""
         return States(
             coefficients, self.sfreq, stretches=self.stretches, event=self.event,
             n_events=self.n_events, frame=self.frame, activity=self.activity, names=self.names,
@@ -270,7 +398,7 @@ def state_features(
     activity: str | ArrayLike = "largest",
     pool: bool = False,
 ) -> NDArray:
-    """Features of each event and state, (n_events, K, F), of plain arrays.
+    """Return the features of each event and state of plain arrays.
 
     Parameters
     ----------
@@ -278,11 +406,15 @@ def state_features(
         Whole numbers are labels, (T,) or (n_events, n_times), -1 for none; others are coefficients,
         (T, K) or (n_events, n_times, K), NaN for none.
     sfreq : float
-        Samples a second.
+        Samples per second.
     n_states : int, optional
-        Number of states where labels are given.
+        Number of states of labels; by default the largest label plus one.
     features, activity, pool
         As in :meth:`States.feature_array`.
+
+    Returns
+    -------
+    array (n_events, K, F)
     """
     values = np.asarray(states)
     if values.dtype.kind in "iu":

@@ -1,4 +1,4 @@
-"""Epochs into a table of state features, as a scikit-learn transformer for pipelines."""
+"""A scikit-learn transformer from epochs to features of their states."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ __all__ = ["StateFeatures"]
 
 
 class StateFeatures(TransformerMixin, BaseEstimator):
-    """Learn states at the GFP peaks of epochs, and describe each epoch by its states.
+    """Learn states at the GFP peaks of epochs, and describe each epoch by features of its states.
 
     ``make_pipeline(StateFeatures(GraphDictLog(3), sfreq=160), RandomForestClassifier())`` can be
-    cross-validated like any other: states are learned anew from the training epochs of each fold.
+    cross-validated like any other: states are learned from the training epochs of each fold.
 
     Parameters
     ----------
     model : estimator
-        Of the states, as in :class:`StateEmbedding`.
+        Model of the states, as in :class:`StateEmbedding`.
     sfreq : float, optional
-        Samples a second; needed where epochs come as arrays.
+        Samples per second; needed for arrays of epochs.
     features : names, default=("occurrences", "coverage", "mean_duration")
-        For each state; ``graphdict.eeg.FEATURES`` are all of them, and
-        :mod:`graphdict.eeg.features` says what they are.
+        Features of each state, of ``graphdict.eeg.FEATURES``; defined in
+        :mod:`graphdict.eeg.features`.
     normalise, min_distance, max_peaks, activity, random_state
         As in :class:`StateEmbedding`.
 
     Attributes
     ----------
     embedding_ : StateEmbedding
-        Fitted.
+        The fitted embedding.
     n_features_in_ : int
         Number of channels.
     """
@@ -70,9 +70,13 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : mne.Epochs, list of single Epochs, or array (n_epochs, n_channels, n_times)
-            An array is in volts, as ``epochs.get_data()`` gives it.
+            An array is in volts, as from ``epochs.get_data()``.
         y : None
             Ignored.
+
+        Returns
+        -------
+        self
         """
         unknown = [name for name in self.features if name not in FEATURES]
         if unknown or not len(self.features):
@@ -90,14 +94,35 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray:
-        """Features (n_epochs, K * F), those of the first state first."""
+        """Return the features of the states of each epoch.
+
+        Parameters
+        ----------
+        X : mne.Epochs, list of single Epochs, or array (n_epochs, n_channels, n_times)
+            Epochs with the channels of the training epochs.
+
+        Returns
+        -------
+        array (n_epochs, K * F)
+            All features of the first state, then of the second, ...
+        """
         check_is_fitted(self)
         states = self.embedding_.transform(_epochs(X))
         values = states.feature_array(self.features)
         return values.reshape(len(values), self.embedding_.n_states_ * len(self.features))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray:
-        """Names like "state1_coverage"."""
+        """Return names such as "state1_coverage".
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        array of str (K * F,)
+        """
         check_is_fitted(self)
         states = range(1, self.embedding_.n_states_ + 1)
         names = [f"state{k}_{name}" for k in states for name in self.features]
@@ -111,7 +136,7 @@ class StateFeatures(TransformerMixin, BaseEstimator):
 
 
 def _epochs(X: Any) -> Any:
-    """Epochs or an array; cross-validation cuts Epochs into a list of single ones."""
+    """Return Epochs or an array; concatenate the list of single Epochs of cross-validation."""
     if isinstance(X, np.ndarray):
         return X
     if isinstance(X, list | tuple) and len(X):

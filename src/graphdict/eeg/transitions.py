@@ -1,4 +1,4 @@
-"""How states follow one another: transition matrices observed and expected, entropy."""
+"""Observed and expected transition matrices of labels, and their entropy."""
 
 from __future__ import annotations
 
@@ -20,19 +20,26 @@ def observed_transitions(
     statistic: str = "probability",
     ignore_repetitions: bool = True,
 ) -> NDArray:
-    """Transitions (K, K) from the state of the row to that of the column, within stretches.
+    """Return the transitions (K, K) from the row's to the column's state, within stretches.
 
-    Samples of label -1 belong to no state, and end what came before them.
+    Samples with label -1 have no state and interrupt transitions.
 
     Parameters
     ----------
     labels : integer array (T,)
-    stretches : array (S, 2)
+        State of each sample.
+    stretches : integer array (S, 2)
+        First sample and end of each stretch.
     n_states : int
+        Number K of states.
     statistic : {"probability", "count"}
         Rows that sum to one, or counts.
     ignore_repetitions : bool, default=True
         Count moves to another state only; otherwise every pair of consecutive samples.
+
+    Returns
+    -------
+    array (K, K)
     """
     if statistic not in STATISTICS:
         raise ValueError(f"statistic must be one of {STATISTICS}, got {statistic!r}")
@@ -48,7 +55,7 @@ def observed_transitions(
 def expected_transitions(
     labels: NDArray, stretches: NDArray, n_states: int, *, ignore_repetitions: bool = True
 ) -> NDArray:
-    """Transition probabilities (K, K) if the order of samples were random.
+    """Return the transition probabilities (K, K) of samples in random order.
 
     From a state with ``n_i`` samples the next sample is of state ``j`` in proportion to ``n_j``, or
     to ``n_i - 1`` for the state itself, which is left out where repetitions are ignored.
@@ -65,14 +72,20 @@ def expected_transitions(
 def sequence_entropy(
     labels: NDArray, stretches: NDArray, *, ignore_repetitions: bool = False, base: float = 2.0
 ) -> float:
-    """Shannon entropy of the distribution of states over samples, or over runs.
+    """Return the Shannon entropy of the distribution of states over samples, or over runs.
 
     Parameters
     ----------
+    labels, stretches
+        As in :func:`observed_transitions`.
     ignore_repetitions : bool, default=False
         Count each run once instead of each sample.
     base : float, default=2
-        Of the logarithm: 2 for bits.
+        Base of the logarithm: 2 for bits.
+
+    Returns
+    -------
+    float
     """
     chosen = _inside(labels, stretches) & (labels >= 0)
     if ignore_repetitions:
@@ -85,7 +98,7 @@ def sequence_entropy(
 
 
 def label_runs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
-    """Runs of equal labels within stretches: bounds (R, 2) and labels (R,), unassigned left out."""
+    """Return bounds (R, 2) and labels (R,) of the runs of equal labels within stretches."""
     changes = np.flatnonzero(np.diff(labels)) + 1
     cuts = np.concatenate((changes, stretches.ravel()))
     bounds = mask_stretches(_inside(labels, stretches) & (labels >= 0), cuts)
@@ -93,7 +106,7 @@ def label_runs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def _pairs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
-    """Labels of consecutive samples of one stretch that both have a state."""
+    """Return the labels of consecutive samples of one stretch that both have a state."""
     together = np.zeros(max(len(labels) - 1, 0), dtype=bool)
     for start, stop in stretches:
         together[start : max(stop - 1, start)] = True
@@ -102,6 +115,7 @@ def _pairs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def _inside(labels: NDArray, stretches: NDArray) -> NDArray:
+    """Return which samples (T,) lie in a stretch."""
     inside = np.zeros(len(labels), dtype=bool)
     for start, stop in stretches:
         inside[start:stop] = True
@@ -109,5 +123,6 @@ def _inside(labels: NDArray, stretches: NDArray) -> NDArray:
 
 
 def _rows_to_one(matrix: NDArray) -> NDArray:
+    """Return the matrix with rows that sum to one; zero rows stay zero."""
     sums = matrix.sum(axis=1, keepdims=True)
     return matrix / np.where(sums > 0, sums, 1)

@@ -1,4 +1,4 @@
-"""Windows around the events of a Raw: which of its samples, and which stretches they keep."""
+"""Cut windows around the events of a Raw."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ __all__ = ["cut_windows"]
 def cut_windows(
     frame: Frame, stretches: NDArray, events: NDArray, tmin: float, tmax: float, event_id: Any
 ) -> tuple[NDArray, NDArray, NDArray, Frame]:
-    """Samples (n * length,) of the windows, their stretches, the window of each, and their frame.
+    """Return samples (n * length,) of the windows, stretches, the window of each, and a frame.
 
     Parameters
     ----------
-    frame, stretches
+    frame : Frame
+        Of the Raw.
+    stretches : integer array (S, 2)
         Of the Raw.
     events, tmin, tmax, event_id
         As in :meth:`graphdict.eeg.States.epochs`.

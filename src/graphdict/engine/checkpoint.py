@@ -4,7 +4,8 @@ A fit is a sequence of stages (one for each start, one for the final coefficient
 are done the file holds the result; of the one under way, the solver's last state. Run again with
 the same settings and the same data, a fit takes results from the file, hands the state back to its
 solver, and ends where it would have ended: bit by bit on the same machine. The file is an archive
-as models are (:mod:`graphdict.engine.storage.archive`), replaced as a whole, and removed once the fit is done.
+as models are (:mod:`graphdict.engine.storage.archive`), replaced as a whole, and removed once the
+fit is done.
 """
 
 from __future__ import annotations

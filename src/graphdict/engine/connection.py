@@ -95,7 +95,8 @@ def check_file(client: Any, path: Any) -> None:
         if wrong:
             raise ClusterError(
                 f"the Dask worker {worker} cannot read {path} ({wrong}); put the file where every "
-                "worker sees it, or raise --memory so that it is read here and sent"
+                "worker sees it, or raise scikit-learn's working_memory so that it is read here "
+                "and sent"
             )
 
 

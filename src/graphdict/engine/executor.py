@@ -46,7 +46,7 @@ LITTLE_BYTES = 1 << 17  # so much is done before a second thread has begun
 
 
 def row_blocks(rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[slice]:
-    """Return equal slices of about ``block_bytes``; an even number of them where there are several."""
+    """Return equal slices of about ``block_bytes``; an even number where there are several."""
     count = -(-rows * bytes_per_row // (block_bytes or BLOCK_BYTES))
     if count > 1:
         count = min(count + count % 2, rows)

@@ -1,8 +1,8 @@
-"""Settings chosen from data: atoms of a wanted degree, how many there are, how many are active.
+"""Choose settings from data: the penalty by degree or density, numbers of atoms by held-out score.
 
-The penalty that gives sparse graphs has no scale that people know. How many neighbours a node has,
-or which share of all pairs is joined, they do know: the penalty is searched for that gives it. How
-many atoms there are, and may be active at once, is decided by signals that were not learned from.
+The sparsity penalty has no natural scale, but the number of neighbours of a node, or the density of
+the graphs, has: `choose_penalty` searches the penalty that gives it. `choose_n_atoms` and
+`choose_max_active` compare the likelihood of held-out signals.
 """
 
 from graphdict.selection.density import PenaltyChoice, choose_penalty, densities

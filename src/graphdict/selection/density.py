@@ -1,4 +1,4 @@
-"""The penalty of atoms that have a wanted degree or density, by bisection."""
+"""Choose the penalty that gives atoms a wanted degree or density, by bisection."""
 
 from __future__ import annotations
 
@@ -11,24 +11,36 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core import graphs
-from graphdict.results import held_atoms
+from graphdict.metrics import unit_vectors
+from graphdict.results import thresholded_atoms
 from graphdict.selection.trials import as_array, fit_quietly
 
 __all__ = ["EDGE", "PenaltyChoice", "choose_penalty", "densities"]
 
-EDGE = 0.01  # of the largest weight of an atom: less is hardly an edge
-CLOSE = 0.05  # relative error of the density that is close enough
-ALIKE = 0.95  # cosine from which two atoms are one graph
-IDLE = 0.02  # variation of coefficients below which all samples have the same graph
-TRIALS = 12
+EDGE = 0.01  # of the largest weight of an atom, below which weights do not count as edges
+TOLERANCE = 0.05  # relative error of the density
+SAME_GRAPH = 0.95  # cosine from which two atoms count as the same graph
+CONSTANT = 0.02  # deviation of coefficients below which all samples have the same graph
+MAX_FITS = 12
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 
 
 def densities(atoms: NDArray, active: NDArray | None = None) -> NDArray:
-    """Share of all pairs of nodes that each atom (K, E) joins.
+    """Return the density of each atom: the share of node pairs that are joined by an edge.
 
-    An edge counts from one hundredth of the atom's largest weight. ``active`` (N,) marks the nodes
-    that can have edges. The average degree is the density times the number of nodes minus one.
+    Weights below one hundredth of the atom's largest do not count as edges. The average degree is
+    the density times the number of nodes minus one.
+
+    Parameters
+    ----------
+    atoms : array (K, E)
+        Edge weights.
+    active : boolean array (N,), optional
+        Nodes that can have edges; all by default.
+
+    Returns
+    -------
+    array (K,)
     """
     atoms = np.atleast_2d(atoms)
     nodes = graphs.n_nodes(atoms.shape[1]) if active is None else int(np.sum(active))
@@ -38,24 +50,33 @@ def densities(atoms: NDArray, active: NDArray | None = None) -> NDArray:
 
 @dataclass(frozen=True)
 class PenaltyChoice:
-    """The penalty that was chosen, and what it gave."""
+    """The penalty chosen by :func:`choose_penalty`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the setting: ``sparsity`` of the marginal model, ``alpha_w`` of the others.
+    value : float
+        The chosen penalty.
+    density, degree : float
+        Mean density and mean degree of the atoms with this penalty.
+    wanted : float
+        The wanted density.
+    tried : dict of float to float
+        Mean density by penalty, for all penalties that were tried.
+    """
 
     name: str
-    """The setting: ``sparsity`` of the marginal model, ``alpha_w`` of the others."""
     value: float
     density: float
-    """Mean density of the atoms that was reached."""
     degree: float
-    """Mean degree that was reached."""
     wanted: float
-    """The density that was asked for."""
     tried: dict[float, float] = field(default_factory=dict)
-    """Density by penalty."""
 
     @property
     def reached(self) -> bool:
-        """Whether it is within ten percent of what was asked for."""
-        return abs(self.density - self.wanted) <= 2 * CLOSE * self.wanted
+        """Whether the density is within ten percent of the wanted one."""
+        return abs(self.density - self.wanted) <= 2 * TOLERANCE * self.wanted
 
 
 def choose_penalty(
@@ -66,25 +87,25 @@ def choose_penalty(
     density: float | None = None,
     report: Callable[[str], None] | None = None,
 ) -> PenaltyChoice:
-    """The penalty of a dictionary whose atoms have the wanted average degree, or density.
+    """Choose the penalty that gives atoms the wanted average degree or density.
 
-    Fits the model to ``X`` for a few penalties and closes in on the wanted density by halving the
-    logarithm of the penalty between two that lie on either side. For the marginal model more
-    ``sparsity`` means fewer edges. For the others ``alpha_w`` first thins the graphs a little and
-    then fills them, since a pull on all weights alike blurs the contrast between pairs; of several
-    penalties that would do, the smallest is taken, and none that makes all atoms the same graph.
-    Where no penalty gives the wanted density, the nearest is returned, and ``reached`` is false.
+    Fits the model to ``X`` for a few penalties, by bisection of the logarithm of the penalty. More
+    ``sparsity`` of the marginal model means fewer edges. ``alpha_w`` of the others makes graphs
+    sparser at first and then denser, since it reduces the contrast between weights. Of several
+    suitable penalties the smallest is taken, and none that makes all atoms the same graph. Where no
+    penalty gives the wanted density, the nearest is returned, and ``reached`` is false.
 
     Parameters
     ----------
-    model : a dictionary
-        Not changed. Its other settings are kept.
+    model : unfitted graph dictionary
+        It is cloned; its other settings are kept.
     X : array (T, N)
         Signals.
     degree, density : float
-        One of the two: neighbours of a node, or share of all pairs, on average over atoms.
+        One of the two: number of neighbours of a node, or share of joined node pairs, averaged over
+        atoms.
     report : callable, optional
-        Told in words what is tried.
+        Called with a line of text for each penalty that is tried.
 
     Returns
     -------
@@ -92,7 +113,7 @@ def choose_penalty(
         Use as ``model.set_params(**{choice.name: choice.value})``.
     """
     if (degree is None) == (density is None):
-        raise ValueError(f"give degree or density, one of them; got {degree=} and {density=}")
+        raise ValueError(f"give either degree or density, got {degree=} and {density=}")
     samples = as_array(model, X)
     varies = np.fmax.reduce(samples, axis=0) > np.fmin.reduce(samples, axis=0)
     nodes = int(varies.sum())  # those that can have edges
@@ -109,60 +130,60 @@ def choose_penalty(
     if name not in model.get_params() or not hasattr(model, "n_init"):
         raise ValueError(f"{type(model).__name__} has no penalty to choose; set its own")
     tried: dict[float, float] = {}
-    alike: set[float] = set()
+    same_graph: set[float] = set()
 
     def gap(exponent: float) -> float:
         value = float(10.0**exponent)
         if value not in tried:
             tried[value], same = _trial(model, X, name, value)
-            alike.update([value] if same else [])
+            same_graph.update([value] if same else [])
             if report is not None:
                 found = f"average degree {tried[value] * (nodes - 1):.2f}"
-                but = ", but all the same graph" if same else ""
-                report(f"{name} {value:.3g} gives atoms of {found}{but}")
-        return np.inf if value in alike else tried[value] / density - 1
+                but = ", but all atoms are the same graph" if same else ""
+                report(f"{name} {value:.3g} gives {found}{but}")
+        return np.inf if value in same_graph else tried[value] / density - 1
 
-    _close_in(gap, DECADES[name], rising=name == "alpha_w", budget=TRIALS)
-    usable = [v for v in tried if v not in alike] or list(tried)
-    value = min(usable, key=lambda v: (abs(tried[v] - density) > CLOSE * density and
+    _bisect(gap, DECADES[name], rising=name == "alpha_w", budget=MAX_FITS)
+    usable = [v for v in tried if v not in same_graph] or list(tried)
+    value = min(usable, key=lambda v: (abs(tried[v] - density) > TOLERANCE * density and
                                       abs(tried[v] - density), v))  # fmt: skip
     return PenaltyChoice(name, value, tried[value], tried[value] * (nodes - 1), density, tried)
 
 
 def _trial(model: Any, X: ArrayLike, name: str, value: float) -> tuple[float, bool]:
-    """Mean density of the atoms with a penalty, and whether they have become one graph."""
+    """Return the mean density of the atoms with a penalty, and whether all are the same graph."""
     trial = clone(model).set_params(**{name: value})
     fit_quietly(trial, X)
-    norms = np.linalg.norm(trial.atoms_, axis=1, keepdims=True)
-    unit = trial.atoms_ / np.where(norms > 0, norms, 1)
-    idle = float(np.std(trial.coefficients_, axis=0).max()) < IDLE
-    same = len(unit) > 1 and (idle or float((unit @ unit.T).min()) > ALIKE)
-    return float(densities(held_atoms(trial), trial.active_nodes_).mean()), same
+    unit = unit_vectors(trial.atoms_)
+    constant = float(np.std(trial.coefficients_, axis=0).max()) < CONSTANT
+    same = len(unit) > 1 and (constant or float((unit @ unit.T).min()) > SAME_GRAPH)
+    return float(densities(thresholded_atoms(trial), trial.active_nodes_).mean()), same
 
 
-def _close_in(
+def _bisect(
     gap: Callable[[float], float], decades: tuple[float, float], rising: bool, budget: int
 ) -> None:
-    """Evaluate ``gap`` at ever closer points around its root, from 1 outwards.
+    """Evaluate ``gap``, a function of the exponent of the penalty, ever closer to its root.
 
-    It falls (or, beyond its least value, rises) with the exponent; the first step tells the side.
+    Starts at 0, steps by 1 to a change of sign, then halves the interval. ``rising`` is whether
+    ``gap`` increases with the exponent (beyond its minimum).
     """
     low, high = decades
     here, value = 0.0, gap(0.0)
-    if abs(value) <= CLOSE:
+    if abs(value) <= TOLERANCE:
         return
-    up = (value > 0) != rising  # where to go for a gap of the other sign
+    up = (value > 0) != rising  # the direction of a change of sign
     there, other = here, value
     for _ in range(budget):
         there = here + 1 if up else here - 1
         if not low <= there <= high:
             return
         other = gap(there)
-        if (other > 0) != (value > 0) or abs(other) <= CLOSE:
+        if (other > 0) != (value > 0) or abs(other) <= TOLERANCE:
             break
         here, value = there, other
     for _ in range(budget // 2):
-        if abs(other) <= CLOSE or abs(value) <= CLOSE:
+        if abs(other) <= TOLERANCE or abs(value) <= TOLERANCE:
             return
         middle = (here + there) / 2
         found = gap(middle)

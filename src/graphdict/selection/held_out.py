@@ -1,4 +1,4 @@
-"""How many atoms there are, and are active at once, by the likelihood of held-out signals."""
+"""Choose the number of atoms, and of active atoms, by the likelihood of held-out signals."""
 
 from __future__ import annotations
 
@@ -17,19 +17,29 @@ from graphdict.selection.trials import as_array, fit_quietly
 __all__ = ["ScoreChoice", "choose_max_active", "choose_n_atoms"]
 
 PATIENCE = 2  # values to try after the best
-LITTLE = 0.01  # of all that is gained over the worst: not worth another atom
+NEGLIGIBLE = 0.01  # share of the gain over the worst that is not worth another atom
 
 
 @dataclass(frozen=True)
 class ScoreChoice:
-    """The value of a setting that held-out signals ask for."""
+    """The value of a setting chosen by held-out likelihood.
+
+    Attributes
+    ----------
+    name : str
+        Name of the setting.
+    value : int
+        The chosen value.
+    scores : dict of int to float
+        Mean held-out log-likelihood of a sample, by value; higher is better.
+    errors : dict of int to float
+        Standard error of the difference to the best score, over blocks of samples, by value.
+    """
 
     name: str
     value: int
     scores: dict[int, float]
-    """Mean held-out log-likelihood of a sample, by value; higher is better."""
     errors: dict[int, float]
-    """Standard error of the difference to the best, over blocks of samples."""
 
 
 def choose_n_atoms(
@@ -39,14 +49,30 @@ def choose_n_atoms(
     *,
     report: Callable[[str], None] | None = None,
 ) -> ScoreChoice:
-    """The number of atoms by the likelihood of signals that were not learned from.
+    """Choose the number of atoms by the likelihood of held-out signals.
 
     Every fifth of twenty blocks of consecutive samples is held out, and ``candidates`` are tried in
-    rising order until two in a row do not help, or some atom is used by no sample. The smallest is
-    taken whose held-out likelihood is within one standard error of the best, or lacks at most a
-    hundredth of what is gained in all. Only models that fit nothing to the samples
-    they score can tell: :class:`~graphdict.GraphDictMarginal` does, the soft models do not. Of
-    more than 20,000 samples, blocks spread over all of them are used.
+    ascending order until two in a row do not improve the score, or an atom is used by no sample.
+    The smallest is chosen whose held-out log-likelihood is within one standard error of the best,
+    or below it by at most a hundredth of the total gain. Of more than 20,000 samples, blocks spread
+    over all of them are used.
+
+    Parameters
+    ----------
+    model : unfitted GraphDictMarginal
+        It is cloned. Soft models cannot be compared in this way: they fit coefficients to the
+        samples they score.
+    X : array (T, N)
+        Signals.
+    candidates : iterable of int, default=1 to 10
+        Values to try.
+    report : callable, optional
+        Called with a line of text for each value that is tried.
+
+    Returns
+    -------
+    ScoreChoice
+        Use as ``model.set_params(n_atoms=choice.value)``.
     """
     return _choose_by_score(model, X, "n_atoms", candidates, 1.0, report)
 
@@ -58,13 +84,28 @@ def choose_max_active(
     *,
     report: Callable[[str], None] | None = None,
 ) -> ScoreChoice:
-    """How many atoms may be active at once, chosen like :func:`choose_n_atoms`.
+    """Choose how many atoms may be active at once, by the likelihood of held-out signals.
 
-    One makes the atoms states that exclude each other. Allowing many more than there are lets other
-    decompositions explain the same signals, so that this choice decides which atoms are found. One
-    too many costs little, since how many are active is learned, and one too few mixes atoms up:
-    hence the best counts here, whatever its standard error, unless all that it gains over a smaller
-    one is a hundredth. By default all numbers are tried that leave at most 5,000 sets.
+    Works like :func:`choose_n_atoms`. With one, atoms are exclusive states. With many more than
+    there are, other decompositions explain the same signals. One too many costs little, since the
+    number of active atoms is learned, while one too few mixes atoms up: hence the best score wins
+    here, whatever its standard error, unless its gain over a smaller value is below a hundredth.
+
+    Parameters
+    ----------
+    model : unfitted GraphDictMarginal
+        It is cloned.
+    X : array (T, N)
+        Signals.
+    candidates : iterable of int, optional
+        Values to try; by default all that give at most 5,000 patterns.
+    report : callable, optional
+        Called with a line of text for each value that is tried.
+
+    Returns
+    -------
+    ScoreChoice
+        Use as ``model.set_params(max_active=choice.value)``.
     """
     tried = range(1, default_max_active(model.n_atoms) + 1) if candidates is None else candidates
     return _choose_by_score(model, X, "max_active", tried, 0.0, report)
@@ -75,22 +116,22 @@ def _choose_by_score(
     X: ArrayLike,
     name: str,
     candidates: Iterable[int],
-    doubt: float,
+    tolerance: float,
     report: Callable[[str], None] | None,
 ) -> ScoreChoice:
-    """The smallest value about as good as the best: within ``doubt`` standard errors of it."""
+    """Choose the smallest value within ``tolerance`` standard errors of the best."""
     if "max_active" not in model.get_params():
         raise ValueError(
             f"{name} is chosen with GraphDictMarginal; {type(model).__name__} fits coefficients to "
-            "the samples it scores, so that more atoms never look worse"
+            "the samples it scores, so that more atoms never score worse"
         )
     tried = sorted(set(candidates))
     if not tried:
         raise ValueError(f"candidates must hold at least one {name} to try, got none")
     if model.prior == "hierarchy":
         raise ValueError(
-            f'{name} is not chosen with prior="hierarchy": its activations are given by the time '
-            "of each sample, and n_atoms by how finely time is cut (3, 7, 15 or 10, 36, 136)"
+            f'{name} is not chosen with prior="hierarchy": the time of a sample decides which '
+            "atoms are active, and the number of windows decides n_atoms (3, 7, 15 or 10, 36, 136)"
         )
     learn, blocks = hold_out(as_array(model, X), model.window_size)
     found: dict[int, NDArray] = {}
@@ -99,7 +140,7 @@ def _choose_by_score(
         trial = clone(model).set_params(**{name: value})
         fit_quietly(trial, learn)
         if found and (trial.coefficients_.sum(axis=0) < 1).any():
-            break  # an atom that no sample uses: these are more than enough
+            break  # no sample uses some atom: there are too many
         found[value] = np.array([trial.score(block) for block in blocks])
         if report is not None:
             most = trial.max_active or int(trial.patterns_.sum(axis=1).max())
@@ -115,6 +156,6 @@ def _choose_by_score(
     top, lowest = found[best].mean(), min(s.mean() for s in found.values())
     near = [
         v for v, s in found.items()
-        if top - s.mean() <= max(doubt * errors[v], LITTLE * (top - lowest))
+        if top - s.mean() <= max(tolerance * errors[v], NEGLIGIBLE * (top - lowest))
     ]  # fmt: skip
     return ScoreChoice(name, min(near), {v: float(s.mean()) for v, s in found.items()}, errors)

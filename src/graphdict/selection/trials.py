@@ -1,4 +1,4 @@
-"""Fits that are only tried, and the signals they are tried on."""
+"""Trial fits for choosing settings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["as_array", "fit_quietly"]
 
 
 def as_array(model: Any, X: ArrayLike) -> NDArray:
-    """Signals (T, N), read as a fit of ``model`` would: its errors tell what is wrong with them."""
+    """Return signals (T, N), validated as by a fit of ``model``."""
     samples = clone(model)._read(X, reset=True)
     return samples if isinstance(samples, np.ndarray) else np.asarray(X)
 
 
 def fit_quietly(trial: Any, X: ArrayLike) -> None:
-    """Fit without a word; Ctrl-C ends the search, where a fit alone would end with what it has."""
+    """Fit without output; Ctrl-C raises KeyboardInterrupt instead of ending the fit early."""
     known = trial.get_params()
     trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
     trial.set_params(verbose=0)

@@ -1,4 +1,4 @@
-"""Marks shared by the Matplotlib figures: nodes, edges and labels on axes."""
+"""Draw nodes, edges and labels on Matplotlib axes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from graphdict.core import graphs
 
 __all__ = ["COLOURS", "COLUMN", "circle", "colour_of", "draw_graph", "grid_axes"]
 
-# Okabe and Ito's colours, told apart by readers of every colour vision.
+# Okabe and Ito's colours, distinct for all kinds of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 COLUMN = 3.4  # inches: one column of a two-column paper
 INK = "#333333"
-FAINTEST = 1e-3  # of the strongest edge; what is weaker would not be seen
+FAINTEST = 1e-3  # of the strongest edge: weaker edges are invisible
 
 
 def colour_of(atom: int) -> str:
-    """The colour of an atom in every figure; colours return after eight atoms."""
+    """Return the colour of an atom, the same in every figure; colours repeat after eight atoms."""
     return COLOURS[atom % len(COLOURS)]
 
 
 def circle(nodes: int) -> NDArray:
-    """Positions (N, 2) on a circle, the first node on top."""
+    """Return positions (N, 2) on a circle, the first node on top."""
     angle = np.pi / 2 - 2 * np.pi * np.arange(nodes) / nodes
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def grid_axes(count: int, axes: Any, *, panel: float = 1.2, across: int = 4) -> list[Axes]:
-    """``count`` axes: those given, or a new figure one column wide, up to ``across`` in a row."""
+    """Return ``count`` axes: those given, or of a new figure with up to ``across`` in a row."""
     if axes is not None:
         flat = [axes] if isinstance(axes, Axes) else list(np.asarray(axes, dtype=object).flat)
         if len(flat) < count:
@@ -63,23 +63,23 @@ def draw_graph(
     threshold: float = 0.0,
     title: str | None = None,
 ) -> float:
-    """Draw a weight vector (E,) whose edges have the given colours (E,).
+    """Draw a graph with edge weights (E,) in the given colours (E,).
 
-    Returns the points that names reach beyond the nodes, above and below.
+    Returns how many points the names extend above and below the nodes.
     """
     weights = np.asarray(weights)
     if weights.ndim != 1:
         raise ValueError(f"weights must be one vector (E,) of edge weights, got {weights.shape}")
     nodes = graphs.n_nodes(len(weights))
-    places = node_positions(positions, nodes, names)
+    points = node_positions(positions, nodes, names)
     rows, cols = graphs.edge_index(nodes)
     top = strongest or float(np.max(weights)) or 1.0
     shown = np.flatnonzero(weights > max(threshold, FAINTEST * top))
     shown = shown[np.argsort(weights[shown], kind="stable")]
     strength = np.clip(weights[shown] / top, 0, 1)
-    thick = 2.2 * np.sqrt(np.clip(20 / nodes, 0.1, 1))  # many nodes have many lines
+    thick = 2.2 * np.sqrt(np.clip(20 / nodes, 0.1, 1))  # thinner where there are many nodes
     lines = LineCollection(
-        list(np.stack([places[rows[shown]], places[cols[shown]]], axis=1)),
+        list(np.stack([points[rows[shown]], points[cols[shown]]], axis=1)),
         colors=[to_rgba(colours[int(e)], 0.1 + 0.9 * level) for e, level in zip(shown, strength)],
         linewidths=0.3 + thick * strength,
         capstyle="round",
@@ -87,11 +87,11 @@ def draw_graph(
     )
     ax.add_collection(lines)
     size = np.clip(300 / nodes, 3, 20)
-    x, y = places.T
+    x, y = points.T
     ax.scatter(x, y, s=size, color="white", edgecolor=INK, linewidth=0.7, zorder=2)
     reach = 0.0
     if names is not None:
-        reach = _label(ax, places, names, on_circle=positions is None)
+        reach = _label(ax, points, names, on_circle=positions is None)
     if title:
         ax.set_title(title, fontsize=8, pad=3 + reach)
     ax.set_aspect("equal")
@@ -101,7 +101,7 @@ def draw_graph(
 
 
 def node_positions(positions: Any, nodes: int, names: Sequence[Any] | None) -> NDArray:
-    """Positions (N, 2): given as an array or by name, else on a circle."""
+    """Return positions (N, 2): given as an array or by name, else on a circle."""
     if names is not None and len(names) != nodes:
         raise ValueError(f"names: {nodes} are needed, one for each node, got {len(names)}")
     if positions is None:
@@ -113,31 +113,31 @@ def node_positions(positions: Any, nodes: int, names: Sequence[Any] | None) -> N
         if missing:
             raise ValueError(f"positions lack the nodes {missing[:5]}")
         positions = [positions[name] for name in names]
-    places = np.asarray(positions, dtype=float)
-    if places.shape != (nodes, 2):
-        raise ValueError(f"positions must have shape ({nodes}, 2), got {places.shape}")
-    return places
+    points = np.asarray(positions, dtype=float)
+    if points.shape != (nodes, 2):
+        raise ValueError(f"positions must have shape ({nodes}, 2), got {points.shape}")
+    return points
 
 
-def _label(ax: Axes, places: NDArray, names: Sequence[Any], *, on_circle: bool) -> float:
-    """Names beside their nodes, away from the middle; along the radius on a crowded circle.
+def _label(ax: Axes, points: NDArray, names: Sequence[Any], *, on_circle: bool) -> float:
+    """Write names next to their nodes, along the radius on a crowded circle.
 
-    Returns the points that the names reach above and below the nodes.
+    Returns how many points the names extend above and below the nodes.
     """
-    outward = places - places.mean(axis=0)
+    outward = points - points.mean(axis=0)
     norms = np.linalg.norm(outward, axis=1, keepdims=True)
     outward = outward / np.where(norms > 0, norms, 1)
     longest = max(len(str(name)) for name in names)
-    radial = on_circle and len(places) > (12 if longest > 2 else 30)
+    radial = on_circle and len(points) > (12 if longest > 2 else 30)
     size = 5.5 if radial else 6.5
-    for place, (x, y), name in zip(places, outward, names):
+    for point, (x, y), name in zip(points, outward, names):
         turn = np.degrees(np.arctan2(y, x)) if radial else 0.0
         if abs(turn) > 90:  # read from left to right on either side
             turn -= np.copysign(180, turn)
         sides = ("right", "left") if radial or abs(x) > 0.3 else ("center", "center")
         level = "center" if radial or abs(y) < 0.3 else ("bottom" if y > 0 else "top")
         ax.annotate(
-            str(name), place, xytext=(4 * x, 4 * y), textcoords="offset points",
+            str(name), point, xytext=(4 * x, 4 * y), textcoords="offset points",
             ha=sides[int(x > -1e-9)], va=level, rotation=turn, rotation_mode="anchor",
             fontsize=size, color=INK, annotation_clip=False,
             parse_math=False,

@@ -1,7 +1,7 @@
-"""Matplotlib figures: each function draws on the axes it is given and returns them.
+"""Matplotlib figures: each function draws on given axes and returns them.
 
-Without axes, a figure one column (3.4 inches) wide is made. Atoms keep their colour in every
-figure, and colours and greys are told apart by readers of every colour vision.
+Without axes, they make a figure one column (3.4 inches) wide. An atom has the same colour in every
+figure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from graphdict.results import held_atoms
+from graphdict.results import thresholded_atoms
 from graphdict.viz.drawing import COLOURS, COLUMN, colour_of, draw_graph, grid_axes
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "plot_instantaneous",
 ]
 
-COLUMNS_SHOWN = 2000  # of an image: more than a page can print
+COLUMNS_SHOWN = 2000  # of an image; more cannot be printed
 
 
 def plot_graph(
@@ -39,25 +39,26 @@ def plot_graph(
     threshold: float = 0.0,
     title: str | None = None,
 ) -> Axes:
-    """One graph as nodes and lines, the wider and darker the stronger the edge.
+    """Draw a graph as nodes and lines; stronger edges are wider and darker.
 
     Parameters
     ----------
     weights : array (E,)
         Edge weights, in the order of ``np.triu_indices(N, 1)``.
     ax : Axes, optional
-        Where to draw; the current axes by default.
+        Axes to draw on; the current ones by default.
     positions : array (N, 2) or dict of name to (x, y), optional
-        Where the nodes are; on a circle by default, the first on top, then clockwise.
+        Positions of the nodes; by default on a circle, clockwise from the top.
     names : N labels, optional
-        Written beside the nodes.
+        Labels of the nodes.
     colour : str
         Colour of the edges.
     strongest : float, optional
-        Weight drawn at full strength, so that several graphs can share a scale.
+        Weight that is drawn at full width, so that several graphs can share a scale.
     threshold : float, default=0
         Edges of at most this weight are left out, as are those below a thousandth of the strongest.
     title : str, optional
+        Title of the axes.
 
     Returns
     -------
@@ -74,23 +75,24 @@ def plot_graph(
 def plot_atoms(
     atoms: Any, axes: Any = None, *, title: str = "Atom", **options: Any
 ) -> Sequence[Axes]:
-    """Every atom of a dictionary, side by side and on one scale of edge widths.
+    """Draw every atom of a dictionary on a common scale of edge widths.
 
     Parameters
     ----------
     atoms : array (K, E), or a fitted model
-        Of averaged atoms, those edges are drawn that the model holds for present.
+        Improbable edges of averaged atoms are left out.
     axes : K Axes, optional
+        Axes to draw on; a new figure by default.
     title : str, default="Atom"
-        Followed by the number of the atom, from 1.
+        Title of each atom, followed by its number from 1.
     **options
-        Of :func:`plot_graph`: ``positions``, ``names``, ``threshold``, ...
+        Options of :func:`plot_graph`: ``positions``, ``names``, ``threshold``, ...
 
     Returns
     -------
     list of Axes
     """
-    atoms = held_atoms(atoms) if hasattr(atoms, "atoms_") else np.atleast_2d(atoms)
+    atoms = thresholded_atoms(atoms) if hasattr(atoms, "atoms_") else np.atleast_2d(atoms)
     axes = grid_axes(len(atoms), axes, across=_across(options))
     top = float(np.max(atoms)) or 1.0
     for k, (ax, weights) in enumerate(zip(axes, atoms)):
@@ -102,23 +104,23 @@ def plot_atoms(
 def plot_instantaneous(
     mixtures: Any, samples: Sequence[int], axes: Any = None, *, times: Any = None, **options: Any
 ) -> Sequence[Axes]:
-    """The graphs of chosen samples, each as the mix it is.
+    """Draw the graphs of chosen samples as mixtures of atoms.
 
-    An edge has the colour of the atom that gives it most of its weight; bars below each graph are
-    the coefficients of its atoms, full height being 1. All graphs share one scale of edge widths.
+    An edge has the colour of the atom that contributes most of its weight; bars below each graph
+    are the coefficients of its atoms, from 0 to 1. All graphs share a scale of edge widths.
 
     Parameters
     ----------
     mixtures : InstantaneousGraphs, or a fitted model
-        What ``model.instantaneous_graphs(X)`` returns; of a model, those of its training signals.
+        The result of ``model.instantaneous_graphs(X)``; a model stands for its training signals.
     samples : sequence of int
-        Which samples to draw.
+        Indices of the samples to draw.
     axes : Axes, optional
-        As many as samples.
+        One for each sample; a new figure by default.
     times : array (T,), optional
-        Times of all samples, for the titles.
+        Times of all samples, used as titles.
     **options
-        Of :func:`plot_graph`: ``positions``, ``names``, ``threshold``, ``strongest``.
+        Options of :func:`plot_graph`: ``positions``, ``names``, ``threshold``, ``strongest``.
 
     Returns
     -------
@@ -134,9 +136,9 @@ def plot_instantaneous(
     chosen = mixtures[np.array(samples, dtype=np.intp)]
     options.setdefault("strongest", float(np.max(chosen.weights, initial=0)) or 1.0)
     for ax, t, coefficients, weights in zip(axes, samples, chosen.coefficients, chosen.weights):
-        givers = np.argmax(coefficients[:, None] * mixtures.atoms, axis=0)
+        largest = np.argmax(coefficients[:, None] * mixtures.atoms, axis=0)
         title = f"sample {t}" if times is None else f"{times[t]}"
-        colours = [colour_of(k) for k in givers]
+        colours = [colour_of(k) for k in largest]
         reach = draw_graph(ax, weights, colours, title=title, **options)
         _draw_mix(ax, coefficients, reach)
     return axes
@@ -145,17 +147,21 @@ def plot_instantaneous(
 def plot_coefficients(
     coefficients: Any, ax: Axes | None = None, *, times: Any = None, title: str | None = None
 ) -> Axes:
-    """Coefficients as an image: atoms in rows, samples from left to right, white 0 to black 1.
+    """Draw coefficients as an image: atoms in rows, samples in columns, 0 white, 1 black.
 
-    Of more samples than a page can print, neighbours are averaged, and the label of the axis says
+    Of more than 2,000 samples, means of consecutive ones are drawn; the label of the axis says of
     how many.
 
     Parameters
     ----------
     coefficients : array (T, K), or a fitted model
+        A model stands for the coefficients of its training signals.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     times : array (T,) of numbers or datetimes in ascending order, optional
+        Times of the samples.
     title : str, optional
+        Title of the axes.
 
     Returns
     -------
@@ -190,18 +196,19 @@ def plot_coefficients(
 
 
 def plot_convergence(history: Any, ax: Axes | None = None) -> Axes:
-    """The objective by iteration, and the largest relative residual, dashed, on a second axis.
+    """Draw the objective by iteration, and the relative residual, dashed, on a second axis.
 
     Parameters
     ----------
     history : dict of arrays, or a fitted model
         ``history_`` of a model: ``iteration``, ``objective`` and ``residual``.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     Axes
-        Of the objective; those of the residual are its twin.
+        The axes of the objective; the axes of the residual are their twin.
     """
     if ax is None:
         ax = plt.subplots(figsize=(COLUMN, 2.1), layout="constrained")[1]
@@ -223,7 +230,7 @@ def plot_convergence(history: Any, ax: Axes | None = None) -> Axes:
 
 
 def _draw_mix(ax: Axes, coefficients: NDArray, reach: float) -> None:
-    """Bars of the coefficients below a graph whose names reach so many points down."""
+    """Draw bars of the coefficients below a graph whose names extend ``reach`` points down."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     height = top - bottom
     points = 72 * ax.get_window_extent().height / ax.figure.dpi
@@ -238,12 +245,12 @@ def _draw_mix(ax: Axes, coefficients: NDArray, reach: float) -> None:
 
 
 def _across(options: dict[str, Any]) -> int:
-    """Graphs in a row of one column's width: names need room."""
+    """Return the number of graphs in a row: fewer where nodes have names."""
     return 4 if options.get("names") is None else 2
 
 
 def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray:
-    """Times as numbers on the axis, which is told of dates."""
+    """Return times as numbers of the x axis, which formats them as dates where they are."""
     times = np.asarray(times)
     if times.shape != (samples,):
         raise ValueError(f"times must have shape ({samples},), got {times.shape}")
@@ -255,7 +262,7 @@ def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray:
 
 
 def _between(times: NDArray) -> NDArray:
-    """Where one sample ends and the next begins: half way; (T,) -> (T + 1,)."""
+    """Return the boundaries (T + 1,) half way between times (T,)."""
     if len(times) == 1:
         return np.array([times[0] - 0.5, times[0] + 0.5])
     middle = (times[1:] + times[:-1]) / 2

@@ -1,4 +1,4 @@
-"""Recovered against true: figures for data whose graphs are known."""
+"""Figures that compare learned graphs with true ones."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ __all__ = ["plot_comparison", "plot_recovery"]
 def plot_comparison(
     true: NDArray, learned: NDArray, ax: Axes | None = None, *, title: str | None = None
 ) -> Axes:
-    """A true graph above the diagonal of a matrix and a learned one below, each on its own scale.
+    """Draw a matrix with a true graph above the diagonal and a learned one below.
 
-    Where the image is symmetric, the learned graph is right. It stays legible where lines between
-    nodes would not, and takes little room.
+    Each graph has its own scale. The image is symmetric where the learned graph is right, and stays
+    legible for many nodes.
 
     Parameters
     ----------
     true, learned : arrays (E,)
+        Edge weights, in the order of ``np.triu_indices(N, 1)``.
     ax : Axes, optional
+        Axes to draw on; the current ones by default.
     title : str, optional
+        Title of the axes.
 
     Returns
     -------
@@ -60,23 +63,25 @@ def plot_recovery(
     axes: Any = None,
     **options: Any,
 ) -> Sequence[Axes]:
-    """True atoms above learned ones with their edge recovery, then both coefficient series.
+    """Draw true and learned atoms with their edge recovery, and both coefficient series.
 
-    Learned atoms are put in the order of the true ones that they resemble most.
+    Learned atoms are drawn in the order of the true ones that they are matched with.
 
     Parameters
     ----------
     true_atoms, atoms : arrays (K, E) and (K', E)
+        Edge weights.
     true_coefficients, coefficients : arrays (T, K) and (T, K')
+        Coefficients of the same samples.
     axes : 2 min(K, K') + 2 Axes, optional
-        For the true atoms, the learned atoms, the true and the learned coefficients.
+        Axes for the true atoms, the learned atoms, the true and the learned coefficients.
     **options
-        Of :func:`plot_graph`: ``positions``, ``names``, ``threshold``.
+        Options of :func:`plot_graph`: ``positions``, ``names``, ``threshold``.
 
     Returns
     -------
     list of Axes
-        In the order above.
+        In the order of ``axes``.
     """
     matching = match_atoms(true_atoms, atoms)
     pairs, threshold = len(matching.true), options.get("threshold", 0.0)
@@ -98,6 +103,7 @@ def plot_recovery(
 
 
 def _recovery_axes(pairs: int) -> list[Axes]:
+    """Return the axes of a new figure for `plot_recovery`."""
     figure = plt.figure(figsize=(max(1.15 * pairs, COLUMN), 5.2), layout="constrained")
     grid = figure.add_gridspec(4, pairs, height_ratios=[1.7, 1.7, 0.8, 0.8])
     panels = [figure.add_subplot(grid[row, k]) for row in (0, 1) for k in range(pairs)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphdict import load_model
-from graphdict.app.commands.bar import FitBar
+from graphdict.app.commands.progress_bar import ProgressBar
 from graphdict.files import read_signals, write_table
 from graphdict.metrics import match_atoms
 
@@ -157,7 +157,7 @@ WRONG_OPTIONS = [
     (["--window", "5 apples"], "expected samples"),
     (["--window", "9999"], "more than the 800"),
     (["--window", "1ms"], "shorter than the 50 ms between samples"),
-    (["-k", "auto", "--active", "auto", "--set", "prior=hierarchy"], "-k 7, say"),
+    (["-k", "auto", "--active", "auto", "--set", "prior=hierarchy"], "such as -k 7"),
     (["--degree", "3", "--density", "0.2"], "one of --degree"),
     (["--degree", "80"], "at most 7 neighbours"),
     (["--model", "log", "-k", "auto"], "-k auto needs"),
@@ -233,7 +233,7 @@ def test_ctrl_c_stops_in_one_line_and_writes_nothing(run, table, monkeypatch):
     def interrupt(self, progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(FitBar, "__call__", interrupt)
+    monkeypatch.setattr(ProgressBar, "__call__", interrupt)
     result = run("fit", table, *QUICK)
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == "Error: stopped; no results were written"
@@ -279,8 +279,8 @@ def test_what_was_done_to_the_columns_is_in_the_page_and_in_info(run, tmp_path):
     np.savetxt(path, prices, delimiter=",", header="a,b,c,d", comments="")
     folder = tmp_path / "out"
     done = run("fit", path, "-k", "2", "--active", "1", "-o", folder)
-    assert "columns wander slowly" in done.stderr
-    assert "samples are taken to be independent" in done.stderr
+    assert "columns drift slowly" in done.stderr
+    assert "samples are treated as independent" in done.stderr
     assert "mean is subtracted" in (folder / "report.html").read_text(encoding="utf-8")
     told = run("info", folder)
     assert "mean is subtracted" in told.stdout + told.stderr

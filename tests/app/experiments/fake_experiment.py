@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from graphdict.app.experiments import Experiment, Grid, Samples
+from graphdict.app.experiments import Dataset, Experiment, Grid
 from graphdict.app.experiments.command import run_experiment
 
 EDGES = 10
@@ -48,8 +48,8 @@ def draw(arguments, seed):
     true = rng.random((arguments["size"], EDGES)) * (rng.random((arguments["size"], EDGES)) < 0.4)
     half = arguments["size"] // 2
     if arguments.get("no_test"):
-        return Samples(true, true)
-    return Samples(true[:half], true[:half], true[half:], true[half:])
+        return Dataset(true, true)
+    return Dataset(true[:half], true[:half], true[half:], true[half:])
 
 
 def build(model, setting, seed):

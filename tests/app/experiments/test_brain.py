@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "eeg"))
 from edf import write_subject
 
 from graphdict.app.experiments import EXPERIMENTS, brain, brain_report
-from graphdict.app.experiments.brain_data import Events, phase_covariances, recentred
+from graphdict.app.experiments.brain_data import Events, phase_covariances, whiten_subject
 from graphdict.app.experiments.brain_guided import (
     Ridge,
     guided_atoms,
@@ -27,7 +27,7 @@ from graphdict.app.experiments.brain_guided import (
     score_guided,
 )
 from graphdict.app.experiments.brain_references import score_reference
-from graphdict.app.experiments.brain_scoring import nested_scores, standardised
+from graphdict.app.experiments.brain_scoring import nested_scores, standardise_features
 from graphdict.app.experiments.brain_states import score_states
 from graphdict.app.experiments.command import experiment
 
@@ -53,8 +53,8 @@ def subjects():
 
 def test_recentring_whitens_without_labels(subjects):
     events = subjects[1]
-    whitened = recentred(events)
-    swapped = recentred(Events(events.signals, ~events.right, events.sfreq))
+    whitened = whiten_subject(events)
+    swapped = whiten_subject(Events(events.signals, ~events.right, events.sfreq))
     np.testing.assert_array_equal(whitened.signals, swapped.signals)
     flat = np.moveaxis(whitened.signals.astype(float), 1, 0).reshape(NODES, -1)
     values = np.linalg.eigvalsh(flat @ flat.T / flat.shape[1])
@@ -134,7 +134,7 @@ def test_training_scores_are_those_of_two_subjects_left_out():
 
 
 def test_standardised_features_survive_a_constant_one():
-    values = standardised(np.column_stack([np.arange(4.0), np.ones(4)]))
+    values = standardise_features(np.column_stack([np.arange(4.0), np.ones(4)]))
     np.testing.assert_allclose(values.std(axis=0), [1, 0])
 
 
@@ -182,7 +182,7 @@ def test_settings_are_chosen_by_the_other_subjects():
             "held_out": {"1": held_out, "2": 0.5}, "training": {"1": training, "2": 0.5},
         }  # fmt: skip
 
-    lines = brain_report.chosen_scores([row("gfp", 0.9, 0.6), row("recording", 0.2, 0.7)])
+    lines = brain_report.select_settings([row("gfp", 0.9, 0.6), row("recording", 0.2, 0.7)])
     assert [line["auroc"] for line in lines] == [0.2, 0.5]
     assert json.loads(lines[0]["setting"]) == {"normalise": "recording"}
     summary = brain_report.summarise(lines)
@@ -225,8 +225,8 @@ def test_too_few_subjects_and_a_missing_extra_are_said_in_one_line(tmp_path, mon
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_quick_experiment_on_the_recordings(tmp_path):
-    beside = Path(__file__).resolve().parents[4] / "shared" / "eegbci"
-    folder = Path(os.environ.get("GRAPHDICT_EEGBCI", beside))
+    default = Path(__file__).resolve().parents[4] / "shared" / "eegbci"
+    folder = Path(os.environ.get("GRAPHDICT_EEGBCI", default))
     if not (folder / "MNE-eegbci-data").is_dir():
         pytest.skip(f"the EEGBCI recordings are not in {folder}; GRAPHDICT_EEGBCI says where")
     result = run("--data-dir", folder, "--output", tmp_path / "out", "--jobs", 1)

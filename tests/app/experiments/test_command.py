@@ -7,7 +7,7 @@ from fake_experiment import FAKE, report
 from graphdict.app.experiments import EXPERIMENTS, Experiment, time_varying
 from graphdict.app.experiments.command import _command, experiment
 from graphdict.app.experiments.grids import Grid
-from graphdict.app.experiments.paper import TABLE_I
+from graphdict.app.experiments.published import TABLE_I
 from graphdict.app.experiments.tables import choose, summarise
 
 
@@ -48,8 +48,9 @@ def test_mismatch_is_a_clear_error(tmp_path):
     assert runner.invoke(fake, ["--output", str(tmp_path), "--jobs", "1"]).exit_code == 0
     result = invoke("superposition", "--output", tmp_path)
     assert result.exit_code == 2
-    assert "holds fake --quick, not this superposition --quick" in " ".join(result.output.split())
+    assert "holds fake (quick), not this superposition (quick)" in " ".join(result.output.split())
     assert "--restart" in result.output
+    assert "--output" in result.output
 
 
 def test_failure_ends_with_a_code(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from fake_experiment import FAKE, make_grid
 
 from graphdict.app.experiments.command import run_experiment
-from graphdict.app.experiments.engine import run_grid
+from graphdict.app.experiments.runner import run_grid
 from graphdict.app.experiments.store import FolderError, Store
 
 PROGRAM = Path(__file__).with_name("fake_experiment.py")
@@ -72,7 +72,7 @@ def test_interrupt_keeps_what_is_done(tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "the same command goes on from there" in errors
+    assert "the same command resumes there" in errors
     assert "Traceback" not in errors
     assert len(saved(tmp_path / "out")) >= 2
     assert not list((tmp_path / "out" / "cells").glob("*.tmp"))
@@ -127,16 +127,16 @@ def test_failed_cells_are_tried_again(tmp_path):
         ({"thresholds": (0.0, 0.5)}, "another configuration"),
         ({"models": {"Careful": [{"noise": 0.3}]}}, "another configuration"),
         ({"data": {"small": {"size": 21}}}, "another configuration"),
-        ({"scale": "full"}, "holds fake --quick"),
-        ({"experiment": "other"}, "holds fake --quick"),
+        ({"scale": "full"}, r"holds fake \(quick\)"),
+        ({"experiment": "other"}, r"holds fake \(quick\)"),
     ],
 )
 def test_folder_of_another_configuration_is_refused(tmp_path, change, told):
     Store.open(tmp_path, make_grid()).close()
     with pytest.raises(FolderError, match=told) as raised:
         Store.open(tmp_path, make_grid(**change))
-    assert "--restart" in str(raised.value)
-    assert "--output" in str(raised.value)
+    assert "restart=True" in str(raised.value)
+    assert "choose another folder" in str(raised.value)
 
 
 def test_folder_of_another_version_is_refused_until_restarted(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from graphdict.app.commands.prepare import Preparation, wanders
-from graphdict.app.files.stored import summary_of
+from graphdict.app.commands.preprocessing import Scaling, drifts
+from graphdict.app.files.lazy_signals import summarise_columns
 from graphdict.files import InputError, read_signals
 
 ROWS = np.random.default_rng(0).standard_normal((30, 4)).round(4)
@@ -199,16 +199,16 @@ def test_constant_columns_are_told(read):
 @pytest.mark.parametrize("size", [1e300, 1e-300])
 def test_any_size_of_numbers_has_a_mean_and_a_spread(read, size):
     signals = read("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in ROWS * size))
-    found = summary_of(signals.values)
+    found = summarise_columns(signals.values)
     np.testing.assert_allclose(found.mean, ROWS.mean(axis=0) * size)
     np.testing.assert_allclose(found.spread, ROWS.std(axis=0) * size)
-    assert "they vary about equally" in Preparation.learn(signals, "auto", "none")[1]
-    assert not wanders(signals.values)
+    assert "they vary about equally" in Scaling.learn(signals, "auto", "none")[1]
+    assert not drifts(signals.values)
 
 
 def test_steps_may_be_missing_throughout(read):
     rows = [f"{a},{b},{'' if i % 2 else c}" for i, (a, b, c, _) in enumerate(ROWS)]
-    assert not wanders(read("a,b,c\n" + "\n".join(rows)).values)
+    assert not drifts(read("a,b,c\n" + "\n".join(rows)).values)
 
 
 def test_transposed_tables(read):
@@ -216,7 +216,7 @@ def test_transposed_tables(read):
     signals = read(text, transpose=True)
     np.testing.assert_array_equal(signals.values, ROWS)
     assert signals.names == ["n0", "n1", "n2", "n3"]
-    assert told(read("a" + ",b" * 0 + text[2:], no_time=True), "--transpose")
+    assert told(read("a" + ",b" * 0 + text[2:], no_time=True), "transpose=True")
 
 
 WRONG = {

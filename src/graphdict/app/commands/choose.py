@@ -1,4 +1,4 @@
-"""Settings of a fit that are left to the data: how many atoms, and which penalty."""
+"""Choose settings of a fit from the data: number of atoms, and penalty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from graphdict.app.commands.console import Console
-from graphdict.app.commands.models import build
+from graphdict.app.commands.models import build_model
 from graphdict.app.files import SignalTable
 
 __all__ = ["choose_counts", "choose_degree"]
@@ -17,7 +17,10 @@ __all__ = ["choose_counts", "choose_degree"]
 def choose_counts(
     signals: SignalTable, values: Any, options: dict[str, Any], console: Console
 ) -> dict[str, Any]:
-    """Set the number of atoms, and of those active at a time, by held-out signals."""
+    """Set ``atoms`` and ``active`` of the options where they are "auto", by held-out likelihood.
+
+    Returns the choices and their scores, for the JSON result.
+    """
     from graphdict.selection import choose_max_active, choose_n_atoms
 
     atoms, active = options["atoms"], options["active"]
@@ -25,15 +28,15 @@ def choose_counts(
         return {}
 
     def trial(**counts: int) -> Any:
-        return build(signals, options | counts | {"checkpoint": None}, Console(quiet=True))
+        return build_model(signals, options | counts | {"checkpoint": None}, Console(quiet=True))
 
     if trial(atoms=3 if atoms == "auto" else atoms, active=1).prior == "hierarchy":
         if atoms == "auto":
-            raise click.UsageError("prior=hierarchy needs the number of its stretches: -k 7, say")
-        options["active"] = atoms  # activations are given
+            raise click.UsageError("prior=hierarchy needs the number of its windows, such as -k 7")
+        options["active"] = atoms  # the hierarchy decides which atoms are active
         return {}
     what = "atoms" if atoms == "auto" else "atoms are active at a time"
-    console.say(f"Choosing how many {what} by signals that are not learned from ...")
+    console.say(f"Choosing how many {what} by the likelihood of held-out signals ...")
     values = _without_gaps(values, console)
     if atoms != "auto":
         try:
@@ -41,13 +44,13 @@ def choose_counts(
         except ValueError as error:
             if "windows" not in str(error):
                 raise
-            console.note("too few samples to choose how many atoms are active: at most 2")
+            console.note("too few samples to choose how many atoms are active: using at most 2")
             return {}
         options["active"] = found.value
         chosen: dict[str, Any] = {"active": {"value": found.value, "scores": found.scores}}
     else:
         chosen, best = {}, -float("inf")
-        # How many there are depends on how many may be active: states first, then sums of them.
+        # The best number of atoms depends on how many may be active: one first, then more.
         for most in range(1, 4) if active == "auto" else [active]:
             tried = range(1 if not chosen else most, 11)
             model = trial(atoms=max(2, most), active=most)
@@ -65,18 +68,18 @@ def choose_counts(
 
 
 def _without_gaps(values: Any, console: Console) -> Any:
-    """Means of columns for missing values: many fits are compared, and gaps take their time."""
+    """Return the signals with column means for missing values, which would slow the trial fits."""
     missing = np.isnan(values)
     if not missing.any():
         return values
-    console.note("to choose, missing values are taken to be the mean of their column")
+    console.note("for this choice, missing values are replaced by the mean of their column")
     return np.where(missing, np.nanmean(values, axis=0), values)
 
 
 def choose_degree(
     model: Any, values: Any, options: dict[str, Any], console: Console
 ) -> dict[str, Any]:
-    """Set the penalty that gives the wanted degree or density."""
+    """Set the penalty of the model that gives the wanted degree or density; return the choice."""
     from graphdict.selection import choose_penalty
 
     degree, density = options["degree"], options["density"]

@@ -1,4 +1,4 @@
-"""``graphdict completion``: the script that makes a shell complete commands, options and files."""
+"""``graphdict completion``: print a shell completion script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INSTALL = {
 
 
 @click.command(
-    help="""Print the script that lets SHELL complete commands and options.
+    help="""Print the completion script of a shell.
 
     \b
     Install it:

@@ -1,4 +1,4 @@
-"""What all commands share at the terminal: exit codes, one-line errors, safe text, JSON."""
+"""Output of all commands: text or JSON, one-line errors, exit codes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 import click
 import numpy as np
 
+from graphdict.app.commands.flags import with_flags
+
 __all__ = ["EXIT_CODES", "Console", "Stopped", "command_errors", "safe"]
 
 FAILED, USAGE, INPUT, EXISTS, OUTPUT, EXTRA, CLUSTER, STOPPED = 1, 2, 3, 4, 5, 6, 7, 130
@@ -20,33 +22,33 @@ EXIT_CODES = """\b
 Exit codes:
   0    done
   1    an unexpected failure
-  2    options that make no sense
+  2    invalid options
   3    input that cannot be read or used
   4    output that exists already (--force replaces it)
   5    output that cannot be written: a full disk, no permission
-  6    a package is missing for this kind of file
+  6    a package is missing for this file format
   7    a Dask cluster that cannot be used, or was lost
   130  stopped by Ctrl-C; no results were written
 """
 
 
 class Stopped(Exception):  # noqa: N818 - what the user did, not a failure
-    """The user pressed Ctrl-C."""
+    """Raised where the user pressed Ctrl-C."""
 
 
 class OutputExists(click.ClickException):
-    """A result would replace something."""
+    """Raised where a result would replace an existing file."""
 
     exit_code = EXISTS
 
 
 def safe(text: Any) -> str:
-    """Text without anything that could steer a terminal."""
+    """Return text with unprintable characters escaped, so that none controls the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
 class Console:
-    """Says things to people on stderr, and results on stdout, as text or as JSON."""
+    """Messages on stderr, results on stdout as text or JSON."""
 
     def __init__(self, quiet: bool = False, as_json: bool = False):
         self.quiet = quiet
@@ -54,25 +56,26 @@ class Console:
         self.warnings: list[str] = []
 
     def say(self, text: str) -> None:
-        """Something to know while waiting."""
+        """Print a message, unless quiet."""
         if not self.quiet:
             click.echo(safe(text), err=True)
 
     def note(self, text: str) -> None:
+        """Print a message as an item of a list, unless quiet."""
         self.say(f"  - {text}")
 
     def warn(self, text: str) -> None:
-        """Something that should not be missed, even when quiet."""
+        """Print a warning, even when quiet, and keep it for the JSON result."""
         self.warnings.append(text)
         click.echo(safe(f"Warning: {text}"), err=True)
 
     def result(self, text: str) -> None:
-        """A line of the result, for people."""
+        """Print a line of the result, unless quiet or with JSON."""
         if not (self.as_json or self.quiet):
             click.echo(safe(text))
 
     def finish(self, content: dict[str, Any]) -> None:
-        """The whole result, for machines."""
+        """Print the whole result as JSON where that is asked for."""
         if self.as_json:
             from graphdict import __version__
 
@@ -81,7 +84,7 @@ class Console:
 
     @contextmanager
     def warnings_as_lines(self) -> Iterator[None]:
-        """Show warnings of the library as lines; a fit that was interrupted stops the command."""
+        """Print warnings of the library as lines; raise Stopped where a fit was interrupted."""
         from graphdict import exceptions
 
         with warnings.catch_warnings(record=True) as caught:
@@ -92,17 +95,17 @@ class Console:
             if issubclass(warning.category, exceptions.InterruptedFitWarning):
                 raise Stopped
             ours = (exceptions.GraphDictWarning, exceptions.ConvergenceWarning)
-            # Commands say these in their own words, with the names that the file has.
-            told = (exceptions.SilentNodeWarning, exceptions.DeadAtomWarning)
+            # Commands report these themselves, with the column names of the file.
+            reported = (exceptions.SilentNodeWarning, exceptions.DeadAtomWarning)
             text = " ".join(str(warning.message).split())
-            if issubclass(warning.category, ours) and not issubclass(warning.category, told):
+            if issubclass(warning.category, ours) and not issubclass(warning.category, reported):
                 if text not in seen:
                     self.warn(text)
                 seen.add(text)
 
 
 def command_errors(function: Callable) -> Callable:
-    """Turn whatever goes wrong into one line on stderr and an exit code."""
+    """Decorate a command so that any error becomes one line on stderr and an exit code."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -123,10 +126,11 @@ def command_errors(function: Callable) -> Callable:
 
 
 def _explain(error: Exception) -> tuple[str, int]:
+    """Return the message and the exit code of an error."""
     from graphdict.app.files import InputError, MissingExtraError
     from graphdict.exceptions import ClusterError, ModelFileError
 
-    text = " ".join(str(error).split())
+    text = with_flags(" ".join(str(error).split()))
     if isinstance(error, MissingExtraError):
         return text, EXTRA
     if isinstance(error, (InputError, ModelFileError)):
@@ -147,7 +151,7 @@ def _explain(error: Exception) -> tuple[str, int]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON knows; numbers that are not finite become null."""
+    """Return a value in types that JSON has; numbers that are not finite become None."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

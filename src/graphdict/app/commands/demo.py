@@ -1,4 +1,4 @@
-"""``graphdict demo``: the main job on simulated data, compared with the truth."""
+"""``graphdict demo``: fit simulated data and compare with the truth."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = ["demo"]
     type=click.IntRange(min=0),
     default=2,
     show_default=True,
-    help="Decides the simulated dictionary, its signals and the fit.",
+    help="Random seed of the dictionary, its signals and the fit.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @command_errors
 def demo(output: Path, seed: int, as_json: bool) -> None:  # fmt: skip
     """Learn a simulated dictionary and compare it with the truth.
 
-    Three sparse graphs on 14 nodes are mixed, two at most at a time, into the graphs of 2,000
-    signals. Two models learn the graphs and the mixture from the signals alone. Writes a picture,
-    the better model, and report.html to explore it in; results of an earlier demo are replaced.
+    The graphs of 2,000 signals are mixtures of at most two of three sparse graphs on 14 nodes. Two
+    models learn graphs and mixtures from the signals alone. Writes a figure, the better model, and
+    report.html to explore it; replaces the results of an earlier demo.
     """
     from graphdict.app.demo import run_demo
 

@@ -1,4 +1,4 @@
-"""``graphdict fit``: from a file to a model, coefficients and a report."""
+"""``graphdict fit``: fit a model to a file and write coefficients and a report."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 
 import click
 
-from graphdict.app.commands.bar import FitBar
 from graphdict.app.commands.choose import choose_counts, choose_degree
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
+from graphdict.app.commands.execution import open_signals
 from graphdict.app.commands.models import (
     MODELS,
     accepts_missing,
-    build,
-    learner_of,
+    build_model,
+    model_class,
     reads_in_parts,
     window_of,
 )
 from graphdict.app.commands.options import (
     Command,
+    execution_options,
     file_argument,
     output_options,
-    place_options,
     read_file,
     reading_options,
-    talk_options,
+    verbosity_options,
 )
 from graphdict.app.commands.outputs import check_free
-from graphdict.app.commands.place import placed
-from graphdict.app.commands.prepare import (
-    Preparation,
-    fill,
-    remember,
-    some_of,
-    take_changes,
-    wanders,
+from graphdict.app.commands.preprocessing import (
+    Scaling,
+    attach_metadata,
+    difference,
+    drifts,
+    handle_missing,
+    subsample,
 )
+from graphdict.app.commands.progress_bar import ProgressBar
 from graphdict.app.commands.results import (
     about_input,
     describe_atoms,
@@ -50,7 +50,7 @@ __all__ = ["fit"]
 
 
 class _Count(click.ParamType):
-    """A number from one, or auto."""
+    """A whole number from 1, or "auto"."""
 
     name = "N|auto"
 
@@ -67,11 +67,11 @@ class _Count(click.ParamType):
     epilog=EXIT_CODES,
     help="""Learn graphs from a table of signals, and write a report.
 
-    FILE holds one row for each sample and one column for each node (or one row for each value: a
-    long table): CSV, TSV, Parquet, NPY, NPZ, Zarr, EDF or FIF. What is found in it, and what is
-    done about missing values, units and the like, is told. The output folder gets model.graphdict,
-    coefficients.csv (one row for each sample), atoms.csv (the edges of each graph), and
-    report.html, a page to explore them in.
+    FILE has a row for each sample and a column for each node (or, in long format, a row for each
+    value): CSV, TSV, Parquet, NPY, NPZ, Zarr, EDF or FIF. The command prints what it finds in the
+    file and how it handles missing values and units. It writes a folder with model.graphdict,
+    coefficients.csv (a row for each sample), atoms.csv (the edges of each graph) and report.html,
+    a page to explore them.
 
     \b
     Examples:
@@ -90,14 +90,14 @@ class _Count(click.ParamType):
     type=_Count(),
     default="auto",
     show_default=True,
-    help="How many graphs. auto: as many as signals that were not learned from ask for.",
+    help="Number of graphs. auto: chosen by the likelihood of held-out signals.",
 )
 @click.option(
     "--active",
     type=_Count(),
     default="auto",
     show_default=True,
-    help="Most graphs active at a time (marginal); 1: states that exclude each other.",
+    help="Largest number of graphs active at the same time (marginal); 1: exclusive states.",
 )
 @click.option(
     "--model",
@@ -111,19 +111,19 @@ class _Count(click.ParamType):
     "--degree",
     type=click.FloatRange(min=0, min_open=True),
     metavar="NUMBER",
-    help="Wanted neighbours of a node, on average over the graphs.",
+    help="Wanted number of neighbours of a node, averaged over the graphs.",
 )
 @click.option(
     "--density",
     type=click.FloatRange(min=0, max=1, min_open=True),
     metavar="SHARE",
-    help="Wanted share of all pairs of nodes that a graph joins; instead of --degree.",
+    help="Wanted share of node pairs that are joined by an edge; instead of --degree.",
 )
 @click.option(
     "--penalty",
     type=click.FloatRange(min=0),
     metavar="NUMBER",
-    help="Raw sparsity (marginal) or alpha_w (others); instead of --degree.",
+    help="Penalty on edges: sparsity (marginal) or alpha_w (others); instead of --degree.",
 )
 @click.option(
     "--window",
@@ -135,8 +135,8 @@ class _Count(click.ParamType):
     type=click.Choice(["auto", "yes", "centre", "no"]),
     default="auto",
     show_default=True,
-    help="Bring columns to mean 0 and spread 1. auto: where units "
-    "differ, or spreads by more than 10 times; else means are subtracted at most.",
+    help="Standardise columns to mean 0 and standard deviation 1. auto: if units differ, or "
+    "standard deviations by more than a factor of 10; otherwise at most subtract the means.",
 )
 @click.option(
     "--changes",
@@ -150,22 +150,22 @@ class _Count(click.ParamType):
     type=click.Choice(["auto", "keep", "interpolate", "drop"]),
     default="auto",
     show_default=True,
-    help="Missing values: leave them to the model, fill "
-    "them in, or leave out their rows. auto: keep where the model can, else interpolate.",
+    help="Missing values: keep them, interpolate them, or drop their rows. auto: keep if the "
+    "model accepts them, else interpolate.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Decides everything random.",
+    help="Random seed.",
 )
 @click.option("--max-iter", type=click.IntRange(min=1), help="Largest number of iterations.")
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Keep the state of the fit here, and go on from it after an interruption.",
+    help="Save the state of the fit here, and resume from it after an interruption.",
 )
 @click.option(
     "--set",
@@ -182,9 +182,9 @@ class _Count(click.ParamType):
     show_default=True,
     help="Format of the tables.",
 )
-@place_options
+@execution_options
 @output_options("the file's name with -graphdict")
-@talk_options
+@verbosity_options
 @reading_options
 @command_errors
 def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool,
@@ -198,18 +198,18 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     if folder.exists() and not folder.is_dir():
         raise click.UsageError(f"-o {folder} is a file; name a folder")
     check_free([folder / name for name in names], force)
-    in_parts = reads_in_parts(learner_of(options["model"]), options["memory"], options["dask"])
+    in_parts = reads_in_parts(model_class(options["model"]), options["memory"], options["dask"])
     signals = read_file(file, options, console, in_parts)
-    preparation = _prepare(signals, options, console)
-    values = preparation.apply(signals.values)
-    with placed(values, options["dask"], console) as X:
-        chosen = choose_counts(signals, some_of(values), options, console)
-        model = build(signals, options, console)
+    scaling = _prepare(signals, options, console)
+    values = scaling.apply(signals.values)
+    with open_signals(values, options["dask"], console) as X:
+        chosen = choose_counts(signals, subsample(values), options, console)
+        model = build_model(signals, options, console)
         if options["degree"] is not None or options["density"] is not None:
-            chosen["penalty"] = choose_degree(model, some_of(values), options, console)
+            chosen["penalty"] = choose_degree(model, subsample(values), options, console)
         seconds, objective = _learn(model, X, console)
-    remember(model, signals, preparation, {"source": file.name})
-    written = write_results(model, signals, folder, table_format, file, console)
+    attach_metadata(model, signals, scaling, {"source": file.name})
+    written = write_results(model, signals, folder, table_format, file)
 
     atoms = summarise_atoms(model)
     title = type(model).__name__
@@ -221,7 +221,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     idle = [str(atom["atom"]) for atom in atoms if not atom["edges"] or atom["samples"] < 1]
     if idle and options["model"] != "hier":
         named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
-        console.warn(f"atom(s) {named} are used by no sample: fewer atoms would do")
+        console.warn(f"no sample uses atom(s) {named}: use fewer atoms")
     for path in written:
         console.result(f"Wrote {path}")
     console.finish(
@@ -239,51 +239,53 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
 
 
 def _check(options: dict[str, Any]) -> None:
-    """Options that exclude each other."""
+    """Raise UsageError for options that exclude each other."""
     given = [n for n in ("degree", "density", "penalty") if options[n] is not None]
     if len(given) > 1:
         raise click.UsageError(f"give one of --degree, --density and --penalty, not {len(given)}")
-    window_of(options["window"], 1e-12)  # whether it can be read; the file tells the step
+    window_of(options["window"], 1e-12)  # raises for text that is no window
     if options["atoms"] == "auto" and options["model"] != "marginal":
         raise click.UsageError(
-            f"-k auto needs --model marginal: {options['model']} fits coefficients to whatever it "
-            "scores; give the number of atoms with -k"
+            f"-k auto needs --model marginal: {options['model']} fits coefficients to the samples "
+            "it scores; give the number of atoms with -k"
         )
 
 
-def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) -> Preparation:
-    told = len(signals.notes)
-    take_changes(signals, options["changes"])
-    how = options["missing"]
+def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) -> Scaling:
+    """Preprocess the signals in place, print notes on it, and return their scaling."""
+    printed = len(signals.notes)
+    difference(signals, options["changes"])
+    how, accepts = options["missing"], accepts_missing(model_class(options["model"])())
     if how == "auto":
-        how = "keep" if accepts_missing(options["model"]) else "interpolate"
-    elif how == "keep" and signals.missing and not accepts_missing(options["model"]):
+        how = "keep" if accepts else "interpolate"
+    elif how == "keep" and signals.missing and not accepts:
         raise click.UsageError(
-            f"--model {options['model']} takes no missing values; use --missing interpolate or drop"
+            f"--model {options['model']} accepts no missing values; use --missing interpolate or "
+            "drop"
         )
-    if done := fill(signals, how):
+    if done := handle_missing(signals, how):
         signals.notes.append(done)
-    preparation, said = Preparation.learn(signals, options["standardise"], options["changes"])
-    signals.notes.append(said)
-    if options["changes"] == "none" and wanders(signals.values):
+    scaling, note = Scaling.learn(signals, options["standardise"], options["changes"])
+    signals.notes.append(note)
+    if options["changes"] == "none" and drifts(signals.values):
         signals.notes.append(
-            "columns wander slowly, as prices and totals do: their graphs then join what drifts "
+            "columns drift slowly, as prices and totals do, and edges then join what drifts "
             "together; --changes relative (or difference) learns from changes instead"
         )
-    for note in signals.notes[told:]:
+    for note in signals.notes[printed:]:
         console.note(note)
-    return preparation
+    return scaling
 
 
 def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
-    """Fit with a progress bar; seconds it took, and the objective."""
+    """Fit with a progress bar; return the seconds it took, and the objective."""
     known = model.get_params()
     path = known.get("checkpoint")
     if path is not None and Path(path).exists():
-        console.say(f"Going on from the checkpoint {path} ...")
+        console.say(f"Resuming from the checkpoint {path} ...")
     started = time.perf_counter()
     limit = known["max_iter"] * (2 if "sparsity" in known else 1) + 3 * known.get("average", 0) // 2
-    with console.warnings_as_lines(), FitBar("Learning", limit, not console.quiet) as bar:
+    with console.warnings_as_lines(), ProgressBar("Learning", limit, not console.quiet) as bar:
         if "callback" in known:
             model.set_params(callback=bar)
         model.fit(values)
@@ -293,5 +295,6 @@ def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
 
 
 def _settings(model: Any) -> dict[str, Any]:
+    """Return the settings of a model that JSON can hold."""
     plain = (str, int, float, bool, type(None))
     return {name: value for name, value in model.get_params().items() if isinstance(value, plain)}

@@ -1,4 +1,4 @@
-"""``graphdict info``: what is in a file, be it a model or a table of signals."""
+"""``graphdict info``: describe a model file or a table of signals."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from graphdict.app.commands.options import (
     memory_option,
     read_file,
     reading_options,
-    talk_options,
+    verbosity_options,
 )
-from graphdict.app.commands.prepare import Preparation, remembered
+from graphdict.app.commands.preprocessing import Scaling, read_metadata
 from graphdict.app.commands.results import describe_atoms, summarise_atoms
 from graphdict.app.commands.transform import open_model
 from graphdict.app.files import is_model_file
-from graphdict.app.files.stored import summary_of
-from graphdict.app.files.times import describe_span, moment
+from graphdict.app.files.lazy_signals import summarise_columns
+from graphdict.app.files.times import format_duration, format_time
 
 __all__ = ["info"]
 
@@ -32,9 +32,9 @@ NUMBERS = ("mean", "spread", "least", "greatest")
 @click.command(
     cls=Command,
     epilog=EXIT_CODES,
-    help="""Tell what is in a file: a model, or a table of signals.
+    help="""Describe a file: a model, or a table of signals.
 
-    A table is read as fit would read it: see here what would be learned from.
+    A table is read as fit would read it.
 
     \b
     Examples:
@@ -44,7 +44,7 @@ NUMBERS = ("mean", "spread", "least", "greatest")
 )
 @file_argument("file", metavar="FILE")
 @memory_option
-@talk_options
+@verbosity_options
 @reading_options
 @command_errors
 def info(file: Path, quiet: bool, as_json: bool, **options: Any) -> None:
@@ -57,7 +57,7 @@ def info(file: Path, quiet: bool, as_json: bool, **options: Any) -> None:
 
 def _model(file: Path, console: Console) -> None:
     model = open_model(file)
-    before = remembered(model)
+    before = read_metadata(model)
     kind, names = type(model).__name__, model.node_names
     settings = {
         name: value for name, value in model.get_params().items()
@@ -86,17 +86,15 @@ def _model(file: Path, console: Console) -> None:
 def _table(file: Path, options: dict[str, Any], console: Console) -> None:
     signals = read_file(file, options, console, in_parts=True)
     rows, nodes = signals.values.shape
-    _, said = Preparation.learn(signals, "auto", "none")
-    console.note(f"in a fit, {said}")
+    console.note(f"in a fit, {Scaling.learn(signals, 'auto', 'none')[1]}")
     span = "no column of times"
     if signals.times is not None:
-        span = (
-            f"from {moment(signals.times[0])} to {moment(signals.times[-1])} ({signals.time_unit})"
-        )
+        first, last = (format_time(time) for time in signals.times[[0, -1]])
+        span = f"from {first} to {last} ({signals.time_unit})"
         if signals.step:
-            span += f", {describe_span(signals.step)} apart"
+            span += f", {format_duration(signals.step)} apart"
     console.result(f"{rows:,} samples of {nodes} nodes, {span}")
-    found = summary_of(signals.values)
+    found = summarise_columns(signals.values)
     columns = [
         {"name": name, "unit": signals.units.get(name)}
         | {key: getattr(found, key)[i].item() for key in ("missing", *NUMBERS)}

@@ -1,4 +1,4 @@
-"""From options in plain words to a model: which one, how many atoms, how long a window."""
+"""Build a model from the options of ``graphdict fit``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from graphdict.app.commands.console import Console
-from graphdict.app.commands.prepare import parse_window
+from graphdict.app.commands.preprocessing import parse_window
 from graphdict.app.files import SignalTable
 
-__all__ = ["MODELS", "accepts_missing", "build", "learner_of", "reads_in_parts", "window_of"]
+__all__ = ["MODELS", "accepts_missing", "build_model", "model_class", "reads_in_parts", "window_of"]
 
 MODELS = {
     "marginal": "GraphDictMarginal",
@@ -20,43 +20,44 @@ MODELS = {
     "exact": "GraphDictExact",
     "hier": "GraphDictHier",
 }
-MANY_VALUES = 5_000_000  # from which fewer random starts are affordable
-MOST_POSTERIORS = 50_000_000  # windows times sets of atoms that a chain holds in memory
+MANY_VALUES = 5_000_000  # from which fewer random starts are used
+MOST_POSTERIORS = 50_000_000  # windows times patterns that a Markov chain holds in memory
 
 
-def learner_of(name: str) -> type:
-    """The class of a model."""
+def model_class(name: str) -> type:
+    """Return the class of a model by its short name."""
     import graphdict
 
     return getattr(graphdict, MODELS[name])
 
 
-def accepts_missing(name: str) -> bool:
-    """Whether a model takes NaN, as it says itself."""
-    model = learner_of(name)()
-    tags = model.__sklearn_tags__()
-    return bool(tags.input_tags.allow_nan)
+def accepts_missing(model: Any) -> bool:
+    """Return whether a model accepts NaN."""
+    return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 
-def reads_in_parts(learner: type, memory: float | None, dask: str | None) -> bool:
-    """Whether a model takes signals that are not in memory; refuses what asks for it in vain."""
-    able = bool(learner._reads_in_parts)  # type: ignore[attr-defined]
-    asked = "--dask" if dask else "--memory" if memory else None
-    if asked and not able:
-        others = [name for name in MODELS if learner_of(name)._reads_in_parts]  # type: ignore[attr-defined]
+def reads_in_parts(estimator: type, memory: float | None, dask: str | None) -> bool:
+    """Return whether a model takes signals that are not in memory.
+
+    Raises BadParameter where --memory or --dask asks for it and the model does not.
+    """
+    able = bool(estimator._reads_in_parts)  # type: ignore[attr-defined]
+    flag = "--dask" if dask else "--memory" if memory else None
+    if flag and not able:
+        others = [name for name in MODELS if model_class(name)._reads_in_parts]  # type: ignore[attr-defined]
         does = "does not run on a Dask cluster" if dask else "holds all signals in memory"
         raise click.BadParameter(
-            f"{learner.__name__} {does}; --model {', '.join(others)} can", param_hint=asked
+            f"{estimator.__name__} {does}; --model {', '.join(others)} can", param_hint=flag
         )
     return able
 
 
-def build(signals: SignalTable, options: dict[str, Any], console: Console) -> Any:
-    """The model to fit, from the options of ``graphdict fit``."""
+def build_model(signals: SignalTable, options: dict[str, Any], console: Console) -> Any:
+    """Return the unfitted model that the options ask for."""
     name, atoms = options["model"], options["atoms"]
     rows = len(signals.values)
-    learner = learner_of(name)
-    known = learner().get_params()
+    estimator = model_class(name)
+    known = estimator().get_params()
     window = window_of(options["window"], signals.step)
     if window > rows:
         raise click.BadParameter(
@@ -71,8 +72,8 @@ def build(signals: SignalTable, options: dict[str, Any], console: Console) -> An
         windows = max(1, rows // window) if options["window"] is not None else (atoms + 1) // 2
         settings = {"n_windows": min(windows, rows)}
     if name == "marginal":
-        asked = _asked(options["settings"], known).get("prior")
-        settings |= _marginal(signals, atoms, options["active"], window, asked, console)
+        prior = _parse_settings(options["settings"], known).get("prior")
+        settings |= _marginal(signals, atoms, options["active"], window, prior, console)
     elif "n_init" in known:
         settings["n_init"] = 3
     if options["max_iter"] is not None:
@@ -86,12 +87,12 @@ def build(signals: SignalTable, options: dict[str, Any], console: Console) -> An
                 param_hint="--checkpoint",
             )
         settings["checkpoint"] = str(options["checkpoint"])
-    settings |= _asked(options["settings"], known)
-    return learner(**settings)
+    settings |= _parse_settings(options["settings"], known)
+    return estimator(**settings)
 
 
 def window_of(text: str | None, step: float | None) -> int:
-    """Samples of a window as it was asked for."""
+    """Return the samples of a window given as text, 1 by default."""
     try:
         return 1 if text is None else parse_window(text, step)
     except ValueError as error:
@@ -106,7 +107,7 @@ def _marginal(
     prior: str | None,
     console: Console,
 ) -> dict[str, Any]:
-    """How the marginal model suits these signals, unless a ``prior`` was asked for."""
+    """Return settings of the marginal model that suit the signals and a given ``prior``."""
     from graphdict.core.marginal.patterns import count_patterns
 
     settings: dict[str, Any] = {}
@@ -115,11 +116,11 @@ def _marginal(
         console.note("many samples: 2 random starts instead of 8 (--set n_init=8 takes more)")
     timed = signals.times is not None or signals.step is not None
     if prior is None and window == 1 and timed:
-        settings["prior"] = "markov"  # where states do not last, it learns that they do not
+        settings["prior"] = "markov"  # it also fits states that do not last
     elif prior is None and window == 1:
         console.note(
-            "no times are known, so samples are taken to be independent; if rows are in the order "
-            "of time, --rate 1 lets states last from one to the next"
+            "no times are known, so samples are treated as independent; if rows are in order of "
+            "time, --rate 1 lets states last from one to the next"
         )
     if prior == "hierarchy":
         return settings
@@ -131,8 +132,8 @@ def _marginal(
     return settings | {"max_active": largest}
 
 
-def _asked(pairs: tuple[str, ...], known: dict[str, Any]) -> dict[str, Any]:
-    """Settings given by name."""
+def _parse_settings(pairs: tuple[str, ...], known: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of ``--set NAME=VALUE`` as a dict."""
     found = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")

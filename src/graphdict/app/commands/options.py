@@ -1,4 +1,4 @@
-"""Options that several commands share: how to read a file, what to say, where to write."""
+"""Options shared by several commands: reading files, execution, verbosity, output."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from typing import Any
 import click
 
 from graphdict.app.commands.console import Console
+from graphdict.app.commands.flags import READING_OPTIONS, with_flags
 from graphdict.app.files import SignalTable, read_signals
 
 __all__ = [
     "Command",
+    "execution_options",
     "file_argument",
     "memory_option",
     "output_options",
-    "place_options",
     "read_file",
     "reading_options",
-    "talk_options",
+    "verbosity_options",
 ]
 
-READING = ("time", "no_time", "node", "value", "layout", "columns", "ignore", "rate", "sort",
-           "transpose", "header", "delimiter", "decimal", "encoding", "na", "keep_codes",
-           "number_duplicates", "array")  # fmt: skip
 MEMORY = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]i?B?|B)\s*", re.IGNORECASE)
 UNITS = {
     prefix + end: (1000 if end == "B" else 1024) ** power
@@ -49,38 +47,33 @@ class Command(click.Command):
 
 
 class _Reading(click.Option):
-    """An option about the file that is read."""
+    """An option of how to read a file."""
 
     group = "Reading the file"
 
 
-def _names(ctx: Any, parameter: Any, value: tuple[str, ...]) -> tuple[str, ...]:
-    """Names given one by one."""
-    return tuple(value)
-
-
 def reading_options(function: Callable) -> Callable:
-    """Add the options that say how to read a table."""
+    """Add the options of how to read a table."""
     options = [
         click.option("--time", cls=_Reading, metavar="COLUMN", help="Column of times."),
         click.option("--no-time", cls=_Reading, is_flag=True, help="No column is a time."),
         click.option("--rate", cls=_Reading, type=click.FloatRange(min=0, min_open=True),
-                     metavar="HZ", help="Samples in a second, where no column tells."),
+                     metavar="HZ", help="Samples per second, if no column holds times."),
         click.option("--sort", cls=_Reading, is_flag=True, help="Sort the rows by time."),
-        click.option("--column", "columns", cls=_Reading, multiple=True, callback=_names,
+        click.option("--column", "columns", cls=_Reading, multiple=True,
                      metavar="COLUMN", help="Take this column as a node; repeat for more."),
-        click.option("--ignore", cls=_Reading, multiple=True, callback=_names, metavar="COLUMN",
+        click.option("--ignore", cls=_Reading, multiple=True, metavar="COLUMN",
                      help="Leave this column out; repeat for more."),
         click.option("--layout", cls=_Reading, default="auto", show_default=True,
                      type=click.Choice(["auto", "wide", "long"]),
-                     help="A column for each node, or a row for each value."),
+                     help="wide: a column for each node; long: a row for each value."),
         click.option("--node", cls=_Reading, metavar="COLUMN", help="Nodes of a long table."),
         click.option("--value", cls=_Reading, metavar="COLUMN", help="Values of a long table."),
         click.option("--transpose", cls=_Reading, is_flag=True, help="Rows are nodes."),
         click.option("--header/--no-header", cls=_Reading, default=None,
                      help="Whether the first row names the columns."),
         click.option("--delimiter", cls=_Reading, metavar="CHAR",
-                     help="What separates cells: a character, or tab, space, ..."),
+                     help="Separator of cells: a character, or tab, space, ..."),
         click.option("--decimal", cls=_Reading, type=click.Choice([".", ","]),
                      help="The decimal sign."),
         click.option("--encoding", cls=_Reading, metavar="NAME", help="Such as latin-1."),
@@ -98,7 +91,7 @@ def reading_options(function: Callable) -> Callable:
 
 
 class _Memory(click.ParamType):
-    """An amount of memory like 500MB, in MiB."""
+    """An amount of memory such as 500MB, converted to MiB."""
 
     name = "SIZE"
 
@@ -112,7 +105,7 @@ class _Memory(click.ParamType):
 
 
 def _set_memory(ctx: click.Context, parameter: Any, value: float | None) -> float | None:
-    """For all that this command does."""
+    """Set scikit-learn's working_memory for the duration of the command."""
     if value is not None:
         import sklearn
 
@@ -124,15 +117,15 @@ def memory_option(function: Callable) -> Callable:
     """Add --memory."""
     return click.option(
         "--memory", type=_Memory(), callback=_set_memory,
-        help="Signals larger than this (500MB, 2GB) are read part by part, from Parquet, NPY and "
-        "Zarr  [default: 1GiB]",
+        help="Read signals larger than this (500MB, 2GB) in chunks, from Parquet, NPY and Zarr  "
+        "[default: 1GiB]",
     )(function)  # fmt: skip
 
 
-def place_options(function: Callable) -> Callable:
-    """Add --memory and --dask: where signals are while they are worked on."""
+def execution_options(function: Callable) -> Callable:
+    """Add --memory and --dask."""
     dask = click.option(
-        "--dask", metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."
+        "--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."
     )
     return memory_option(dask(function))
 
@@ -144,9 +137,10 @@ def read_file(
     in_parts: bool = False,
     expected: tuple[str, ...] = (),
 ) -> SignalTable:
-    """Read a file as the options say, and tell what was found."""
-    asked = {name: options[name] for name in READING}
-    signals = read_signals(path, in_parts=in_parts, expected=expected, **asked)
+    """Read a file by the reading options, and print what was found."""
+    given = {name: options[name] for name in READING_OPTIONS}
+    signals = read_signals(path, in_parts=in_parts, expected=expected, **given)
+    signals.notes = [with_flags(note) for note in signals.notes]
     rows, nodes = signals.values.shape
     console.say(f"{path}: {rows:,} samples of {nodes} nodes")
     for note in signals.notes:
@@ -154,11 +148,9 @@ def read_file(
     return signals
 
 
-def talk_options(function: Callable) -> Callable:
+def verbosity_options(function: Callable) -> Callable:
     """Add --json and --quiet."""
-    function = click.option("-q", "--quiet", is_flag=True, help="Say nothing but warnings.")(
-        function
-    )
+    function = click.option("-q", "--quiet", is_flag=True, help="Print warnings only.")(function)
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(
         function
     )
@@ -178,5 +170,5 @@ def output_options(default: str) -> Callable:
 
 
 def file_argument(name: str, **settings: Any) -> Callable:
-    """A file that must be there; whether it can be read is found when it is."""
+    """Add an argument that is a path."""
     return click.argument(name, type=click.Path(path_type=Path), **settings)

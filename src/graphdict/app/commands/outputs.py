@@ -1,4 +1,4 @@
-"""Results that appear all together or not at all, and never replace anything unasked."""
+"""Write result files all together or not at all, and never overwrite without --force."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_free", "results_in"]
 
 
 def check_free(paths: Sequence[Path], force: bool) -> None:
-    """Refuse, before any work is done, to replace what exists."""
+    """Raise OutputExists where one of the paths exists, unless ``force``."""
     if force:
         return
     for path in paths:
@@ -27,9 +27,8 @@ def check_free(paths: Sequence[Path], force: bool) -> None:
 
 @contextmanager
 def results_in(folder: Path) -> Iterator[Path]:
-    """A folder to write results to, whose files move to ``folder`` when all are there."""
-    new = not folder.exists()
-    parent = folder if not new else _existing(folder)
+    """Yield a temporary folder whose files are moved to ``folder`` at the end."""
+    parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".graphdict-"))
     try:
         yield temporary
@@ -38,11 +37,3 @@ def results_in(folder: Path) -> Iterator[Path]:
             os.replace(file, folder / file.name)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _existing(folder: Path) -> Path:
-    """The nearest folder above that exists."""
-    for parent in folder.absolute().parents:
-        if parent.exists():
-            return parent
-    return Path.cwd()

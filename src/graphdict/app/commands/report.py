@@ -1,4 +1,4 @@
-"""``graphdict report``: the page of a model, again or for other signals."""
+"""``graphdict report``: write the HTML report of a model, also for new signals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from graphdict.app.commands.options import (
     memory_option,
     output_options,
     reading_options,
-    talk_options,
+    verbosity_options,
 )
 from graphdict.app.commands.outputs import check_free
-from graphdict.app.commands.prepare import remembered
-from graphdict.app.commands.results import write_page
+from graphdict.app.commands.preprocessing import read_metadata
 from graphdict.app.commands.transform import encode, open_model
 
 __all__ = ["report"]
@@ -27,10 +26,10 @@ __all__ = ["report"]
 @click.command(
     cls=Command,
     epilog=EXIT_CODES,
-    help="""Write the page of a model again, or for other signals.
+    help="""Write the HTML report of a model, also for new signals.
 
     MODEL is the model.graphdict of a fit, or its folder. With DATA, the timeline shows the
-    coefficients of that file instead of those of the fit.
+    coefficients of that file instead of those of the training signals.
 
     \b
     Examples:
@@ -40,21 +39,23 @@ __all__ = ["report"]
 )
 @file_argument("model_file", metavar="MODEL")
 @file_argument("data", metavar="[DATA]", required=False)
-@click.option("--title", help="Title of the page.")
+@click.option("--title", help="Title of the report.")
 @output_options("report.html")
 @memory_option
-@talk_options
+@verbosity_options
 @reading_options
 @command_errors
 def report(model_file: Path, data: Path | None, title: str | None, output: Path | None,
            force: bool, quiet: bool, as_json: bool, **options: Any) -> None:  # fmt: skip
+    from graphdict.viz.report import write_report
+
     console = Console(quiet, as_json)
     target = output or Path("report.html")
     if target.is_dir():
         target = target / "report.html"
     check_free([target], force)
     model = open_model(model_file)
-    before = remembered(model)
+    before = read_metadata(model)
     shown: dict[str, Any] = {
         "times": before.times,
         "time_unit": before.about.get("time_unit", "samples"),
@@ -67,7 +68,6 @@ def report(model_file: Path, data: Path | None, title: str | None, output: Path 
             "source": data.name,
         }  # fmt: skip
     shown |= {"title": title, "remarks": before.about.get("notes", [])}
-    if not write_page(model, target, positions=before.positions, **shown):
-        raise click.ClickException("this installation has no reports")
+    write_report(model, target, positions=before.positions, **shown)
     console.result(f"Wrote {target}")
     console.finish({"command": "report", "files": [str(target)]})

@@ -1,4 +1,4 @@
-"""What a fit writes and says: coefficients, atoms, the model, the report, a summary."""
+"""Write and print the results of a fit: model, coefficients, atoms, report, summary."""
 
 from __future__ import annotations
 
@@ -12,36 +12,31 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.outputs import results_in
 from graphdict.app.files import SignalTable, write_table
 from graphdict.core import graphs
-from graphdict.results import held_atoms
+from graphdict.results import thresholded_atoms
 from graphdict.selection.density import EDGE, densities
 
-__all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms", "time_column",
-           "write_coefficients", "write_page", "write_results"]  # fmt: skip
-
-
-def time_column(times: NDArray | None, name: str | None, rows: int) -> tuple[str, NDArray]:
-    """The column that says to which sample a row belongs."""
-    if times is None:
-        return "sample", np.arange(rows)
-    return name or "time", times
+__all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms",
+           "write_coefficients", "write_results"]  # fmt: skip
 
 
 def write_coefficients(
     path: Path, coefficients: NDArray, times: NDArray | None, time_name: str | None
 ) -> None:
-    """One row for each sample: its time, and the coefficient of each atom."""
-    name, column = time_column(times, time_name, len(coefficients))
+    """Write a table with a row for each sample: its time, and the coefficient of each atom."""
+    name = "sample" if times is None else time_name or "time"
+    column = np.arange(len(coefficients)) if times is None else times
     atoms = {f"atom_{k + 1}": values for k, values in enumerate(np.asarray(coefficients).T)}
     clash = f"{name} " if name in atoms else name
     write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)
 
 
 def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray]:
-    """The edges of all atoms, as columns: atom, source, target, weight; of averages, probability.
+    """Return the edges of all atoms as columns: atom, source, target, weight.
 
-    ``harmless`` names are not taken for formulas by spreadsheets.
+    Averaged atoms also have a column of edge probabilities. With ``harmless``, node names that a
+    spreadsheet would take for formulas are quoted.
     """
-    atoms = held_atoms(model)
+    atoms = thresholded_atoms(model)
     rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
     atom, edge = np.nonzero(atoms)
     names = np.array([_harmless(n) if harmless else n for n in model.node_names], dtype=object)
@@ -62,10 +57,10 @@ def _harmless(name: Any) -> str:
 
 
 def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dict[str, Any]]:
-    """Of each atom: its share of all activity, its edges, degree and strongest edges."""
+    """Return a dict for each atom: mean coefficient, number of edges, degree, strongest edges."""
     used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
     mean = used.mean(axis=0, dtype=np.float64)
-    atoms = held_atoms(model)
+    atoms = thresholded_atoms(model)
     share = densities(atoms, model.active_nodes_)
     nodes = int(np.sum(model.active_nodes_))
     rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
@@ -93,7 +88,7 @@ def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dic
 
 
 def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
-    """The summary as a small table."""
+    """Print the summary of the atoms as a table."""
     console.result("atom  mean coefficient  edges  average degree  strongest edges")
     for atom in atoms[:30]:
         edges = ", ".join(f"{edge['source']} - {edge['target']}" for edge in atom["strongest"])
@@ -105,22 +100,12 @@ def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
         console.result(f"... and {len(atoms) - 30} more atoms")
 
 
-def write_page(model: Any, path: Path, **settings: Any) -> bool:
-    """Write report.html; False where this installation has no reports."""
-    try:
-        from graphdict.viz.report import write_report
-    except ModuleNotFoundError as error:
-        if not str(error.name).startswith("graphdict.viz"):
-            raise
-        return False
-    write_report(model, path, **settings)
-    return True
-
-
 def write_results(
-    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path, console: Console
+    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path
 ) -> list[Path]:
-    """All files of a fit, or none."""
+    """Write all files of a fit, or none; return their paths."""
+    from graphdict.viz.report import write_report
+
     with results_in(folder) as temporary:
         model.save(temporary / "model.graphdict")
         write_coefficients(
@@ -128,18 +113,16 @@ def write_results(
             signals.time_name,
         )  # fmt: skip
         write_table(temporary / f"atoms.{table_format}", atom_rows(model, table_format == "csv"))
-        page = write_page(
+        write_report(
             model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,
             positions=signals.positions, source=file.name, remarks=signals.notes,
         )  # fmt: skip
-        if not page:
-            console.note("this installation has no reports: report.html is not written")
         names = sorted(path.name for path in temporary.iterdir())
     return [folder / name for name in names]
 
 
 def about_input(file: Path, signals: SignalTable) -> dict[str, Any]:
-    """What was read, for machines."""
+    """Return a description of the input, for the JSON result."""
     rows, nodes = signals.values.shape
     return {
         "file": str(file), "samples": rows, "nodes": nodes, "names": signals.names,

@@ -1,4 +1,4 @@
-"""``graphdict simulate``: a file of signals whose graphs are known, and the truth beside it."""
+"""``graphdict simulate``: write simulated signals and their true graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
-from graphdict.app.commands.options import Command, output_options, talk_options
+from graphdict.app.commands.options import Command, output_options, verbosity_options
 from graphdict.app.commands.outputs import check_free, results_in
 from graphdict.app.files import write_table
 
@@ -19,11 +19,11 @@ __all__ = ["simulate"]
 @click.command(
     cls=Command,
     epilog=EXIT_CODES,
-    help="""Write signals whose graphs are known, to try things out.
+    help="""Write simulated signals and their true graphs.
 
-    PROCESS is superposition (each stretch of time has the sum of a few graphs), switching (states
-    that last and return) or evolving (edges come and go). Beside the signals stand the true graphs
-    (-atoms.csv) and the true coefficients (-coefficients.csv).
+    PROCESS is superposition (sums of a few graphs), switching (states that last and return) or
+    evolving (edges appear and disappear). The true graphs (-atoms.csv) and the true coefficients
+    (-coefficients.csv) are written next to the signals.
 
     \b
     Examples:
@@ -39,7 +39,7 @@ __all__ = ["simulate"]
     type=click.IntRange(1, 1000),
     default=3,
     show_default=True,
-    help="Graphs (of evolving: steps of the evolution).",
+    help="Number of graphs (evolving: number of steps).",
 )
 @click.option("--nodes", type=click.IntRange(2, 2000), default=14, show_default=True)
 @click.option("--samples", type=click.IntRange(2), default=2000, show_default=True)
@@ -48,34 +48,34 @@ __all__ = ["simulate"]
     type=click.IntRange(1),
     default=20,
     show_default=True,
-    help="Samples that surely share their graph.",
+    help="Number of consecutive samples with the same graph.",
 )
 @click.option(
     "--active",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Most graphs in a sum, of superposition.",
+    help="Largest number of graphs in a sum (superposition).",
 )
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Samples in a second, for the time column.",
+    help="Samples per second, for the time column.",
 )
 @click.option(
     "--missing",
     type=click.FloatRange(0, 0.9),
     default=0.0,
     show_default=True,
-    help="Share of values to leave out.",
+    help="Share of missing values.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Decides everything."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
 )
 @output_options("signals.csv; .tsv and .parquet are written too")
-@talk_options
+@verbosity_options
 @command_errors
 def simulate(process: str, output: Path | None, force: bool, quiet: bool, as_json: bool,
              **options: Any) -> None:  # fmt: skip
@@ -117,21 +117,23 @@ def simulate(process: str, output: Path | None, force: bool, quiet: bool, as_jso
 
 
 def _draw(process: str, options: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Signals (T, N), atoms (K, E) and coefficients (T, K)."""
+    """Return signals (T, N), atoms (K, E) and coefficients (T, K)."""
     from graphdict.datasets import make_emeg, make_sbg, make_superposition
 
     count, nodes, rows = options["atoms"], options["nodes"], options["samples"]
     duration, seed = options["duration"], options["seed"]
-    chance = min(1.0, max(0.2, 3 / nodes))
+    edge_probability = min(1.0, max(0.2, 3 / nodes))
     if process == "superposition":
         drawn: Any = make_superposition(
-            count, nodes, chance, min(options["active"], count), rows, 0,
+            count, nodes, edge_probability, min(options["active"], count), rows, 0,
             samples_per_graph=duration, random_state=seed,
         ).train  # fmt: skip
     elif process == "switching":
         steps = -(-rows // duration)
-        drawn = make_sbg(steps, duration, count, nodes, chance, p_stay=0.9, random_state=seed)
+        drawn = make_sbg(
+            steps, duration, count, nodes, edge_probability, p_stay=0.9, random_state=seed
+        )
     else:
         each = -(-rows // count)
-        drawn = make_emeg(count, each, nodes, chance, 0.02, 0.1, random_state=seed)
+        drawn = make_emeg(count, each, nodes, edge_probability, 0.02, 0.1, random_state=seed)
     return drawn.signals[:rows], drawn.atoms, drawn.coefficients[:rows]

@@ -1,4 +1,4 @@
-"""``graphdict transform``: coefficients of new signals under a learned model."""
+"""``graphdict transform``: encode new signals with a fitted model."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import click
 import numpy as np
 
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
-from graphdict.app.commands.models import reads_in_parts
+from graphdict.app.commands.execution import open_signals
+from graphdict.app.commands.models import accepts_missing, reads_in_parts
 from graphdict.app.commands.options import (
     Command,
+    execution_options,
     file_argument,
     output_options,
-    place_options,
     read_file,
     reading_options,
-    talk_options,
+    verbosity_options,
 )
 from graphdict.app.commands.outputs import check_free
-from graphdict.app.commands.place import placed
-from graphdict.app.commands.prepare import fill, remembered, take_changes
+from graphdict.app.commands.preprocessing import difference, handle_missing, read_metadata
 from graphdict.app.commands.results import summarise_atoms, write_coefficients
 from graphdict.app.files import InputError, SignalTable
-from graphdict.app.files.stored import Stored
-from graphdict.app.files.table import listed
+from graphdict.app.files.lazy_signals import LazySignals
+from graphdict.app.files.table import quote_names
 from graphdict.engine.storage.atomic import atomic_file
 
 __all__ = ["encode", "transform"]
@@ -35,11 +35,11 @@ __all__ = ["encode", "transform"]
 @click.command(
     cls=Command,
     epilog=EXIT_CODES,
-    help="""Find the coefficients of new signals, with graphs learned before.
+    help="""Compute the coefficients of new signals under a fitted model.
 
-    MODEL is the model.graphdict of a fit, or its folder. FILE must have the columns the model was
-    learned from, in any order; they are prepared as they were then. Writes one table of
-    coefficients, one row for each sample.
+    MODEL is the model.graphdict of a fit, or its folder. FILE must have the columns of the training
+    signals, in any order; they are preprocessed in the same way. Writes a table of coefficients
+    with a row for each sample.
 
     \b
     Examples:
@@ -50,9 +50,9 @@ __all__ = ["encode", "transform"]
 )
 @file_argument("model_file", metavar="MODEL")
 @file_argument("file", metavar="FILE")
-@place_options
+@execution_options
 @output_options("the file's name with -coefficients.csv; .tsv, .parquet and .npy are written too")
-@talk_options
+@verbosity_options
 @reading_options
 @command_errors
 def transform(model_file: Path, file: Path, output: Path | None, force: bool, quiet: bool,
@@ -81,7 +81,7 @@ def transform(model_file: Path, file: Path, output: Path | None, force: bool, qu
 
 
 def open_model(path: Path) -> Any:
-    """A model from its file or the folder of its fit."""
+    """Load a model from its file or the folder of its fit."""
     from graphdict import load_model
 
     if path.is_dir() and (path / "model.graphdict").exists():
@@ -100,29 +100,29 @@ def encode(
     out: Path | None = None,
     silence: bool = False,
 ) -> tuple[SignalTable, Any]:
-    """Signals of a file, prepared as those of the fit, and their coefficients.
+    """Return the signals of a file, preprocessed like the training signals, and coefficients.
 
-    To ``out``, a file in NumPy's format, they are written as they come where the model can. With
-    ``silence``, graphs instead of coefficients where nodes may be silent.
+    Coefficients are written to ``out``, an NPY file, in chunks where the model can. With
+    ``silence``, InstantaneousGraphs are returned instead where nodes may be silent.
     """
-    before = remembered(model)
+    before = read_metadata(model)
     dask = options.get("dask")
     in_parts = reads_in_parts(type(model), options.get("memory"), dask)
     nodes = tuple(map(str, model.node_names))
     signals = read_file(file, options, console, in_parts, nodes)
     signals = _matched(signals, model, file, console)
-    take_changes(signals, before.preparation.changes)
-    if not model.__sklearn_tags__().input_tags.allow_nan and (done := fill(signals, "interpolate")):
+    difference(signals, before.scaling.changes)
+    if not accepts_missing(model) and (done := handle_missing(signals, "interpolate")):
         signals.notes.append(done)
         console.note(done)
     step, then = signals.step, before.about.get("step")
     if step and then and not 0.9 < step / then < 1.1 and getattr(model, "window_size", 1) > 1:
         console.warn(
-            f"samples are {step:.4g} s apart, and were {then:.4g} s apart in the fit: "
-            f"a window of {model.window_size} samples now means another time"
+            f"samples are {step:.4g} s apart, but the training samples were {then:.4g} s apart: "
+            f"a window of {model.window_size} samples has another duration"
         )
-    values = before.preparation.apply(signals.values)
-    with placed(values, dask, console) as X, console.warnings_as_lines():
+    values = before.scaling.apply(signals.values)
+    with open_signals(values, dask, console) as X, console.warnings_as_lines():
         if out is not None and in_parts:
             return signals, model.transform(X, out=out)
         if silence and getattr(model, "prior", None) == "hierarchy":
@@ -138,7 +138,7 @@ def encode(
 
 
 def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> SignalTable:
-    """The columns of the model, in its order."""
+    """Return the signals with the columns of the model, in its order."""
     wanted = [str(name) for name in model.node_names]
     named = hasattr(model, "feature_names_in_")
     if not named or (not set(wanted) & set(signals.names) and len(wanted) == len(signals.names)):
@@ -147,20 +147,24 @@ def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> 
                 f"{file} has {len(signals.names)} columns, and the model {len(wanted)}"
             )
         if named:
-            console.warn("no column has a name that the model knows: columns are taken in order")
+            console.warn(
+                "no column has the name of a node of the model: columns are taken in order"
+            )
         return signals
-    places = {name: place for place, name in enumerate(signals.names)}
-    lacking = [name for name in wanted if name not in places]
+    indices = {name: index for index, name in enumerate(signals.names)}
+    lacking = [name for name in wanted if name not in indices]
     if lacking:
-        raise InputError(f"{file} lacks {len(lacking)} column(s) of the model: {listed(lacking)}")
+        raise InputError(
+            f"{file} lacks {len(lacking)} column(s) of the model: {quote_names(lacking)}"
+        )
     extra = [name for name in signals.names if name not in wanted]
     if extra:
-        console.note(f"left out {len(extra)} column(s) that the model does not know")
-    order = [places[name] for name in wanted]
+        console.note(f"left out {len(extra)} column(s) that the model does not have")
+    order = [indices[name] for name in wanted]
     values = signals.values
-    if isinstance(values, Stored):
+    if isinstance(values, LazySignals):
         codes = tuple((order.index(at), code) for at, code in values.codes if at in order)
-        columns = [values.columns[place] for place in order]
+        columns = [values.columns[index] for index in order]
         signals.values = replace(values, columns=columns, codes=codes)
     else:
         signals.values = values[:, order]

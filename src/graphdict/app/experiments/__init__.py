@@ -1,4 +1,4 @@
-"""The paper's experiments: declared grids whose cells are saved one by one."""
+"""The paper's experiments, each a grid of cells that are run and saved one by one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from graphdict.app.experiments import brain, brain_report, superposition, time_varying
-from graphdict.app.experiments.grids import Cell, Grid, Samples
+from graphdict.app.experiments.grids import Cell, Dataset, Grid
 from graphdict.app.experiments.tables import write_tables
 
-__all__ = ["EXPERIMENTS", "Cell", "Experiment", "Grid", "Samples"]
+__all__ = ["EXPERIMENTS", "Cell", "Dataset", "Experiment", "Grid"]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment: a grid of each scale, and what is made of its results.
+    """An experiment: its grids, and the tables and figures of its results.
 
     Attributes
     ----------
@@ -24,15 +24,15 @@ class Experiment:
     grid : callable
         ``grid(scale, **options) -> Grid``.
     report : callable
-        ``report(grid, outcomes, folder) -> paths``: figures and tables of what ``tables`` found.
+        ``report(grid, outcomes, folder) -> paths``: write figures of the outcomes of ``tables``.
     tables : callable
-        ``tables(grid, rows, folder) -> (outcomes, paths)``.
+        ``tables(grid, rows, folder) -> (outcomes, paths)``: write tables of the cells' rows.
     options : sequence of str
         Further options of the command that ``grid`` takes: "data_dir", "subjects".
     prepare : callable, optional
-        ``prepare(grid, say) -> grid``, before anything runs: what cannot be done is left out.
+        ``prepare(grid, say) -> grid``: drop what cannot be run, before anything is run.
     scales : dict of str
-        What "quick" and "full" mean, where it is not said by the command's own words.
+        Help texts of "quick" and "full", instead of the general ones.
     """
 
     title: str
@@ -61,7 +61,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         brain_report.report,
         tables=brain_report.tables,
         options=("data_dir", "subjects"),
-        prepare=brain.only_readable,
+        prepare=brain.drop_unreadable_subjects,
         scales={
             "quick": "Three subjects and few models: two minutes on two cores. The default.",
             "full": "Fifteen subjects, all models and sizes: under an hour on two cores.",

@@ -1,10 +1,10 @@
-"""The brain experiment: which fist is imagined, told from EEG by states that graphs describe.
+"""The brain experiment: classify imagined movement of the left or right fist from EEG.
 
-The paper's third experiment on the recordings it names (EEGBCI, runs 4, 8 and 12), scored on
-subjects whose labels nothing has seen. Three pipelines and two references stand side by side:
+The paper's third experiment on its recordings (EEGBCI, runs 4, 8 and 12), scored on held-out
+subjects. It compares three pipelines and two references:
 
 paper      broad-band GFP peaks, states, their features, random forests, as the paper has it
-adapted    the same on mu and beta rhythms, recentred by subject, with mean coefficients
+adapted    the same on mu and beta rhythms, whitened for each subject, with mean coefficients
 guided     atoms of hands, learned with the coefficients that labels of training subjects give
 reference  common spatial patterns and Riemannian tangent spaces
 """
@@ -19,10 +19,10 @@ from typing import Any
 
 from graphdict.app.experiments.grids import Cell, Grid, settings
 
-__all__ = ["grid", "measure", "only_readable"]
+__all__ = ["drop_unreadable_subjects", "grid", "measure"]
 
 SUBJECTS = {"quick": (1, 2, 3), "full": tuple(range(1, 16))}
-AFTER_CUE = 1.0  # second from which the cue's own trace in the signals has faded
+AFTER_CUE = 1.0  # seconds after which the response to the cue itself has faded
 
 # Models of states, strongly orthogonal where they are dictionaries, as in the paper. Each is tried
 # on peaks as they are, and on peaks divided by the root mean square of their subject's.
@@ -42,9 +42,9 @@ REFERENCES = ("CSP", "Riemann")
 
 
 def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
-    """Settings of each model; "pipeline", "start" and "n_states" say where it is used.
+    """Return the settings of each model; they include its "pipeline", "start" and "n_states".
 
-    In its place in the table, every model is tried with as many settings as the others.
+    Within a pipeline, start and size, all models have the same number of settings.
     """
     quick = scale == "quick"
     sizes = [3] if quick else [3, 4, 8, 16]
@@ -54,7 +54,7 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
         *_references(0.0, phases),
         *_states("paper", STATES, sizes, [None] if quick else [None, "recording"]),
     ]
-    if quick:  # what the paper's three atoms are measured against
+    if quick:  # for comparison with the paper's three atoms
         declared += _states("paper", ["KMeans"], [16], [None])
     else:
         declared += _states("adapted", STATES, sizes, ["recording"])
@@ -68,34 +68,37 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def _guided(names: Iterable[str], start: float, sizes: list[int]) -> list[Any]:
-    place: dict[str, list[Any]] = {"pipeline": ["guided"], "start": [start], "n_states": sizes}
-    return [(name, [{**s, **GUIDED[name]} for s in settings(**place)]) for name in names]
+    """Return (model, settings) of the guided pipeline."""
+    values: dict[str, list[Any]] = {"pipeline": ["guided"], "start": [start], "n_states": sizes}
+    return [(name, [{**s, **GUIDED[name]} for s in settings(**values)]) for name in names]
 
 
 def _references(start: float, phases: list[int]) -> list[Any]:
-    place: dict[str, list[Any]] = {"pipeline": ["reference"], "start": [start], "phases": phases}
-    return [(name, settings(**place)) for name in REFERENCES]
+    """Return (model, settings) of the references."""
+    values: dict[str, list[Any]] = {"pipeline": ["reference"], "start": [start], "phases": phases}
+    return [(name, settings(**values)) for name in REFERENCES]
 
 
 def _states(
     pipeline: str, names: Iterable[str], sizes: list[int], scales: list[Any], start: float = 0.0
 ) -> list[Any]:
-    place: dict[str, list[Any]] = {
+    """Return (model, settings) of a pipeline of states."""
+    values: dict[str, list[Any]] = {
         "pipeline": [pipeline],
         "start": [start],
         "n_states": sizes,
         "normalise": scales,
     }
-    return [(name, [{**s, **STATES[name]} for s in settings(**place)]) for name in names]
+    return [(name, [{**s, **STATES[name]} for s in settings(**values)]) for name in names]
 
 
 def grid(scale: str, data_dir: Path | None = None, subjects: Sequence[int] | None = None) -> Grid:
-    """The declared experiment, "quick" (three subjects, few sizes) or "full"."""
+    """Return the grid of the "quick" (three subjects, few sizes) or the "full" experiment."""
     chosen = list(subjects or SUBJECTS[scale])
     if len(set(chosen)) < 3:
         raise ValueError(
             f"at least 3 subjects are needed, got {chosen}: one is held out, settings are chosen "
-            "on another, and the rest is learned from"
+            "on another, and the rest are training subjects"
         )
     return Grid(
         experiment="brain",
@@ -110,8 +113,8 @@ def grid(scale: str, data_dir: Path | None = None, subjects: Sequence[int] | Non
     )
 
 
-def only_readable(declared: Grid, say: Any) -> Grid:
-    """The grid with the subjects whose recordings can be read; ``say`` is told of the others."""
+def drop_unreadable_subjects(declared: Grid, say: Any) -> Grid:
+    """Return the grid with the readable recordings; call ``say`` for each of the others."""
     from graphdict.datasets.eegbci import RecordingError, load_eegbci
 
     data_dir = declared.draw.args[0]  # type: ignore[attr-defined]
@@ -132,8 +135,8 @@ def only_readable(declared: Grid, say: Any) -> Grid:
 
 
 def measure(grid: Grid, cell: Cell) -> dict[str, Any]:
-    """The row of a cell: AUROC of each held-out subject, and what settings are chosen by."""
-    # Here, so that the names and sizes of a grid can be had without MNE.
+    """Return the row of a cell: AUROC of each held-out subject, and scores to choose settings."""
+    # Imported here, so that a grid can be made without MNE.
     from graphdict.app.experiments.brain_data import BROAD, IMAGERY
     from graphdict.app.experiments.brain_guided import score_guided
     from graphdict.app.experiments.brain_references import score_reference

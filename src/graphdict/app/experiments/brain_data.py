@@ -1,4 +1,4 @@
-"""Events of motor imagery by subject: read, recentred without labels, cut into phases."""
+"""Load events of motor imagery, whiten them for each subject, cut them into phases."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from graphdict.datasets import load_eegbci
 
-__all__ = ["BROAD", "IMAGERY", "Events", "load_events", "phase_covariances", "recentred"]
+__all__ = ["BROAD", "IMAGERY", "Events", "load_events", "phase_covariances", "whiten_subject"]
 
 BROAD = (0.5, 30.0)  # of the microstate literature, and of the paper
 IMAGERY = (8.0, 30.0)  # mu and beta rhythms, which imagined movement weakens over the motor cortex
 SECONDS = 4.0
-# Directions with less than this share of the strongest one's power are noise; whitening them would
-# make them as loud as the brain.
-SILENT = 1e-3
+# Directions with less than this share of the strongest one's power are noise, which whitening must
+# not amplify.
+NOISE_FLOOR = 1e-3
 
 
 @dataclass(frozen=True)
 class Events:
-    """What one subject did: signals (n, N, T) in volts, and whether the hand was the right one."""
+    """Events of one subject: signals (n, N, T) in volts, and whether each is of the right hand."""
 
     signals: NDArray
     right: NDArray
@@ -34,7 +34,7 @@ class Events:
 def load_events(
     subjects: tuple[int, ...], data_dir: Path | None, band: tuple[float, float], start: float = 0.0
 ) -> dict[int, Events]:
-    """Events of the subjects from ``start`` to four seconds after the cue, in one band."""
+    """Return the events by subject, from ``start`` to four seconds after the cue, in one band."""
     if start > 0:
         return {
             subject: Events(
@@ -53,24 +53,24 @@ def load_events(
     }
 
 
-def recentred(events: Events) -> Events:
+def whiten_subject(events: Events) -> Events:
     """Whiten a subject's signals by the mean covariance of the same subject's events.
 
-    The symmetric root keeps each electrode where it is. Labels play no part in it.
+    The symmetric root keeps the order of the electrodes. Labels are not used.
     """
     signals = events.signals.astype(np.float64)
     signals -= signals.mean(axis=1, keepdims=True)
     flat = np.moveaxis(signals, 1, 0).reshape(signals.shape[1], -1)
     values, vectors = np.linalg.eigh(flat @ flat.T / flat.shape[1])
-    kept = values > SILENT * values[-1]
+    kept = values > NOISE_FLOOR * values[-1]
     whitener = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
     return Events((whitener @ signals).astype(np.float32), events.right, events.sfreq)
 
 
 def phase_covariances(events: Events, phases: int) -> NDArray:
-    """Covariances (n, P, N, N) of ``phases`` equal parts of each event, each of the same power.
+    """Return covariances (n, P, N, N) of ``phases`` equal parts of each event, of equal power.
 
-    Loud and quiet parts then weigh alike, and only where the power lies counts.
+    Only the spatial distribution of the power then counts.
     """
     count, nodes, times = events.signals.shape
     length = times // phases

@@ -20,7 +20,7 @@ FEATURE_TITLES = {
 
 
 def scores_figure(lines: Sequence[Mapping[str, Any]]) -> Figure:
-    """AUROC of held-out subjects by model and size, a panel for each pipeline: Figure 4."""
+    """Draw the AUROC of held-out subjects by model and size for each pipeline (Figure 4)."""
     lines = [line for line in lines if line["start"] == 0]
     panels = [p for p in PIPELINES if any(line["pipeline"] == p for line in lines)]
     groups = {p: _groups([x for x in lines if x["pipeline"] == p]) for p in panels}
@@ -55,7 +55,7 @@ def scores_figure(lines: Sequence[Mapping[str, Any]]) -> Figure:
         ax.set_axisbelow(True)
         ax.spines[["top", "right"]].set_visible(False)
     axes[-1].set_xlabel(
-        "AUROC of subjects held out (dots), their mean (diamond), quartiles; dotted: chance",
+        "AUROC of held-out subjects (dots), their mean (diamond), quartiles; dotted: chance",
         fontsize=8,
     )
     return figure
@@ -74,7 +74,7 @@ def _groups(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
 
 
 def atoms_figure(portrait: Mapping[str, Any]) -> Figure:
-    """Atoms on a head, coefficients of fifty peaks or events, importance of features: Figure 5."""
+    """Draw atoms on a head, coefficients of some peaks or events, importances (Figure 5)."""
     import mne
 
     from graphdict.datasets.eegbci import EEGBCI_CHANNELS
@@ -87,11 +87,11 @@ def atoms_figure(portrait: Mapping[str, Any]) -> Figure:
     right, count = np.array(portrait["right"]), len(atoms)
     importance = portrait.get("importance")
     titles = drawn = portrait["titles"]
-    if importance:  # atoms have no names: from the rarest to the most frequent, as in the paper
+    if importance:  # order atoms from the rarest to the most frequent, as in the paper
         order = np.argsort(coefficients.mean(axis=0))
         atoms, coefficients = atoms[order], coefficients[:, order]
         importance = np.array(importance)[order]
-    else:  # graphs of two hands are much alike; what tells them apart is drawn
+    else:  # the graphs of the hands are similar: draw their differences
         left, other = atoms[1:]
         atoms = np.stack([atoms[0], np.maximum(left - other, 0), np.maximum(other - left, 0)])
         drawn = [titles[0], "Left hand, beyond the right", "Right hand, beyond the left"]
@@ -121,7 +121,7 @@ def atoms_figure(portrait: Mapping[str, Any]) -> Figure:
 def _importance(
     ax: Any, importance: np.ndarray, titles: Sequence[str], names: Sequence[str]
 ) -> None:
-    """Mean decrease in impurity of each atom's features."""
+    """Draw the mean decrease in impurity of each atom's features."""
     width = 0.8 / len(names)
     for number, name in enumerate(names):
         places = np.arange(len(importance)) + (number - (len(names) - 1) / 2) * width

@@ -1,14 +1,13 @@
-"""Atoms of hands: graphs learned with the coefficients that the labels of training subjects give.
+"""Guided dictionaries: the labels of training subjects give the coefficients, graphs are learned.
 
-A dictionary of events. With three atoms, one is active in all events, one in those of the left
-hand, one in those of the right; with 2 P atoms, every hand has one in each of P phases of an event.
-The coefficients of training events are thus known, and the graphs are what is learned. A Gaussian
-likelihood sees of a set of events only their mean covariance, so each hand and phase enters as N
+With three atoms, one is active in all events, one in those of the left hand, one in those of the
+right; with 2 P atoms, each hand has one for each of P phases of an event. A Gaussian likelihood
+depends on a set of events only through their mean covariance, so each hand and phase enters as N
 samples with that covariance.
 
-An event is then described, phase by phase, by ``log(tr(C L_left) / tr(C L_right))``: through which
-hand's graph it is the rougher. Imagined movement of a hand weakens rhythms over the other side's
-motor cortex, where its graph gets strong edges.
+The feature of an event and phase is ``log(tr(C L_left) / tr(C L_right))``: on which hand's graph it
+is less smooth. Imagined movement of a hand weakens rhythms over the motor cortex of the other side,
+where its graph gets strong edges.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from graphdict.app.experiments.brain_data import Events, phase_covariances, recentred
+from graphdict.app.experiments.brain_data import Events, phase_covariances, whiten_subject
 from graphdict.app.experiments.brain_scoring import (
     DIGITS,
     forest,
     linear,
     nested_scores,
-    standardised,
+    standardise_features,
 )
 from graphdict.core import graphs
 from graphdict.models import GraphDictExact, GraphDictLog
@@ -39,7 +38,7 @@ SHOWN = 50  # events whose coefficients are drawn
 
 @dataclass(frozen=True)
 class Ridge:
-    """``beta / 2 |W|^2``: many weak edges, not the few that content a log barrier."""
+    """Prior ``beta / 2 |W|^2``, which gives many weak edges instead of few strong ones."""
 
     beta: float
 
@@ -54,10 +53,10 @@ class Ridge:
 
 
 def guided_atoms(model: str, covariances: NDArray, setting: Mapping[str, Any]) -> Any:
-    """A dictionary fitted to mean covariances (2, P, N, N) of left and right hand.
+    """Return a dictionary fitted to mean covariances (2, P, N, N) of left and right hand.
 
-    Three atoms (all events, left, right) where there is one phase; else one for each hand and
-    phase, those of the left first.
+    It has three atoms (all events, left, right) for one phase, else one for each hand and phase,
+    those of the left first.
     """
     hands, phases, nodes, _ = covariances.shape
     samples = sample_roots(covariances.reshape(hands * phases, nodes, nodes))
@@ -72,24 +71,24 @@ def guided_atoms(model: str, covariances: NDArray, setting: Mapping[str, Any]) -
 
 
 def sample_roots(covariances: NDArray) -> NDArray:
-    """Signals (B * N, N), N of each covariance (B, N, N), whose second moments they are."""
+    """Return signals (B * N, N), N for each covariance (B, N, N) with these second moments."""
     values, vectors = np.linalg.eigh(covariances)
     roots = np.sqrt(np.maximum(values, 0) * covariances.shape[-1])
     return (roots[..., None] * np.swapaxes(vectors, -1, -2)).reshape(-1, covariances.shape[-1])
 
 
 def hand_ratios(atoms: NDArray, covariances: NDArray) -> NDArray:
-    """``log(tr(C L_left) / tr(C L_right))`` of events and phases (n, P), C being (n, P, N, N)."""
+    """Return ``log(tr(C L_left) / tr(C L_right))`` (n, P) of covariances (n, P, N, N)."""
     phases = covariances.shape[1]
     laplacians = graphs.laplacian(atoms[-2 * phases :].astype(np.float64))
     left, right = laplacians.reshape(2, phases, *laplacians.shape[1:])
     energies = [np.einsum("epnm,pnm->ep", covariances, hand) for hand in (left, right)]
-    tiny = np.finfo(np.float64).tiny  # an atom without edges
+    tiny = np.finfo(np.float64).tiny  # for atoms without edges
     return np.log(np.maximum(energies[0], tiny)) - np.log(np.maximum(energies[1], tiny))
 
 
 class _Guided:
-    """Features by atoms that do not know some subjects, each dictionary fitted once."""
+    """Features by dictionaries that exclude the labels of some subjects; each is fitted once."""
 
     def __init__(self, covariances: Mapping[int, NDArray], right: Any, model: str, setting: Any):
         self.covariances, self.model, self.setting = covariances, model, setting
@@ -101,7 +100,7 @@ class _Guided:
         self.found: dict[tuple[int, frozenset[int]], NDArray] = {}
 
     def means(self, unseen: frozenset[int]) -> NDArray:
-        """Mean covariances (2, P, N, N) of the hands over all but some subjects."""
+        """Return the mean covariances (2, P, N, N) of the hands over all but some subjects."""
         seen = [s for s in self.covariances if s not in unseen]
         counts = sum(self.counts[s] for s in seen)
         return sum(self.sums[s] for s in seen) / np.asarray(counts)[:, None, None, None]
@@ -110,7 +109,7 @@ class _Guided:
         if (subject, unseen) not in self.found:
             describe = self._describe(self.means(unseen))
             for other in unseen:
-                self.found[other, unseen] = standardised(describe(self.covariances[other]))
+                self.found[other, unseen] = standardise_features(describe(self.covariances[other]))
         return self.found[subject, unseen]
 
     def _describe(self, means: NDArray) -> Any:
@@ -121,7 +120,7 @@ class _Guided:
 
 
 def _gaussian_ratios(means: NDArray) -> Any:
-    """The same by precisions that nothing holds to a graph: twice the log-likelihood ratio."""
+    """Return a function for the same feature by unconstrained precisions."""
     precisions = np.linalg.pinv(means, rcond=1e-3, hermitian=True)
     return lambda c: np.einsum("epnm,pnm->ep", c, precisions[0] - precisions[1])
 
@@ -133,19 +132,19 @@ def score_guided(
     *,
     portrait: bool = False,
 ) -> dict[str, Any]:
-    """Scores by subject of linear discriminants (and random forests) on the ratios of hands.
+    """Return the scores by subject of linear discriminants (and random forests) on the ratios.
 
-    Neither atoms nor classifiers see the held-out subject, but for the recentring of its own
-    signals, which uses no labels.
+    Neither atoms nor classifiers see the held-out subject, except to whiten its own signals, which
+    uses no labels.
     """
     phases = max(setting["n_states"] // 2, 1)
     right = {s: e.right for s, e in events.items()}
-    covariances = {s: phase_covariances(recentred(e), phases) for s, e in events.items()}
+    covariances = {s: phase_covariances(whiten_subject(e), phases) for s, e in events.items()}
     features = _Guided(covariances, right, model, setting)
     row: dict[str, Any] = nested_scores(right, features, linear)
-    # Settings are chosen by the plain sum over phases: what a classifier learns from features of
-    # subjects whose atoms know each other's labels would flatter the settings that overfit.
-    row["training"] = _without_classifier(right, features)
+    # Settings are chosen by the plain sum over phases: a classifier trained on features of subjects
+    # whose atoms have seen each other's labels would favour settings that overfit.
+    row["training"] = _scores_without_classifier(right, features)
     row["features"] = phases
     row["forest"] = nested_scores(right, features, forest)["held_out"]
     if portrait:
@@ -154,8 +153,8 @@ def score_guided(
     return row
 
 
-def _without_classifier(right: Mapping[int, NDArray], features: _Guided) -> dict[str, float]:
-    """Mean AUROC of the others, each by atoms that know neither it nor the held-out subject."""
+def _scores_without_classifier(right: Mapping[int, NDArray], features: _Guided) -> dict[str, float]:
+    """Return for each subject the mean AUROC of the others, by atoms that saw neither."""
     scores = {}
     for out in right:
         found = [
@@ -168,7 +167,7 @@ def _without_classifier(right: Mapping[int, NDArray], features: _Guided) -> dict
 
 
 def _portrait(fitted: Any, covariances: Mapping[int, NDArray], right: Any) -> dict[str, Any]:
-    """Atoms of all subjects, and coefficients that events have when they are not given."""
+    """Return atoms of all subjects, and the coefficients of some events when they are estimated."""
     first: int = next(iter(covariances))
     half = SHOWN // 2
     which: Sequence[int] = np.concatenate(

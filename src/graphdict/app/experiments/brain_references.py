@@ -1,4 +1,4 @@
-"""What the field decodes imagery with: common spatial patterns, and Riemannian tangent spaces."""
+"""Reference decoders of motor imagery: common spatial patterns and Riemannian tangent spaces."""
 
 from __future__ import annotations
 
@@ -21,22 +21,20 @@ PATTERNS = 4
 def score_reference(
     events: Mapping[int, Events], model: str, setting: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Scores by subject of a reference on ``setting["phases"]`` parts of the event side by side."""
-    phases = setting["phases"]
+    """Return the scores by subject of a reference, with features of ``phases`` parts of events."""
     right = {s: e.right for s, e in events.items()}
-    row: dict[str, Any] = REFERENCES[model](events, right, phases)
-    return row
+    return REFERENCES[model](events, right, setting["phases"])
 
 
 def _csp(events: Mapping[int, Events], right: Mapping[int, NDArray], phases: int) -> dict[str, Any]:
-    """Log-powers of spatial patterns learned from training subjects, and linear discriminants."""
+    """Classify log-powers of common spatial patterns by linear discriminants."""
     covariances = {s: _oas(e, phases, centred=False) for s, e in events.items()}
     scores = nested_scores(right, lambda s, _: covariances[s], lambda: _Patterns(phases))
     return {**scores, "features": PATTERNS * phases}
 
 
 class _Patterns:
-    """pyRiemann's spatial patterns on covariances (n, P, N, N), each phase on its own."""
+    """Classifier by pyRiemann's CSP of covariances (n, P, N, N), one for each phase."""
 
     def __init__(self, phases: int):
         self.phases = phases
@@ -60,7 +58,7 @@ class _Patterns:
 def _riemann(
     events: Mapping[int, Events], right: Mapping[int, NDArray], phases: int
 ) -> dict[str, Any]:
-    """Logistic regression in the tangent space at each subject's own mean covariance."""
+    """Classify by logistic regression in the tangent space at each subject's mean covariance."""
     from pyriemann.tangentspace import TangentSpace
 
     vectors = {}
@@ -76,7 +74,7 @@ def _riemann(
 
 
 def _oas(events: Events, phases: int, *, centred: bool) -> NDArray:
-    """Shrunk covariances (n, P, N, N); centred ones are scaled by the subject's own power."""
+    """Return shrunk covariances (n, P, N, N), scaled by the subject's power if ``centred``."""
     from pyriemann.estimation import Covariances
 
     signals = events.signals.astype(np.float64) * 1e6

@@ -1,4 +1,4 @@
-"""What the brain experiment found: scores of held-out subjects, tables, what is drawn of them."""
+"""Tables and figures of the brain experiment."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from graphdict.app.experiments.grids import Grid
 from graphdict.app.experiments.tables import write_csv
 from graphdict.engine.storage.atomic import write_atomically
 
-__all__ = ["chosen_scores", "report", "summarise", "tables"]
+__all__ = ["report", "select_settings", "summarise", "tables"]
 
 PIPELINES = {"paper": "Paper", "adapted": "Adapted", "guided": "Guided", "reference": "Reference"}
 
 
-def chosen_scores(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A line for each pipeline, model, size and held-out subject.
+def select_settings(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line for each pipeline, model, size and held-out subject.
 
-    Where several settings were tried, the one that serves the other subjects best is taken.
+    Of several settings, the one with the best score on the other subjects is taken.
     """
     groups: dict[tuple, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -44,27 +44,32 @@ def chosen_scores(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
                     "auroc_forest": best.get("forest", {}).get(subject, ""),
                     "auroc_training": best.get("training", {}).get(subject, ""),
                     "features": best["features"], "settings_tried": len(tried),
-                    "setting": json.dumps(_own(best)),
+                    "setting": json.dumps(_own_settings(best["cell"]["setting"])),
                 }
             )  # fmt: skip
     return [*lines, *_best_guided(lines)]
 
 
 def _best_guided(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Model and size of the guided dictionaries, too, chosen on the other subjects alone."""
+    """Return lines of the guided dictionaries with model and size chosen on the other subjects."""
     found: dict[tuple, list[dict[str, Any]]] = defaultdict(list)
     for line in lines:
         if line["pipeline"] == "guided" and line["model"].startswith("GraphDict"):
             found[line["start"], line["subject"]].append(line)
     best = [max(group, key=lambda line: line["auroc_training"]) for group in found.values()]
     return [
-        {**line, "model": "GraphDict (chosen)", "size": "", "setting": _named(line)}
+        {
+            **line,
+            "model": "GraphDict (chosen)",
+            "size": "",
+            "setting": json.dumps({"model": line["model"], "n_states": line["size"]}),
+        }
         for line in best
     ]
 
 
 def summarise(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Mean and spread over held-out subjects of each pipeline, model and size."""
+    """Return mean, deviation and range over held-out subjects by pipeline, model and size."""
     groups: dict[tuple, list[Mapping[str, Any]]] = defaultdict(list)
     for line in lines:
         groups[line["pipeline"], line["start"], line["model"], line["size"]].append(line)
@@ -90,8 +95,8 @@ def summarise(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def tables(
     grid: Grid, rows: Sequence[Mapping[str, Any]], folder: Path
 ) -> tuple[dict[str, Any], list[Path]]:
-    """Write scores.csv (tidy), summary.csv, table.md and portraits.json."""
-    lines = chosen_scores(rows)
+    """Write scores.csv, summary.csv and table.md; return what `report` draws, and the paths."""
+    lines = select_settings(rows)
     summary = summarise(lines)
     portraits = {
         json.dumps(row["cell"]["setting"]): {"model": row["cell"]["model"], **row["portrait"]}
@@ -108,8 +113,8 @@ def tables(
 
 
 def report(grid: Grid, outcomes: Mapping[str, Any], folder: Path) -> list[Path]:
-    """The paper's Figure 4, and its Figure 5 for its own pipeline and for the guided one."""
-    # Here, so that workers, who draw nothing, start without Matplotlib.
+    """Draw the paper's Figure 4, and its Figure 5 for the paper's and the guided pipeline."""
+    # Imported here, so that workers start without Matplotlib.
     from graphdict.app.experiments.brain_figures import atoms_figure, scores_figure
     from graphdict.app.experiments.figures import save
 
@@ -122,9 +127,9 @@ def report(grid: Grid, outcomes: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def _best_portrait(outcomes: Mapping[str, Any], pipeline: str) -> dict[str, Any] | None:
-    """Of the setting that was chosen for the most subjects."""
+    """Return what to draw of the setting that was chosen for the most subjects."""
     found = {
-        json.dumps(_own({"cell": {"setting": json.loads(setting)}})): portrait
+        json.dumps(_own_settings(json.loads(setting))): portrait
         for setting, portrait in outcomes["portraits"].items()
         if json.loads(setting)["pipeline"] == pipeline
     }
@@ -158,11 +163,7 @@ def _write_markdown(path: Path, summary: Sequence[Mapping[str, Any]]) -> Path:
     return path
 
 
-def _own(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a setting holds besides its place in the table."""
-    apart = ("pipeline", "start", "n_states", "phases")
-    return {k: v for k, v in row["cell"]["setting"].items() if k not in apart}
-
-
-def _named(line: Mapping[str, Any]) -> str:
-    return json.dumps({"model": line["model"], "n_states": line["size"]})
+def _own_settings(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a setting without the keys that are columns of the table."""
+    columns = ("pipeline", "start", "n_states", "phases")
+    return {k: v for k, v in setting.items() if k not in columns}

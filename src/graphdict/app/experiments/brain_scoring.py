@@ -1,4 +1,4 @@
-"""Leave one subject out, twice: a score of each held-out subject, and one to choose settings by."""
+"""Nested leave-one-subject-out scores: of held-out subjects, and to choose settings."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["DIGITS", "auroc", "forest", "linear", "nested_scores", "standardised"]
+__all__ = ["DIGITS", "auroc", "forest", "linear", "nested_scores", "standardise_features"]
 
 Features = Callable[[int, frozenset[int]], NDArray]
 DIGITS = 6
 
 
 def forest(trees: int = 100) -> RandomForestClassifier:
-    """The paper's classifier. Leaves of five events, since events are few and noisy."""
+    """Return the paper's classifier, with leaves of at least five events."""
     return RandomForestClassifier(trees, min_samples_leaf=5, random_state=0)
 
 
 def linear() -> Any:
-    """Shrunk linear discriminants of standardised features."""
+    """Return a shrunk linear discriminant analysis of standardised features."""
     discriminant = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     return make_pipeline(StandardScaler(), discriminant)
 
 
-def standardised(values: NDArray) -> NDArray:
-    """The features of one subject, each with mean zero and unit deviation over its events."""
+def standardise_features(values: NDArray) -> NDArray:
+    """Return the features (n, F) of one subject with mean zero and unit deviation over events."""
     deviation = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
 
 
 def auroc(model: Any, features: NDArray, right: NDArray) -> float:
-    """Area under the curve of a fitted classifier, the right hand being the positive class."""
+    """Return the AUROC of a fitted classifier; the right hand is the positive class."""
     if hasattr(model, "decision_function"):
         return float(roc_auc_score(right, model.decision_function(features)))
     return float(roc_auc_score(right, model.predict_proba(features)[:, 1]))
@@ -51,25 +51,26 @@ def nested_scores(
     *,
     inner: Callable[[], Any] | None = None,
 ) -> dict[str, dict[str, float]]:
-    """AUROC of each held-out subject, and the mean AUROC that the other subjects reach without it.
+    """Return the AUROC of each held-out subject, and that of the others without it.
 
     Parameters
     ----------
     labels : dict of boolean arrays
         By subject; at least three.
     features : callable
-        ``features(subject, unseen)`` gives the features (n, F) of a subject's events, by states
-        that were learned without the labels of the subjects ``unseen``. The events a classifier
-        learns from never had a part in their own features.
+        ``features(subject, unseen)`` returns the features (n, F) of a subject's events, by states
+        learned without the labels of the subjects ``unseen``. The training events of a classifier
+        play no part in their own features.
     build : callable
-        Makes an unfitted classifier.
+        Returns an unfitted classifier.
     inner : callable, optional
-        Makes the classifier of the second score, for which features must know no labels at all.
+        Returns the classifier of the second score, for which features must not depend on labels.
 
     Returns
     -------
-    dict with "held_out" and, with ``inner``, "training": scores by subject (as text, as in JSON).
-        The second never saw the labels of the subject it belongs to: settings are chosen by it.
+    dict with "held_out" and, with ``inner``, "training": scores by subject (a str, as in JSON).
+        "training" of a subject is the mean AUROC of the other subjects by classifiers that saw
+        neither its labels nor theirs: settings are chosen by it.
     """
     held_out = {}
     for out in labels:
@@ -80,7 +81,7 @@ def nested_scores(
         found: dict[int, list[float]] = {out: [] for out in labels}
         for pair in combinations(labels, 2):
             model = _learn(labels, features, inner, pair[0], [s for s in labels if s not in pair])
-            for out, other in (pair, pair[::-1]):  # one classifier knows neither of the two
+            for out, other in (pair, pair[::-1]):  # one classifier has seen neither of the two
                 found[out].append(auroc(model, features(other, frozenset(pair)), labels[other]))
         scores["training"] = {out: float(np.mean(found[out])) for out in labels}
     return {
@@ -92,6 +93,6 @@ def nested_scores(
 def _learn(
     labels: Mapping[int, NDArray], features: Features, build: Any, out: int, train: list[int]
 ) -> Any:
-    """A classifier of the events of ``train``, each by states that know neither it nor ``out``."""
+    """Fit a classifier to the subjects ``train``, by states that saw neither each nor ``out``."""
     values = np.concatenate([features(s, frozenset({s, out})) for s in train])
     return build().fit(values, np.concatenate([labels[s] for s in train]))

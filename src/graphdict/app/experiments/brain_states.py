@@ -1,4 +1,4 @@
-"""States at peaks of global field power, their features, a random forest: the paper's pipeline."""
+"""The paper's pipeline: states at peaks of global field power, features, random forests."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from graphdict.app.experiments.brain_data import Events, recentred
-from graphdict.app.experiments.brain_scoring import forest, nested_scores, standardised
+from graphdict.app.experiments.brain_data import Events, whiten_subject
+from graphdict.app.experiments.brain_scoring import forest, nested_scores, standardise_features
 from graphdict.app.experiments.methods import build as build_method
 from graphdict.eeg import PAPER_FEATURES, StateEmbedding, model_coefficients
 from graphdict.eeg.embedding import normalised
 
 __all__ = ["score_states"]
 
-MAX_PEAKS = 4000  # that a model is fitted to, of 75,000 in the events of 15 subjects
+MAX_PEAKS = 4000  # of 75,000 in the events of 15 subjects, to which a model is fitted
 SHOWN = 50  # peaks whose coefficients the paper's figure shows
 
 
 def build_states(model: str, states: int, setting: Mapping[str, Any], seed: int) -> Any:
-    """An unfitted model of so many states."""
+    """Return an unfitted model with a number of states."""
     if model == "KMeans":
         return KMeans(states, n_init=4, random_state=seed)
     name = "GaussianMixtureGraphs" if model == "GaussianMixture" else model
@@ -41,7 +41,7 @@ def score_states(
     choose: bool,
     portrait: bool = False,
 ) -> dict[str, Any]:
-    """Scores by subject of random forests on the features of states.
+    """Return the scores by subject of random forests on the features of states.
 
     States are learned once from peaks of all subjects, the held-out one included, without labels.
 
@@ -51,16 +51,16 @@ def score_states(
     model, setting, seed
         What :func:`build_states` takes; ``n_states`` and ``normalise`` are in the setting.
     adapted : bool
-        False is the paper's pipeline. True recentres the signals and standardises the features of
+        False is the paper's pipeline. True whitens the signals and standardises the features of
         each subject, and has mean coefficients among the features.
     choose : bool
         Whether to compute the scores that settings are chosen by.
     portrait : bool, default=False
-        Keep atoms, the coefficients of some peaks and the importance of features, to be drawn.
+        Also return atoms, coefficients of some peaks and feature importances, for a figure.
     """
     options = dict(setting)
     states, normalise = options.pop("n_states"), options.pop("normalise")
-    signals = {s: (recentred(e) if adapted else e).signals for s, e in events.items()}
+    signals = {s: (whiten_subject(e) if adapted else e).signals for s, e in events.items()}
     embedding = StateEmbedding(
         build_states(model, states, options, seed),
         normalise=normalise,
@@ -72,8 +72,8 @@ def score_states(
     described = {}
     for subject, given in signals.items():
         values = embedding.transform(given).feature_array(names)
-        values = np.nan_to_num(values.reshape(len(values), -1))  # a state that never occurs
-        described[subject] = standardised(values) if adapted else values
+        values = np.nan_to_num(values.reshape(len(values), -1))  # NaN of states that never occur
+        described[subject] = standardise_features(values) if adapted else values
     labels = {s: e.right for s, e in events.items()}
     row: dict[str, Any] = nested_scores(
         labels, lambda s, _: described[s], forest, inner=partial(forest, 30) if choose else None
@@ -90,7 +90,7 @@ def _portrait(
     described: Mapping[int, NDArray],
     names: Any,
 ) -> dict[str, Any]:
-    """Atoms, coefficients of peaks of the first subject's right and left events, importance."""
+    """Return atoms, coefficients of some peaks of the first subject, feature importances."""
     first = next(iter(events))
     peaks = embedding.peaks(events[first].signals)
     maps = normalised(peaks, embedding.normalise)

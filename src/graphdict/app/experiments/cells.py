@@ -1,4 +1,4 @@
-"""One cell: by default, draw the data, fit the model, score its graphs at every threshold."""
+"""Run one cell: simulate the data, fit the model, score its graphs at every threshold."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from graphdict.app.experiments.grids import Cell, Grid, Samples
+from graphdict.app.experiments.grids import Cell, Dataset, Grid
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.metrics import scores_by_threshold
 
 __all__ = ["recover", "run_cell"]
 
-DIGITS = 6  # scores are kept to this many; more would only make files larger
+DIGITS = 6  # of scores in files
 
 
 def run_cell(grid: Grid, cell: Cell) -> dict[str, Any]:
-    """The row of a cell: its scores, seconds, warnings; a traceback where it failed.
+    """Return the row of a cell: its scores, seconds and warnings, or a traceback.
 
     One BLAS thread, so that cells in parallel do not disturb each other and the last digit of a
     score does not depend on the number of cores.
@@ -39,13 +39,13 @@ def run_cell(grid: Grid, cell: Cell) -> dict[str, Any]:
                 traceback=traceback.format_exc(),
             )
     if any(issubclass(w.category, InterruptedFitWarning) for w in caught):
-        raise KeyboardInterrupt  # the model returned early what is no full fit: do not keep it
+        raise KeyboardInterrupt  # the fit is not finished: do not save its scores
     row["warnings"] = sorted({f"{w.category.__name__}: {w.message}" for w in caught})
     return row
 
 
 def recover(grid: Grid, cell: Cell) -> dict[str, Any]:
-    """Fit a model to drawn signals, and score its graphs against the true ones."""
+    """Fit a model to simulated signals, and score its graphs against the true ones."""
     samples = _draw(grid, cell.data, cell.seed)
     started = time.perf_counter()
     model = grid.build(cell.model, cell.setting, cell.seed).fit(samples.signals)
@@ -65,6 +65,7 @@ def recover(grid: Grid, cell: Cell) -> dict[str, Any]:
 
 
 def _weights(graphs: Any, true: NDArray | None) -> NDArray:
+    """Return predicted edge weights in the shape of the true ones; raise where they do not fit."""
     weights = np.asarray(graphs.weights)
     assert true is not None
     if len(weights) == 1:  # one graph for all samples
@@ -77,15 +78,16 @@ def _weights(graphs: Any, true: NDArray | None) -> NDArray:
 
 
 def _scores(true: NDArray | None, predicted: NDArray, cuts: NDArray) -> dict[str, list[float]]:
+    """Return each score at each threshold, rounded."""
     scores = asdict(scores_by_threshold(true, predicted, cuts))
     return {name: [round(float(x), DIGITS) for x in values] for name, values in scores.items()}
 
 
-_drawn: dict[tuple[str, str, int], Samples] = {}
+_drawn: dict[tuple[str, str, int], Dataset] = {}
 
 
-def _draw(grid: Grid, data: str, seed: int) -> Samples:
-    """The samples of a cell, kept for the next one, which mostly has the same."""
+def _draw(grid: Grid, data: str, seed: int) -> Dataset:
+    """Return the data of a cell, cached for the next cell, which mostly has the same."""
     key = (grid.digest, data, seed)
     if key not in _drawn:
         _drawn.clear()

@@ -1,4 +1,4 @@
-"""``graphdict experiment``: run one of the paper's experiments, or go on where a run stopped."""
+"""``graphdict experiment``: run or resume one of the paper's experiments."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
+from graphdict.app.commands.flags import with_flags
 from graphdict.app.experiments import EXPERIMENTS, Experiment
-from graphdict.app.experiments.engine import WorkerDiedError, run_grid
 from graphdict.app.experiments.grids import Grid
+from graphdict.app.experiments.runner import WorkerDiedError, run_grid
 from graphdict.app.experiments.store import FolderError, Store
 from graphdict.exceptions import ClusterError
 
@@ -23,18 +24,19 @@ STOPPED = 130  # what a shell reports after Ctrl-C
 
 @click.group()
 def experiment() -> None:
-    """Repeat an experiment of the paper, every method tuned alike.
+    """Repeat an experiment of the paper, with all methods tuned in the same way.
 
-    Finished cells are saved at once: after Ctrl-C, a crash or a kill, the same command goes on
-    where it stopped.
+    Finished cells are saved at once: after Ctrl-C or a crash, the same command resumes.
     """
 
 
 def _names(ctx: Any, parameter: Any, value: str | None) -> list[str] | None:
+    """Return names separated by commas as a list."""
     return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
 
 
 def _numbers(ctx: Any, parameter: Any, value: str | None) -> list[int] | None:
+    """Return whole numbers separated by commas as a list."""
     try:
         return None if value is None else [int(name) for name in value.split(",") if name.strip()]
     except ValueError:
@@ -45,10 +47,10 @@ SCALES = {
     "quick": "One seed and few settings: under a minute on two cores. The default.",
     "full": "Five seeds and all settings: under an hour on two cores.",
 }
-FURTHER = {
+EXTRA_OPTIONS = {
     "data_dir": click.option(
         "--data-dir", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-        help="Folder that has, or will get, the recordings  [default: MNE's own]",
+        help="Folder of the recordings, downloaded where missing  [default: MNE's own]",
     ),
     "subjects": click.option(
         "--subjects", callback=_numbers, metavar="1,2,3", help="Only these subjects, of 1 to 109.",
@@ -69,7 +71,7 @@ OPTIONS = [
     click.option("--seeds", callback=_numbers, metavar="0,1", help="Only these seeds."),
     click.option(
         "--resume/--restart", default=True, show_default=True,
-        help="Go on with what the folder holds, or discard it first.",
+        help="Resume the run in the folder, or discard its results first.",
     ),
 ]  # fmt: skip
 
@@ -86,14 +88,17 @@ def run_experiment(
     seeds: list[int] | None = None,
     resume: bool = True,
 ) -> int:
-    """Run what is missing, write tables and figures of all that is there, return the exit code."""
+    """Run the missing cells, write tables and figures, and return the exit code."""
     try:
-        wanted = grid.cells(models, data, seeds)  # before anything is read: names may be unknown
+        wanted = grid.cells(models, data, seeds)  # raises for unknown names before data are read
         if declared.prepare is not None:
             grid = declared.prepare(grid, partial(click.echo, err=True))
             wanted = grid.cells(models, data, seeds)
         store = Store.open(output, grid, restart=not resume)
-    except (ValueError, FolderError) as error:
+    except FolderError as error:
+        text = with_flags(str(error)).replace("another folder", "another folder (--output)")
+        raise click.UsageError(text) from None
+    except ValueError as error:
         raise click.UsageError(str(error)) from None
     except ImportError as error:  # of an extra; the message says which
         raise click.ClickException(str(error)) from None
@@ -103,7 +108,7 @@ def run_experiment(
         saved = len(store.read(wanted))
         click.echo(
             f"Stopped. {saved} of {len(wanted)} cells are saved in {output}; "
-            "the same command goes on from there.",
+            "the same command resumes there.",
             err=True,
         )
         return STOPPED
@@ -137,6 +142,8 @@ def run_experiment(
 
 
 def _command(name: str, declared: Experiment) -> click.Command:
+    """Return the command of an experiment."""
+
     def run(scale: str, output: Path | None, **options: Any) -> None:
         folder = output or Path("graphdict-results") / f"{name}-{scale}"
         further = {option: options.pop(option) for option in declared.options}
@@ -147,12 +154,14 @@ def _command(name: str, declared: Experiment) -> click.Command:
         click.get_current_context().exit(run_experiment(declared, grid, folder, **options))
 
     decorated: Callable = run
-    said = {**SCALES, **declared.scales}
+    helps = {**SCALES, **declared.scales}
     scales = [
-        click.option("--quick", "scale", flag_value="quick", default="quick", help=said["quick"]),
-        click.option("--full", "scale", flag_value="full", help=said["full"]),
+        click.option("--quick", "scale", flag_value="quick", default="quick", help=helps["quick"]),
+        click.option("--full", "scale", flag_value="full", help=helps["full"]),
     ]
-    for option in reversed([*scales, *(FURTHER[name] for name in declared.options), *OPTIONS]):
+    for option in reversed(
+        [*scales, *(EXTRA_OPTIONS[name] for name in declared.options), *OPTIONS]
+    ):
         decorated = option(decorated)
     return click.command(name, help=declared.title)(decorated)
 

@@ -1,4 +1,4 @@
-"""Figures of the experiments, legible at column width and in every colour vision."""
+"""Figures of the simulated experiments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from graphdict.app.experiments.tables import METRICS
 from graphdict.viz.figures import COLOURS
 
-__all__ = ["bars_beside", "coefficient_samples", "save", "scores_against"]
+__all__ = ["bars_with_published", "coefficient_samples", "save", "scores_against"]
 
 MARKERS = "osD^vP*X"
 TITLES = {"mcc": "MCC", "precision": "Precision", "recall": "Recall"}
 
 
 def coefficient_samples(coefficients: Mapping[int, NDArray]) -> Figure:
-    """Active atoms of some samples, one block for each superposition: the paper's Figure 2."""
+    """Draw the active atoms of some samples for each superposition (the paper's Figure 2)."""
     figure = Figure(figsize=(3.5, 0.45 * len(coefficients) + 0.45), layout="constrained")
     axes = np.atleast_1d(figure.subplots(len(coefficients), 1, sharex=True))
     for ax, (superposition, active) in zip(axes, coefficients.items()):
@@ -35,7 +35,7 @@ def coefficient_samples(coefficients: Mapping[int, NDArray]) -> Figure:
 
 
 def scores_against(summary: Sequence[Mapping[str, Any]], key: str, label: str) -> Figure:
-    """MCC, precision and recall against a property of the data, with standard deviations."""
+    """Draw MCC, precision and recall against a property of the data, with standard deviations."""
     figure = Figure(figsize=(7.2, 2.9), layout="constrained")
     axes = figure.subplots(1, len(METRICS), sharex=True)
     models = list(dict.fromkeys(line["model"] for line in summary))
@@ -65,24 +65,24 @@ def scores_against(summary: Sequence[Mapping[str, Any]], key: str, label: str) -
     return figure
 
 
-def bars_beside(
+def bars_with_published(
     summary: Sequence[Mapping[str, Any]], columns: Mapping[str, str], published: Any
 ) -> Figure:
-    """MCC of each model on each data set, with a mark where the published number lies."""
+    """Draw the MCC of each model on each data set, with a mark at the published number."""
     figure = Figure(figsize=(7.2, 2.9), layout="constrained")
     axes = np.atleast_1d(figure.subplots(1, len(columns), sharey=True))
     models = list(dict.fromkeys(line["model"] for line in summary))
     for ax, (name, title) in zip(axes, columns.items()):
         for line in (x for x in summary if x["data"] == name):
-            place = models.index(line["model"])
+            row = models.index(line["model"])
             ax.barh(
-                place, line["mcc"], xerr=_deviations([line], "mcc"), height=0.7, color=COLOURS[5],
+                row, line["mcc"], xerr=_deviations([line], "mcc"), height=0.7, color=COLOURS[5],
                 error_kw={"elinewidth": 0.9, "capsize": 2},
             )  # fmt: skip
-            told = published.get(line["model"], {}).get(name)
-            if told:
+            paper = published.get(line["model"], {}).get(name)
+            if paper:
                 ax.plot(
-                    told["mcc"][0] / 100, place, marker="D", color=COLOURS[1], markersize=5,
+                    paper["mcc"][0] / 100, row, marker="D", color=COLOURS[1], markersize=5,
                     markeredgecolor="white", markeredgewidth=0.6, linestyle="none",
                 )  # fmt: skip
         ax.set_title(title, fontsize=9)
@@ -101,7 +101,7 @@ def bars_beside(
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """As PNG and as PDF."""
+    """Save a figure as PNG and PDF; return the paths."""
     written = []
     for suffix in (".png", ".pdf"):
         path = stem.with_suffix(suffix)
@@ -112,7 +112,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
 
 
 def _deviations(lines: Sequence[Mapping[str, Any]], metric: str) -> list[float] | None:
-    """Error bars, or none where a single seed has no deviation to show."""
+    """Return the error bars, or None where there is a single seed."""
     if all(line["seeds"] < 2 for line in lines):
         return None
     return [line[f"{metric}_std"] for line in lines]

@@ -1,4 +1,4 @@
-"""A declared grid: data x seed x model x setting, and the one list of thresholds for all."""
+"""Grids of cells (data x seed x model x setting), with one list of thresholds for all models."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["THRESHOLDS", "Cell", "Grid", "Samples", "settings", "unknown_name"]
+__all__ = ["THRESHOLDS", "Cell", "Dataset", "Grid", "settings", "unknown_name"]
 
 # In units of the mean weight that a method predicts on the training set: zero keeps every positive
-# weight, and the largest keeps an edge only where it has thirty times its fair share.
+# weight, the largest only weights of thirty times the mean.
 THRESHOLDS = (0.0, *(round(float(x), 6) for x in np.geomspace(0.01, 30, 49)))
 
 
 @dataclass(frozen=True)
-class Samples:
-    """What a generator draws: training signals and their true graphs, and a test set or none.
+class Dataset:
+    """Simulated training signals and their true graphs, with or without a test set.
 
     Without a test set, as in the paper's time-varying experiment, the training signals are scored.
     """
@@ -34,7 +34,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: a model with one setting on one draw of the data."""
+    """One fit: a model with one setting on one simulated data set."""
 
     experiment: str
     data: str
@@ -43,6 +43,7 @@ class Cell:
     setting: Mapping[str, Any]
 
     def describe(self) -> dict[str, Any]:
+        """Return the cell as JSON."""
         return {
             "experiment": self.experiment,
             "data": self.data,
@@ -53,14 +54,14 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """A name that is the same in every run, and safe as a file name."""
+        """A unique name that is the same in every run, and valid as a file name."""
         digest = hashlib.sha256(_canonical(self.describe()).encode()).hexdigest()[:12]
         return f"{self.data}_{self.seed}_{self.model}_{digest}"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A declared experiment. Everything but the functions is plain data.
+    """The grid of an experiment: plain data, and the functions that run a cell.
 
     Parameters
     ----------
@@ -71,16 +72,16 @@ class Grid:
     models : dict of list of dict
         Settings to try, by the name of the model.
     seeds : sequence of int
-        Each one draws its own data and starts its own fits.
+        Each is the seed of its own data and fits.
     draw : callable
-        ``draw(arguments, seed) -> Samples``, or what ``measure`` takes. Importable, so that other
-        processes find it.
+        ``draw(arguments, seed) -> Dataset``, or what ``measure`` takes; importable, for other
+        processes.
     build : callable
-        ``build(model, setting, seed) -> estimator``. Importable too.
+        ``build(model, setting, seed) -> estimator``; importable.
     thresholds : sequence of float
         Edge thresholds, relative to the mean predicted weight.
     measure : callable, optional
-        ``measure(grid, cell) -> dict``: what a cell is, where it is not the recovery of graphs.
+        ``measure(grid, cell) -> dict``: runs a cell, where that is not the recovery of graphs.
     """
 
     experiment: str
@@ -94,7 +95,7 @@ class Grid:
     measure: Callable[[Any, Cell], dict[str, Any]] | None = None
 
     def describe(self) -> dict[str, Any]:
-        """The grid as JSON: what a manifest keeps."""
+        """Return the grid as JSON, for the manifest."""
         return {
             "experiment": self.experiment,
             "scale": self.scale,
@@ -106,6 +107,7 @@ class Grid:
 
     @property
     def digest(self) -> str:
+        """Hash of the grid's description."""
         return hashlib.sha256(_canonical(self.describe()).encode()).hexdigest()
 
     def cells(
@@ -114,10 +116,10 @@ class Grid:
         data: Iterable[str] | None = None,
         seeds: Iterable[int] | None = None,
     ) -> list[Cell]:
-        """All cells, or those of some models, data sets and seeds, in the order of the grid."""
-        kept_models = _keep("model", self.models, models)
-        kept_data = _keep("data set", self.data, data)
-        kept_seeds = _keep("seed", self.seeds, seeds)
+        """Return the cells of some (by default all) models, data sets and seeds, in order."""
+        kept_models = _select("model", self.models, models)
+        kept_data = _select("data set", self.data, data)
+        kept_seeds = _select("seed", self.seeds, seeds)
         return [
             Cell(self.experiment, source, seed, model, setting)
             for source, seed, model in product(kept_data, kept_seeds, kept_models)
@@ -126,24 +128,25 @@ class Grid:
 
 
 def settings(**values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Every combination of the listed values, the last name changing fastest."""
+    """Return every combination of the listed values, the last name changing fastest."""
     return [dict(zip(values, chosen)) for chosen in product(*values.values())]
 
 
 def unknown_name(kind: str, given: Any, known: Iterable[Any]) -> str:
-    """The sentence for a name that does not exist."""
+    """Return the error message for a name that does not exist."""
     return f"unknown {kind} {given!r}; known: {', '.join(map(str, known))}"
 
 
-def _keep(kind: str, known: Iterable[Any], asked: Iterable[Any] | None) -> list[Any]:
+def _select(kind: str, known: Iterable[Any], wanted: Iterable[Any] | None) -> list[Any]:
+    """Return the wanted names (all by default) in the order of the known ones."""
     known = list(known)
-    if asked is None:
+    if wanted is None:
         return known
-    asked = list(asked)
-    for name in asked:
+    wanted = list(wanted)
+    for name in wanted:
         if name not in known:
             raise ValueError(unknown_name(kind, name, known))
-    return [name for name in known if name in asked]
+    return [name for name in known if name in wanted]
 
 
 def _canonical(description: Any) -> str:

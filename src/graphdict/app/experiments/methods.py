@@ -1,4 +1,4 @@
-"""The methods by their names, as every experiment builds them."""
+"""Build estimators by the name of their class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METHODS: dict[str, type] = {
 
 
 def build(name: str, setting: Mapping[str, Any], seed: int) -> Any:
-    """An unfitted estimator; the seed decides what is random in it, where something is."""
+    """Return an unfitted estimator; the seed is its ``random_state`` where it has one."""
     if name not in METHODS:
         raise ValueError(unknown_name("model", name, METHODS))
     cls = METHODS[name]

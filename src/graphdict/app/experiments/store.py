@@ -1,4 +1,4 @@
-"""The folder of an experiment: a manifest, one file for each finished cell, never half a file."""
+"""The results folder of an experiment: a manifest, and a file for each finished cell."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ CELLS = "cells"
 
 
 class FolderError(Exception):
-    """The output folder cannot take this run; the message says why and what would do."""
+    """Raised for a folder that cannot hold the results; the message says why and what to do."""
 
 
 class Store:
-    """Results of one grid in one folder. Create it with :meth:`open`."""
+    """Results of one grid in one folder; created by :meth:`open`."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -38,19 +38,19 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike, grid: Grid, *, restart: bool = False) -> Store:
-        """A folder that holds results of exactly this grid and version, or none yet.
+        """Open a folder that holds results of this grid and version, or create it.
 
         With ``restart``, results of an earlier run are deleted first. A folder with other files
-        and no manifest is never touched.
+        and no manifest is never changed.
         """
         store = cls(Path(path))
         if store.path.exists() and not store.path.is_dir():
-            raise FolderError(f"{path} is a file; --output must be a folder")
+            raise FolderError(f"{path} is a file, not a folder")
         manifest = store.path / MANIFEST
         if not manifest.exists() and store.path.exists() and _foreign(store.path):
             raise FolderError(
                 f"{path} holds files but no {MANIFEST}, so it is no results folder: "
-                "choose another --output"
+                "choose another folder"
             )
         store.path.mkdir(parents=True, exist_ok=True)
         store._lock = store._take_lock()
@@ -70,13 +70,13 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Let other runs use the folder."""
+        """Release the folder for other runs."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def read(self, cells: Iterable[Cell]) -> dict[str, dict[str, Any]]:
-        """Rows of the cells that are there, by their key."""
+        """Return the rows of the finished cells, by the key of the cell."""
         rows = {}
         for cell in cells:
             try:
@@ -86,11 +86,11 @@ class Store:
         return rows
 
     def save(self, cell: Cell, row: dict[str, Any]) -> None:
-        """Write the row of a finished cell: after this line it survives anything."""
+        """Write the row of a finished cell, atomically."""
         write_atomically(self.cells / f"{cell.key}.json", json.dumps(row))
 
     def _take_lock(self) -> int | None:
-        """A lock that the system lets go when the process ends, however it ends."""
+        """Lock the folder; the system releases the lock when the process ends."""
         if fcntl is None:  # pragma: no cover
             return None
         handle = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR)
@@ -99,7 +99,7 @@ class Store:
         except OSError:
             os.close(handle)
             raise FolderError(
-                f"another run is writing to {self.path}: wait for it, or choose another --output"
+                f"another run is writing to {self.path}: wait for it, or choose another folder"
             ) from None
         return handle
 
@@ -113,11 +113,11 @@ class Store:
         write_atomically(manifest, json.dumps(described, indent=1) + "\n")
 
     def _check(self, manifest: Path, grid: Grid) -> None:
-        way_out = "choose another --output, or --restart to discard what is there"
+        way_out = "choose another folder, or discard its results with restart=True"
         try:
             written = json.loads(manifest.read_text())
             version, configuration = written["graphdict"], written["configuration"]
-            name = f"{written['grid']['experiment']} --{written['grid']['scale']}"
+            name = f"{written['grid']['experiment']} ({written['grid']['scale']})"
         except (json.JSONDecodeError, KeyError, TypeError):
             raise FolderError(f"{manifest} cannot be read: {way_out}") from None
         if version != __version__:
@@ -125,7 +125,7 @@ class Store:
                 f"{self.path} was written by graphdict {version}, this is {__version__}: {way_out}"
             )
         if configuration != grid.digest:
-            asked = f"{grid.experiment} --{grid.scale}"
+            asked = f"{grid.experiment} ({grid.scale})"
             what = f"holds {name}" if name != asked else f"holds another configuration of {name}"
             raise FolderError(f"{self.path} {what}, not this {asked}: {way_out}")
 

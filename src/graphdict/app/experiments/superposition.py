@@ -1,6 +1,6 @@
 """The superposition experiment: recover graphs that are sums of up to s of five atoms.
 
-What the paper's Figures 2 and 3 show. Settings and threshold are chosen on the true graphs of the
+Repeats the paper's Figures 2 and 3. Settings and threshold are chosen on the true graphs of the
 training set, and scored on 500 test signals.
 """
 
@@ -10,20 +10,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphdict.app.experiments.grids import Grid, Samples, settings
+from graphdict.app.experiments.grids import Dataset, Grid, settings
 from graphdict.app.experiments.methods import build
 from graphdict.app.experiments.tables import Choice, summarise, write_markdown
 from graphdict.datasets import make_superposition
 
 __all__ = ["MODELS", "draw", "grid", "report"]
 
-# The ranges below were chosen by looking at seeds 0 and 1, so the full experiment leaves these out.
+# The ranges below were tuned on seeds 0 and 1, so the full experiment does not use these.
 SEEDS = {"quick": (0,), "full": (2, 3, 4, 5, 6)}
 SUPERPOSITIONS = {"quick": (1, 3, 5), "full": (1, 2, 3, 4, 5)}
 
 # Every model has the same number of settings: 12 in the full experiment, 3 in the quick one.
-# BiPDS is stopped early on purpose: a better minimum of these objectives is a worse graph, since
-# one coefficient vector for each single sample overfits (docs/experiments.md).
+# BiPDS is stopped early on purpose: one coefficient vector for each single sample overfits, so a
+# better minimum of these objectives is a worse graph (docs/experiments.md).
 MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
     "GraphDictLog": {
         "full": settings(
@@ -68,7 +68,7 @@ MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
         ),
         "quick": settings(reg_covar=[1e-3, 0.1, 1.0]),
     },
-    # Not in the paper: one graph for all samples, below which a dictionary is worth nothing.
+    # Not in the paper: one graph for all samples, which a dictionary must outperform.
     "LogModel": {
         "full": settings(avg_degree=[2, 4, 6, 8, 12, 16], alpha_w=[0.0, 0.1]),
         "quick": settings(avg_degree=[4, 8, 12]),
@@ -77,7 +77,7 @@ MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
 
 
 def grid(scale: str) -> Grid:
-    """The declared experiment, "quick" or "full"."""
+    """Return the grid of the "quick" or the "full" experiment."""
     return Grid(
         experiment="superposition",
         scale=scale,
@@ -89,15 +89,15 @@ def grid(scale: str) -> Grid:
     )
 
 
-def draw(arguments: Mapping[str, Any], seed: int) -> Samples:
-    """Training and test signals of one superposition."""
+def draw(arguments: Mapping[str, Any], seed: int) -> Dataset:
+    """Simulate training and test signals of one superposition."""
     drawn = make_superposition(**arguments, random_state=seed)
-    return Samples(drawn.train.signals, drawn.train.weights, drawn.test.signals, drawn.test.weights)
+    return Dataset(drawn.train.signals, drawn.train.weights, drawn.test.signals, drawn.test.weights)
 
 
 def report(grid: Grid, choices: Sequence[Choice], folder: Path) -> list[Path]:
-    """The paper's two figures and a table of means and standard deviations."""
-    # Here, so that workers, who draw nothing, start without Matplotlib.
+    """Write the paper's two figures and a table of means and standard deviations."""
+    # Imported here, so that workers start without Matplotlib.
     from graphdict.app.experiments.figures import coefficient_samples, save, scores_against
 
     superpositions = {name: arguments["superposition"] for name, arguments in grid.data.items()}

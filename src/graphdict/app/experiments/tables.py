@@ -1,4 +1,4 @@
-"""From the rows of cells to tables: what each model's training scores choose, and how it did."""
+"""Tables of results: the setting that training scores choose for each model, and its scores."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from graphdict.engine.storage.atomic import write_atomically
 __all__ = [
     "METRICS",
     "Choice",
-    "beside",
     "choose",
     "summarise",
+    "with_published",
     "write_csv",
     "write_markdown",
     "write_tables",
@@ -32,7 +32,7 @@ METRICS = ("mcc", "precision", "recall")
 
 @dataclass(frozen=True)
 class Choice:
-    """The setting and threshold of one model on one draw, and the scores they reach."""
+    """The chosen setting and threshold of one model on one data set, and its scores."""
 
     data: str
     seed: int
@@ -45,9 +45,9 @@ class Choice:
 
 
 def choose(rows: Iterable[dict[str, Any]], thresholds: Sequence[float]) -> list[Choice]:
-    """For each data set, seed and model the setting and threshold of the best training MCC.
+    """Return the setting and threshold of the best training MCC for each data set, seed and model.
 
-    Nothing but training scores decides; of equally good ones the first of the grid is taken.
+    Test scores play no part; of equal ones the first of the grid is taken.
     """
     groups: dict[tuple, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -72,7 +72,7 @@ def choose(rows: Iterable[dict[str, Any]], thresholds: Sequence[float]) -> list[
 
 
 def summarise(choices: Iterable[Choice]) -> list[dict[str, Any]]:
-    """Mean and standard deviation over seeds, for each data set and model."""
+    """Return mean and standard deviation over seeds, for each data set and model."""
     groups: dict[tuple[str, str], list[Choice]] = defaultdict(list)
     for choice in choices:
         groups[choice.data, choice.model].append(choice)
@@ -92,7 +92,7 @@ def write_tables(
 ) -> tuple[list[Choice], list[Path]]:
     """Write results.csv, summary.csv, cells.csv and timings.csv.
 
-    The first three hold nothing that differs from run to run, so equal runs give equal files.
+    The first three are the same in every run of the same grid.
     """
     choices = choose(rows, grid.thresholds)
     results = [
@@ -113,7 +113,7 @@ def write_tables(
 
 
 def write_csv(path: Path, lines: Sequence[dict[str, Any]]) -> Path:
-    """A table of dictionaries that share their keys; numbers to six digits."""
+    """Write dictionaries with the same keys as CSV, numbers to six digits; return the path."""
     text = io.StringIO(newline="")
     if lines:
         writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
@@ -125,7 +125,7 @@ def write_csv(path: Path, lines: Sequence[dict[str, Any]]) -> Path:
 
 
 def _cell_line(row: dict[str, Any], thresholds: Sequence[float]) -> dict[str, Any]:
-    """One setting, at the threshold that its training scores choose."""
+    """Return the line of one cell, at the threshold of its best training MCC."""
     cell = row["cell"]
     line = {**cell, "setting": json.dumps(cell["setting"]), "status": row["status"]}
     line |= dict.fromkeys(["threshold", *(f"train_{m}" for m in METRICS)], "")
@@ -146,8 +146,8 @@ def _timing_line(row: dict[str, Any]) -> dict[str, Any]:
     return {**cell, "setting": json.dumps(cell["setting"]), **row["seconds"]}
 
 
-def beside(summary: Sequence[dict[str, Any]], published: Any) -> list[dict[str, Any]]:
-    """A line for each data set, model and metric, with the published number where there is one."""
+def with_published(summary: Sequence[dict[str, Any]], published: Any) -> list[dict[str, Any]]:
+    """Return a line for each data set, model and metric, with the published number if any."""
     lines = []
     for line in summary:
         for metric in METRICS:
@@ -168,10 +168,10 @@ def write_markdown(
     columns: Mapping[str, str],
     published: Any = None,
 ) -> Path:
-    """Percent, mean and standard deviation over seeds; the best of each column in bold.
+    """Write means and standard deviations over seeds in percent; the best of each column in bold.
 
-    One table for each metric: a row for each model, a column for each data set, and in brackets
-    the published number.
+    One table for each metric: a row for each model, a column for each data set, and the published
+    number in brackets.
     """
     found = {(line["model"], line["data"]): line for line in summary}
     models = list(dict.fromkeys(line["model"] for line in summary))
@@ -194,8 +194,8 @@ def write_markdown(
                     entry += f" ± {100 * line[f'{metric}_std']:.1f}"
                 if line[metric] == tops[name]:
                     entry = f"**{entry}**"
-                told = (published or {}).get(model, {}).get(name, {}).get(metric)
-                entries.append(entry + (f" ({told[0]})" if told else ""))
+                paper = (published or {}).get(model, {}).get(name, {}).get(metric)
+                entries.append(entry + (f" ({paper[0]})" if paper else ""))
             parts.append("| " + " | ".join(entries) + " |")
         parts.append("")
     write_atomically(path, "\n".join(parts))

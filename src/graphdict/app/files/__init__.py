@@ -1,4 +1,4 @@
-"""Tables of signals as files: read in any shape they come in, with notes on what was found."""
+"""Read signals from files of many formats; write tables."""
 
 from graphdict.app.files.errors import InputError, MissingExtraError
 from graphdict.app.files.reading import is_model_file, read_signals

@@ -1,4 +1,4 @@
-"""NumPy files: one array of signals, or several arrays of which one is the signals."""
+"""Read arrays of signals from NPY and NPZ files and Zarr folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files.errors import InputError, MissingExtraError
-from graphdict.app.files.table import Column, Table, listed
+from graphdict.app.files.table import Column, Table, quote_names
 
 __all__ = ["open_npy", "open_zarr", "read_npy", "read_npz", "read_zarr"]
 
@@ -21,12 +21,12 @@ POSITION_NAMES = ("positions", "pos", "coordinates", "coords", "locations", "xy"
 
 
 def read_npy(path: Path) -> Table:
-    """A file of one array (T, N)."""
+    """Read an NPY file that holds an array (T, N)."""
     return _table(open_npy(path), "its array", [])
 
 
 def open_npy(path: Path) -> NDArray:
-    """The array of a file, which stays there."""
+    """Open an NPY file as a memory map."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
@@ -34,12 +34,12 @@ def open_npy(path: Path) -> NDArray:
 
 
 def read_zarr(path: Path, wanted: str | None = None) -> Table:
-    """A folder of one array (T, N), or of several, of which one is the signals."""
+    """Read the signals (T, N) of a Zarr array or group; ``wanted`` names the array."""
     return _table(np.asarray(open_zarr(path, wanted)[...]), "its array", [])
 
 
 def open_zarr(path: Path, wanted: str | None = None) -> Any:
-    """The array of signals in a folder, which stays there."""
+    """Open the array of signals of a Zarr folder without reading it."""
     try:
         import zarr
     except ImportError:
@@ -57,7 +57,7 @@ def open_zarr(path: Path, wanted: str | None = None) -> Any:
 
 
 def read_npz(path: Path, wanted: str | None = None) -> tuple[Table, NDArray | None]:
-    """A file of named arrays, and positions of nodes where it has them."""
+    """Read the signals of an NPZ file, and the positions (N, 2) of the nodes where it has them."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             shapes = {name: archive[name].shape for name in archive.files}
@@ -88,9 +88,10 @@ def read_npz(path: Path, wanted: str | None = None) -> tuple[Table, NDArray | No
 
 
 def _signals_among(shapes: dict[str, tuple], wanted: str | None) -> str:
+    """Return the name of the array of signals: ``wanted``, or the one that is recognised."""
     if wanted is not None:
         if wanted not in shapes:
-            raise InputError(f"has no array {wanted!r}; it has {listed(list(shapes))}")
+            raise InputError(f"has no array {wanted!r}; it has {quote_names(list(shapes))}")
         return wanted
     tables = [name for name, shape in shapes.items() if len(shape) == 2]
     usual = [name for name in tables if name.lower() in SIGNAL_NAMES]
@@ -100,11 +101,12 @@ def _signals_among(shapes: dict[str, tuple], wanted: str | None) -> str:
     if not tables:
         raise InputError(f"has no array of two dimensions (samples, nodes), only {have or 'none'}")
     raise InputError(
-        f"has several arrays that could be the signals: name one with --array ({have})"
+        f"has several arrays that could be the signals: name one with array=... ({have})"
     )
 
 
 def _table(array: NDArray, what: str, notes: list[str], names: list[str] | None = None) -> Table:
+    """Return an array (T, N), or a structured array, as a table; ``what`` names it in errors."""
     if array.dtype.names:
         columns = [
             Column(name, _numbers(array[name].ravel(), f"field {name!r}"))
@@ -127,10 +129,11 @@ def _table(array: NDArray, what: str, notes: list[str], names: list[str] | None 
         notes.append(f"{int(infinite.sum()):,} infinite value(s), read as missing")
         values = np.where(infinite, np.nan, values)
     given = names or [f"x{i}" for i in range(array.shape[1])]
-    return Table([Column(name, values[:, place]) for place, name in enumerate(given)], notes)
+    return Table([Column(name, values[:, index]) for index, name in enumerate(given)], notes)
 
 
 def _numbers(array: NDArray, what: str) -> NDArray:
+    """Return the array as float64; raise InputError where it does not hold real numbers."""
     if array.dtype.kind not in "fiub":
         kind = "complex numbers" if array.dtype.kind == "c" else f"{array.dtype}"
         raise InputError(f"holds {kind} in {what}; signals are real numbers")
@@ -138,6 +141,7 @@ def _numbers(array: NDArray, what: str) -> NDArray:
 
 
 def _why(error: Exception) -> str:
+    """Return the reason of a failed load in plain words."""
     text = str(error)
     if "allow_pickle" in text or "pickled" in text or "Python objects" in text:
         return "it holds Python objects, which are not loaded; save numbers only"

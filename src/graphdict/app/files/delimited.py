@@ -1,4 +1,4 @@
-"""CSV and its relatives, read in blocks of rows: cells become numbers or stay text."""
+"""Read delimited text (CSV, TSV, ...) in blocks of rows; columns are numbers or text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.dialect import COMMENT, Dialect, find_dialect, rows_of
+from graphdict.app.files.dialect import COMMENT, Dialect, find_dialect, rows_of, shorten
 from graphdict.app.files.errors import InputError
-from graphdict.app.files.numbers import Reader
-from graphdict.app.files.table import Column, Table, listed
-from graphdict.app.files.text import encoding_of, open_text
+from graphdict.app.files.numbers import CellParser
+from graphdict.app.files.table import Column, Table, quote_names
+from graphdict.app.files.text import detect_encoding, open_text
 
 __all__ = ["read_delimited"]
 
@@ -23,20 +23,21 @@ FIRST_LINES = 120
 BLOCK_CELLS = 1 << 14
 
 
-class _Growing:
-    """A column as it grows: numbers until it proves to be text."""
+class _ColumnBuilder:
+    """A column that is read block by block: numbers, unless most of its first cells are text."""
 
-    def __init__(self, name: str, reader: Reader, strict: bool):
-        self.name, self.reader, self.strict = name, reader, strict
+    def __init__(self, name: str, parser: CellParser, strict: bool):
+        self.name, self.parser, self.strict = name, parser, strict
         self.parts: list[NDArray] = []
-        self.is_text: bool | None = None
+        self.is_text: bool | None = None  # unknown while all cells are missing
         self.known: dict[str, str] = {}  # equal texts share one string
 
     def add(self, cells: tuple[str, ...], line: Iterable[int]) -> None:
+        """Add the cells of a block; ``line`` are their line numbers, for errors."""
         if self.is_text:
             self.parts.append(self._texts(cells))
             return
-        values, wrong = self.reader.read(cells)
+        values, wrong = self.parser.read(cells)
         present = len(cells) - int(np.isnan(values).sum()) + len(wrong)
         if wrong and self.is_text is None and len(wrong) > present / 2 and not self.strict:
             self.is_text = True
@@ -49,8 +50,8 @@ class _Growing:
             cell = cells[wrong[0]].strip()
             raise InputError(
                 f"column {self.name!r} has text in line {lines[wrong[0]]}: "
-                f"{_clipped(cell)}{more}; correct it, read it as missing (--na {cell[:20]!r}) or "
-                f"leave the column out (--ignore {self.name!r})"
+                f"{shorten(cell)}{more}; correct it, read it as missing (na=[{cell[:20]!r}]) or "
+                f"leave the column out (ignore=[{self.name!r}])"
             )
         if present:
             self.is_text = False
@@ -58,21 +59,22 @@ class _Growing:
 
     def _texts(self, cells: tuple[str, ...]) -> NDArray:
         texts = np.empty(len(cells), dtype=object)
-        for place, cell in enumerate(cells):
+        for index, cell in enumerate(cells):
             stripped = cell.strip()
-            if not self.reader.is_missing(stripped):
-                texts[place] = self.known.setdefault(stripped, stripped)
+            if not self.parser.is_missing(stripped):
+                texts[index] = self.known.setdefault(stripped, stripped)
         if len(self.known) > 1 << 16:
             self.known = {}
         return texts
 
     def finish(self, unit: str | None) -> Column:
+        """Return the whole column; ``unit`` is the one of a row of units, if any."""
         values = np.concatenate(self.parts) if self.parts else np.empty(0)
         self.parts = []
-        units = self.reader.units
+        units = self.parser.units
         if len(units) > 1:
             raise InputError(
-                f"column {self.name!r} mixes units: {listed(list(units))}; bring it to one"
+                f"column {self.name!r} mixes units: {quote_names(list(units))}; bring it to one"
             )
         return Column(self.name, values, unit or next(iter(units), None))
 
@@ -88,8 +90,12 @@ def read_delimited(
     numeric: frozenset[str] = frozenset(),
     ignore: frozenset[str] = frozenset(),
 ) -> Table:
-    """Read a text table; ``numeric`` columns must hold numbers, ``ignore`` is not looked at."""
-    encoding, notes = encoding_of(path, encoding)
+    """Read a text table.
+
+    Columns in ``numeric`` must hold numbers; those in ``ignore`` are not parsed. What is not given
+    is detected.
+    """
+    encoding, notes = detect_encoding(path, encoding)
     with open_text(path, encoding) as file:
         dialect = find_dialect(
             list(islice(file, FIRST_LINES)), delimiter=delimiter, decimal=decimal, header=header
@@ -98,16 +104,20 @@ def read_delimited(
     notes += dialect.notes
     if dialect.names is None:
         notes.append(f"there is no header: columns are named {names[0]} to {names[-1]}")
-    growing = [
-        None if name in ignore else _Growing(name, Reader(dialect.decimal, na), name in numeric)
+    builders = [
+        None
+        if name in ignore
+        else _ColumnBuilder(name, CellParser(dialect.decimal, na), name in numeric)
         for name in names
     ]
     lines: list[NDArray] = []
     try:
         with open_text(path, encoding) as file:
-            for rows, numbers in _blocks(file, dialect, growing):
+            for rows, numbers in _blocks(file, dialect, builders):
                 lines.append(numbers)
-                _add(rows, numbers, growing)
+                for builder, cells in zip(builders, zip(*rows)):
+                    if builder is not None:
+                        builder.add(cells, numbers)
     except csv.Error as error:
         raise InputError(f"cannot be read as a table: {error}; a quote may be unclosed") from None
     except (EOFError, OSError, UnicodeError) as error:
@@ -115,8 +125,8 @@ def read_delimited(
     if not lines:
         raise InputError("has a header but no rows" if dialect.names else "has no rows")
     units = dialect.units or [""] * len(names)
-    columns = [c.finish(unit.strip("[]()- ") or None) for c, unit in zip(growing, units) if c]
-    notes += _met([c.reader for c in growing if c is not None and not c.is_text])
+    columns = [c.finish(unit.strip("[]()- ") or None) for c, unit in zip(builders, units) if c]
+    notes += _parser_notes([c.parser for c in builders if c is not None and not c.is_text])
     return Table(columns, notes, np.concatenate(lines))
 
 
@@ -131,17 +141,17 @@ def _names(dialect: Dialect) -> list[str]:
 
 
 def _blocks(
-    file: Iterable[str], dialect: Dialect, growing: list[_Growing | None]
+    file: Iterable[str], dialect: Dialect, builders: list[_ColumnBuilder | None]
 ) -> Iterator[tuple[list[list[str]], NDArray]]:
-    """Rows of equal width, many at a time, and the line of the file on which each starts.
+    """Yield blocks of rows of equal width, and the line of the file on which each row starts.
 
-    Blocks of plain numbers, which most are, go straight into the columns: no rows are left of them.
+    Blocks of plain numbers, which most are, are added to the columns here, and yield no rows.
     """
     source = islice(file, dialect.first, None)
     size = max(1, BLOCK_CELLS // dialect.width)
     position = dialect.first + 1
     while lines := list(islice(source, size)):
-        if _add_plain(lines, dialect, growing):
+        if _add_plain(lines, dialect, builders):
             yield [], np.arange(position, position + len(lines))
             position += len(lines)
             continue
@@ -166,38 +176,32 @@ def _blocks(
             yield rows, np.array(starts, dtype=np.int64)
 
 
-def _add_plain(lines: list[str], dialect: Dialect, growing: list[_Growing | None]) -> bool:
-    """Add lines of plain numbers beside known columns of text, by NumPy's fast reader."""
+def _add_plain(lines: list[str], dialect: Dialect, builders: list[_ColumnBuilder | None]) -> bool:
+    """Add lines of plain numbers with NumPy's fast reader; return whether that was possible."""
     cut = dialect.delimiter
-    if dialect.decimal == "," or cut == " " or any(c and c.is_text is None for c in growing):
+    if dialect.decimal == "," or cut == " " or any(c and c.is_text is None for c in builders):
         return False
     text = "".join(lines)
     if any(mark in text for mark in (dialect.quote, "#", "%", "!", "//", "_", "\0")):
         return False
     if any(line.count(cut) != dialect.width - 1 for line in lines):
         return False
-    places = [place for place, column in enumerate(growing) if column and not column.is_text]
+    indices = [index for index, column in enumerate(builders) if column and not column.is_text]
     try:
-        values = np.loadtxt(lines, np.float64, None, cut, usecols=places, ndmin=2)
+        values = np.loadtxt(lines, np.float64, None, cut, usecols=indices, ndmin=2)
     except ValueError:
         return False
     if len(values) != len(lines) or np.isnan(values).any():
         return False
-    for place, numbers in zip(places, values.T):
-        column = growing[place]
+    for index, numbers in zip(indices, values.T):
+        column = builders[index]
         assert column is not None
-        column.parts.append(column.reader.settle(np.ascontiguousarray(numbers)))
-    for place, column in enumerate(growing):
+        column.parts.append(column.parser.mark_missing(np.ascontiguousarray(numbers)))
+    for index, column in enumerate(builders):
         if column and column.is_text:
-            cells = tuple(line.split(cut, place + 1)[place].rstrip("\r\n") for line in lines)
+            cells = tuple(line.split(cut, index + 1)[index].rstrip("\r\n") for line in lines)
             column.add(cells, ())
     return True
-
-
-def _add(rows: list[list[str]], numbers: NDArray, growing: list[_Growing | None]) -> None:
-    for column, cells in zip(growing, zip(*rows)):
-        if column is not None:
-            column.add(cells, numbers)
 
 
 def _ragged(row: list[str], line: int, dialect: Dialect) -> str:
@@ -209,23 +213,19 @@ def _ragged(row: list[str], line: int, dialect: Dialect) -> str:
     return f"line {line} has {len(row)} value(s) where the other lines have {dialect.width}{hint}"
 
 
-def _met(readers: list[Reader]) -> list[str]:
-    """What to say about cells that were no plain numbers."""
+def _parser_notes(parsers: list[CellParser]) -> list[str]:
+    """Return notes on cells that were no plain numbers."""
     notes = []
-    written: Counter = sum((reader.written for reader in readers), Counter())
+    written: Counter = sum((parser.written for parser in parsers), Counter())
     if written:
         total = sum(written.values())
         ways = ", ".join(f"{text!r}" if text else "empty" for text, _ in written.most_common(4))
         notes.append(f"{total:,} missing value(s), written as {ways}")
-    if infinite := sum(reader.infinite for reader in readers):
+    if infinite := sum(parser.infinite for parser in parsers):
         notes.append(f"{infinite:,} infinite value(s), read as missing")
-    if sum(reader.grouped for reader in readers):
+    if sum(parser.grouped for parser in parsers):
         notes.append("digits are grouped by thousands: separators were taken out")
-    units = sorted({unit for reader in readers for unit in reader.units})
+    units = sorted({unit for parser in parsers for unit in parser.units})
     if units:
         notes.append(f"cells have units, which were taken out: {', '.join(units)}")
     return notes
-
-
-def _clipped(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")

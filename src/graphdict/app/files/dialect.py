@@ -1,4 +1,4 @@
-"""How a text file is laid out: delimiter, decimal sign, preamble, header, units."""
+"""Detect the layout of a text file: delimiter, decimal sign, preamble, header, units."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphdict.app.files.errors import InputError
-from graphdict.app.files.numbers import Reader
+from graphdict.app.files.numbers import CellParser
 from graphdict.app.files.times import looks_like_time
 
-__all__ = ["COMMENT", "Dialect", "find_dialect", "rows_of"]
+__all__ = ["COMMENT", "Dialect", "find_dialect", "rows_of", "shorten"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
 COMMENT = re.compile(r"\s*(?:#(?!N/A|NA\b|VALUE|DIV|REF|NAME|NUM|NULL)|%|//|!)", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*")
 DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?\s*")
 DECLARED = re.compile(r"\s*\"?sep=(.)\"?\s*", re.IGNORECASE)
-LOOKED_AT = 40  # rows of the table that decide
+SAMPLE_ROWS = 40  # rows from which the delimiter is detected
 
 
 @dataclass
 class Dialect:
-    """What is needed to read a text file, and what to say about it."""
+    """Layout of a text file, with notes on what was detected."""
 
     delimiter: str
     decimal: str
@@ -38,7 +38,7 @@ class Dialect:
 
 
 def rows_of(lines: Iterable[str], delimiter: str, quote: str = '"') -> Any:
-    """The cells of each line; none for a blank one."""
+    """Return a csv.reader over the lines; a blank line has no cells."""
     if delimiter == " ":
         lines = (" ".join(line.split()) for line in lines)
     return csv.reader(lines, delimiter=delimiter, quotechar=quote, skipinitialspace=True)
@@ -51,7 +51,7 @@ def find_dialect(
     decimal: str | None = None,
     header: bool | None = None,
 ) -> Dialect:
-    """The layout of a file whose first ``lines`` are these; what is given is taken as it is."""
+    """Return the layout of a file from its first lines; what is not given is detected."""
     if not any(line.strip() for line in lines):
         raise InputError("is empty")
     quote = _quote(lines)
@@ -85,7 +85,7 @@ def find_dialect(
 
 
 def _quote(lines: Sequence[str]) -> str:
-    """Single quotes where the first line is full of them and has no double ones."""
+    """Return the quote sign: single where the first line has several of them and no double ones."""
     first = next(line for line in lines if line.strip())
     return (
         "'" if '"' not in first and first.lstrip().startswith("'") and first.count("'") > 2 else '"'
@@ -93,12 +93,12 @@ def _quote(lines: Sequence[str]) -> str:
 
 
 def _delimiter(text: Sequence[str], quote: str) -> str:
-    """The delimiter that cuts most lines into the same number of cells, and into numbers.
+    """Return the delimiter that splits most lines into equally many cells, and into numbers.
 
     Spaces come last: other delimiters are often followed by one.
     """
     best, choice = (0.0, 0.0, 0.0), None
-    tail = text[-LOOKED_AT:]
+    tail = text[-SAMPLE_ROWS:]
     for candidate in DELIMITERS:
         try:
             rows = [row for row in rows_of(tail, candidate, quote) if row]
@@ -109,9 +109,9 @@ def _delimiter(text: Sequence[str], quote: str) -> str:
         if width < 2:
             continue
         decimal = _decimal(rows, candidate)
-        reader = Reader(decimal)
+        parser = CellParser(decimal)
         cells = [cell for row in rows if len(row) == width for cell in row]
-        good = sum(reader.number(cell) is not None for cell in cells) / len(cells)
+        good = sum(parser.number(cell) is not None for cell in cells) / len(cells)
         score = (round(count / len(rows), 1) * (0.2 + good), good, -float(candidate == " "))
         if score > best:
             best, choice = score, candidate
@@ -119,7 +119,7 @@ def _delimiter(text: Sequence[str], quote: str) -> str:
 
 
 def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
-    """A decimal comma where cells have them and none has a decimal point."""
+    """Return "," where cells have decimal commas and none has a decimal point, else "."."""
     if delimiter == ",":
         quoted = [cell for row in rows for cell in row if "," in cell]
         if not quoted or any(
@@ -140,36 +140,35 @@ def _decimal(rows: Sequence[Sequence[str]], delimiter: str) -> str:
 def _find_start(
     found: Dialect, rows: list[list[str]], body: list[int], header: bool | None
 ) -> None:
-    """Find the header, the units beneath it, and the first line of data."""
-    reader = Reader(found.decimal)
+    """Set the header, the units below it, and the first line of data of ``found``."""
+    parser = CellParser(found.decimal)
     tail = rows[len(rows) // 2 :] if len(rows) > 3 else rows[-1:]
     found.width = Counter(len(row) for row in tail).most_common(1)[0][0]
     trailing = all(not row[-1].strip() for row in tail if len(row) == found.width)
     widths = {found.width, found.width - 1} if found.width > 2 else {found.width}
     start = next((i for i, row in enumerate(rows) if len(row) == found.width), 0)
     # A header may lack the name of an index column, or the delimiter at the end of a row.
-    if start and len(rows[start - 1]) in widths and _texts(rows[start - 1], reader):
+    if start and len(rows[start - 1]) in widths and _texts(rows[start - 1], parser):
         start -= 1
-    if start and header is not False and not _texts(rows[start], reader):
+    if start and header is not False and not _texts(rows[start], parser):
         line = body[start - 1] + 1
-        if _texts(rows[start - 1], reader) and len(rows[start - 1]) > 1:
+        if _texts(rows[start - 1], parser) and len(rows[start - 1]) > 1:
             raise InputError(
                 f"has a header of {len(rows[start - 1])} names (line {line}) above rows of "
                 f"{found.width} values"
             )
-    numeric = _numeric_columns(rows[start + 1 :], found.width, reader)
+    numeric = _numeric_columns(rows[start + 1 :], found.width, parser)
     if header is None:
-        header = _is_header(rows[start], rows[start + 1 :], numeric, reader)
+        header = _is_header(rows[start], rows[start + 1 :], numeric, parser)
     if start and header:
-        found.notes.append(
-            f"skipped {start} line(s) before the table: {_clip(rows[0], found.delimiter)} first"
-        )
+        preamble = shorten(found.delimiter.join(rows[0]))
+        found.notes.append(f"skipped {start} line(s) before the table: {preamble} first")
     elif start:
-        start = 0  # not a preamble but a ragged row, which the reader names
+        start = 0  # not a preamble but a ragged row, which the reader reports
     at = start
     if header and len(rows[at]) == found.width - 1 and not trailing:
         first = [row[0].strip() for row in rows[at + 1 :] if len(row) == found.width]
-        if not _counted(first) and any(reader.number(cell) is not None for cell in first):
+        if not _counted(first) and any(parser.number(cell) is not None for cell in first):
             raise InputError(
                 f"has a header of {len(rows[at])} names (line {body[at] + 1}) above rows of "
                 f"{found.width} values"
@@ -179,12 +178,14 @@ def _find_start(
         found.names = _as_wide(rows[at], found.width, trailing)
         at += 1
         skipped = []
-        while at < len(rows) - 1 and at < start + 4 and _under_header(rows[at], numeric, reader):
+        while at < len(rows) - 1 and at < start + 4 and _under_header(rows[at], numeric, parser):
             skipped.append(_as_wide(rows[at], found.width, trailing))
             at += 1
         if skipped:
             found.units = skipped[0]
-            found.notes.append(f"the row beneath the header holds units: {_clip(skipped[0])}")
+            found.notes.append(
+                f"the row beneath the header holds units: {shorten(', '.join(skipped[0]))}"
+            )
             if len(skipped) > 1:
                 found.notes.append(f"skipped {len(skipped) - 1} more row(s) of text beneath it")
     found.first = body[at] if at < len(body) else body[-1] + 1
@@ -193,7 +194,7 @@ def _find_start(
 def _use_comments(
     found: Dialect, lines: Sequence[str], comments: list[int], body: list[int], header: bool | None
 ) -> None:
-    """Skip comments, and take the last one before the data for a header where it fits."""
+    """Note that comments are skipped; use the last one before the data as a header if it fits."""
     before = [i for i in comments if i < body[0]]
     if not comments:
         return
@@ -202,73 +203,73 @@ def _use_comments(
         return
     stripped = lines[before[-1]].lstrip().lstrip("#%/!").strip()
     names: list[str] = next(iter(rows_of([stripped], found.delimiter, found.quote)), [])
-    if len(names) == found.width and _texts(names, Reader(found.decimal)):
+    if len(names) == found.width and _texts(names, CellParser(found.decimal)):
         found.names = names
         found.notes[-1] += ", the last of which names the columns"
 
 
-def _texts(row: Sequence[str], reader: Reader) -> bool:
-    """Whether no cell is a number or a time, and some cell says something."""
+def _texts(row: Sequence[str], parser: CellParser) -> bool:
+    """Return whether no cell is a number or a time, and some cell is not empty."""
     return any(cell.strip() for cell in row) and not any(
-        (reader.number(cell) is not None and not reader.is_missing(cell)) or looks_like_time(cell)
+        (parser.number(cell) is not None and not parser.is_missing(cell)) or looks_like_time(cell)
         for cell in row
     )
 
 
-def _numeric_columns(rows: list[list[str]], width: int, reader: Reader) -> list[bool]:
-    """Which columns hold mostly numbers, or times."""
+def _numeric_columns(rows: list[list[str]], width: int, parser: CellParser) -> list[bool]:
+    """Return for each column whether it holds mostly numbers or times."""
     kinds = []
     for column in range(width):
         cells = [row[column] for row in rows if len(row) == width]
-        cells = [cell for cell in cells if not reader.is_missing(cell)]
-        good = sum(reader.number(cell) is not None or looks_like_time(cell) for cell in cells)
+        cells = [cell for cell in cells if not parser.is_missing(cell)]
+        good = sum(parser.number(cell) is not None or looks_like_time(cell) for cell in cells)
         kinds.append(bool(cells) and good > len(cells) / 2)
     return kinds
 
 
 def _is_header(
-    first: list[str], below: list[list[str]], numeric: list[bool], reader: Reader
+    first: list[str], below: list[list[str]], numeric: list[bool], parser: CellParser
 ) -> bool:
-    """Whether the first row names the columns below it."""
-    if _texts(first, reader):
+    """Return whether the first row is a header."""
+    if _texts(first, parser):
         # Text above columns of text only may be data: a table without any number.
         return any(numeric) or not below
     cells = [cell.strip() for cell in first if cell.strip()]
     counted = [str(i) for i in range(len(cells))]
     if len(cells) > 2 and cells in (counted, [str(i + 1) for i in range(len(cells))]):
-        # Names that are counted: 0, 1, 2, ... above numbers that do not go on like that.
+        # Column numbers 0, 1, 2, ... are a header, unless the next row repeats them.
         return any([c.strip() for c in row if c.strip()] != cells for row in below[:1])
     names = [
         cell for cell, is_numeric in zip(first[-len(numeric) :], numeric)
-        if is_numeric and cell.strip() and not reader.is_missing(cell)
+        if is_numeric and cell.strip() and not parser.is_missing(cell)
     ]  # fmt: skip
-    texts = [c for c in names if reader.number(c) is None and not looks_like_time(c)]
+    texts = [c for c in names if parser.number(c) is None and not looks_like_time(c)]
     return len(texts) > len(names) / 2
 
 
-def _under_header(row: list[str], numeric: list[bool], reader: Reader) -> bool:
-    """Whether a row beneath the header is text where the data are numbers."""
+def _under_header(row: list[str], numeric: list[bool], parser: CellParser) -> bool:
+    """Return whether a row below the header is text where the data are numbers."""
     cells = [cell for cell, is_numeric in zip(row, numeric) if is_numeric]
-    said = [cell for cell in cells if not reader.is_missing(cell)]
-    return bool(said) and not any(
-        reader.number(cell) is not None or looks_like_time(cell) for cell in said
-    ) and 2 * len(said) >= len(cells)  # fmt: skip
+    present = [cell for cell in cells if not parser.is_missing(cell)]
+    return bool(present) and not any(
+        parser.number(cell) is not None or looks_like_time(cell) for cell in present
+    ) and 2 * len(present) >= len(cells)  # fmt: skip
 
 
 def _counted(cells: Sequence[str]) -> bool:
-    """Whether cells count rows: 1, 2, 3, ..."""
+    """Return whether cells are row numbers: 1, 2, 3, ..."""
     start = int(cells[0]) if cells[0].isdecimal() else 0
     return list(cells) == [str(start + place) for place in range(len(cells))]
 
 
 def _as_wide(row: list[str], width: int, trailing: bool) -> list[str]:
-    """A header of as many names as there are columns."""
+    """Pad a header to ``width`` names, at its end where rows have a trailing delimiter."""
     if len(row) < width:
         pad = [""] * (width - len(row))
         return [*row, *pad] if trailing else [*pad, *row]
     return row
 
 
-def _clip(row: Sequence[str], delimiter: str = ", ") -> str:
-    text = delimiter.join(row)
+def shorten(text: str) -> str:
+    """Return text quoted, cut to 60 characters."""
     return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -1,4 +1,4 @@
-"""From cells of text to numbers: missing values, decimal commas, thousands, units in cells."""
+"""Parse cells of text as numbers: missing values, decimal commas, thousands, units in cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MISSING", "Reader"]
+__all__ = ["MISSING", "CellParser"]
 
 MISSING = frozenset({
     "", "na", "n/a", "n.a.", "n.a", "nan", "-nan", "+nan", "nan()", "null", "none", "nil", "nat",
@@ -28,8 +28,11 @@ GROUPED = {
 
 
 @dataclass
-class Reader:
-    """Reads cells of one column, and remembers what it met."""
+class CellParser:
+    """Parser of the cells of one column, which counts the unusual ones for the notes.
+
+    ``also_missing`` are texts that mean a missing value, besides those of ``MISSING``.
+    """
 
     decimal: str = "."
     also_missing: frozenset[str] = frozenset()
@@ -42,7 +45,7 @@ class Reader:
         self.codes = [value for value in map(_plain, self.also_missing) if value is not None]
 
     def read(self, cells: Sequence[str]) -> tuple[NDArray, list[int]]:
-        """Numbers, NaN where missing, and the places of cells that are neither."""
+        """Return float64 values, NaN where missing, and the indices of cells of other text."""
         try:
             if self.decimal == ",":
                 values = np.fromiter(map(_comma, cells), np.float64, len(cells))
@@ -57,10 +60,10 @@ class Reader:
             self.written.update(
                 cells[i].strip() for i in np.flatnonzero(gaps).tolist() if i not in odd
             )
-        return self.settle(values), wrong
+        return self.mark_missing(values), wrong
 
-    def settle(self, values: NDArray) -> NDArray:
-        """Make what is no finite number, and what means that there is none, missing."""
+    def mark_missing(self, values: NDArray) -> NDArray:
+        """Replace infinite values, and numbers that mean a missing value, by NaN, in place."""
         for code in self.codes:
             hit = values == code
             if hit.any():
@@ -74,16 +77,16 @@ class Reader:
 
     def _one_by_one(self, cells: Iterable[str]) -> tuple[NDArray, list[int]]:
         values, wrong = [], []
-        for place, cell in enumerate(cells):
+        for index, cell in enumerate(cells):
             value = self.number(cell)
             if value is None:
-                wrong.append(place)
+                wrong.append(index)
                 value = np.nan
             values.append(value)
         return np.array(values, dtype=np.float64), wrong
 
     def number(self, cell: str) -> float | None:
-        """One cell; None where it is neither a number nor a missing value."""
+        """Return the value of a cell, NaN where missing, None where it is no number."""
         text = cell.strip()
         if self.is_missing(text):
             return np.nan
@@ -96,6 +99,7 @@ class Reader:
         return value
 
     def is_missing(self, text: str) -> bool:
+        """Return whether a cell means a missing value."""
         return (len(text) < 12 and text.strip().lower() in MISSING) or text in self.also_missing
 
     def _value(self, text: str) -> float | None:
@@ -108,13 +112,13 @@ class Reader:
 
 
 def _comma(cell: str) -> float:
-    if "." in cell:  # thousands, or a number of another kind: looked at closely elsewhere
+    if "." in cell:  # perhaps thousands: `_one_by_one` decides
         raise ValueError(cell)
     return float(cell.replace(",", "."))
 
 
 def _plain(text: str) -> float | None:
-    """A number as Python writes it, without Python's underscores."""
+    """Return ``float(text)``, or None where it is no number or has an underscore."""
     try:
         return None if "_" in text else float(text)
     except ValueError:
@@ -122,7 +126,7 @@ def _plain(text: str) -> float | None:
 
 
 def _underscored(cells: Sequence[str]) -> list[int]:
-    """Cells that only Python would call numbers, like 1_000."""
+    """Return the indices of cells with underscores, such as 1_000, which `float` would accept."""
     if "_" not in "".join(cells):
         return []
-    return [place for place, cell in enumerate(cells) if "_" in cell]
+    return [index for index, cell in enumerate(cells) if "_" in cell]

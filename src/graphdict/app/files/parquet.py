@@ -1,4 +1,4 @@
-"""Parquet and Feather files, through PyArrow."""
+"""Read and write Parquet and Feather files through PyArrow."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.errors import InputError, MissingExtraError
-from graphdict.app.files.table import Column, Table, listed
+from graphdict.app.files.errors import InputError, MissingExtraError, first_line
+from graphdict.app.files.table import Column, Table, quote_names
 
-__all__ = ["UNNAMED", "open_parquet", "read_parquet", "told_name", "values_of", "write_parquet"]
+__all__ = [
+    "UNNAMED",
+    "column_values",
+    "display_name",
+    "open_parquet",
+    "read_parquet",
+    "write_parquet",
+]
 
 GROUP = 1 << 16  # rows written at a time
 UNNAMED = "__index_level_"  # how pandas begins the name of an index that has none
 
 
 def open_parquet(path: Path) -> Any:
-    """A Parquet file, of which little is read ahead."""
+    """Open a Parquet file without buffering it ahead."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -27,11 +34,11 @@ def open_parquet(path: Path) -> Any:
     try:
         return parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"cannot be read as a Parquet file: {_first_line(error)}") from None
+        raise InputError(f"cannot be read as a Parquet file: {first_line(error)}") from None
 
 
 def read_parquet(path: Path) -> Table:
-    """All flat columns of a Parquet or Feather file."""
+    """Read all flat columns of a Parquet or Feather file."""
     try:
         import pyarrow
         from pyarrow import feather, parquet
@@ -43,18 +50,18 @@ def read_parquet(path: Path) -> Table:
         read = parquet.read_table if start.startswith(b"PAR1") else feather.read_table
         table = read(path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"cannot be read as a Parquet file: {_first_line(error)}") from None
+        raise InputError(f"cannot be read as a Parquet file: {first_line(error)}") from None
     columns, odd = [], []
     for name, column in zip(table.column_names, table.columns):
-        values = values_of(column)
+        values = column_values(column)
         if values is None:
             odd.append(name)
             continue
-        told = told_name(name, table.column_names)
-        columns.append(Column(told, values, labels=name.startswith(UNNAMED)))
+        shown = display_name(name, table.column_names)
+        columns.append(Column(shown, values, labels=name.startswith(UNNAMED)))
     notes = []
     if odd:
-        notes.append(f"left out column(s) of lists, structures or bytes: {listed(odd)}")
+        notes.append(f"left out column(s) of lists, structures or bytes: {quote_names(odd)}")
     infinite = sum(int(np.isinf(c.values).sum()) for c in columns if c.numeric)
     if infinite:
         notes.append(f"{infinite:,} infinite value(s), read as missing")
@@ -66,14 +73,14 @@ def read_parquet(path: Path) -> Table:
     return Table(columns, notes)
 
 
-def told_name(name: str, names: list[str]) -> str:
-    """The name of a column; pandas has its own way to write an index without a name."""
+def display_name(name: str, names: list[str]) -> str:
+    """Return the name to show for a column: "index" for the unnamed index that pandas writes."""
     alone = "index" not in names and f"{UNNAMED}1__" not in names
     return "index" if name == f"{UNNAMED}0__" and alone else name
 
 
-def values_of(column: Any) -> NDArray | None:
-    """A column as numbers, times or text; None where it is none of these."""
+def column_values(column: Any) -> NDArray | None:
+    """Return a column as float64, datetime64 or text; None for lists, structures and bytes."""
     import pyarrow as pa
     from pyarrow import compute, types
 
@@ -91,7 +98,7 @@ def values_of(column: Any) -> NDArray | None:
     if types.is_null(kind):
         return np.full(len(column), np.nan)
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return _read_text(np.array(column.to_pylist(), dtype=object))
+        return _parse_text(np.array(column.to_pylist(), dtype=object))
     if types.is_time(kind) or types.is_duration(kind):
         unit = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
         whole = compute.cast(column, pa.int32() if kind.bit_width == 32 else pa.int64())
@@ -99,20 +106,20 @@ def values_of(column: Any) -> NDArray | None:
     return None
 
 
-def _read_text(cells: NDArray) -> NDArray:
-    """Numbers that were stored as text are numbers still."""
-    from graphdict.app.files.numbers import Reader
+def _parse_text(cells: NDArray) -> NDArray:
+    """Return text as float64 where every cell is a number, else as text with None for missing."""
+    from graphdict.app.files.numbers import CellParser
 
-    values, wrong = Reader().read(["" if cell is None else cell for cell in cells])
+    values, wrong = CellParser().read(["" if cell is None else cell for cell in cells])
     if not wrong:
         return values
     return np.array(
-        [None if c is None or Reader().is_missing(c) else c for c in cells], dtype=object
+        [None if c is None or CellParser().is_missing(c) else c for c in cells], dtype=object
     )
 
 
 def write_parquet(path: Path, columns: dict[str, NDArray]) -> None:
-    """Columns by name, some rows at a time."""
+    """Write columns of equal length, ``GROUP`` rows at a time."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -129,7 +136,3 @@ def write_parquet(path: Path, columns: dict[str, NDArray]) -> None:
     finally:
         if writer is not None:
             writer.close()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,4 +1,4 @@
-"""One function that reads signals from a file of any kind it knows, told by its content."""
+"""Read signals from a file of any supported format, detected by its content."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from graphdict.app.files.arrays import read_npy, read_npz, read_zarr
+from graphdict.app.files.chunked_readers import open_chunked_reader
+from graphdict.app.files.columns import ReadOptions, signals_from_table
 from graphdict.app.files.delimited import read_delimited
 from graphdict.app.files.errors import InputError
-from graphdict.app.files.interpret import Wishes, interpret
-from graphdict.app.files.large import interpret_stored
-from graphdict.app.files.origins import open_origin
+from graphdict.app.files.out_of_core import read_out_of_core
 from graphdict.app.files.parquet import read_parquet
 from graphdict.app.files.recordings import read_recording
 from graphdict.app.files.table import Column, SignalTable, Table
@@ -65,57 +65,62 @@ def read_signals(
 ) -> SignalTable:
     """Read a table of signals: CSV, TSV, Parquet, Feather, NPY, NPZ, Zarr, EDF, BDF or FIF.
 
-    What is not given is found, and ``notes`` of the result say what was found, handled or
-    converted. Compressed text (gz, bz2, xz) is read as it is.
+    What is not given is detected; ``notes`` of the result say what was found, converted or left
+    out. Compressed text (gz, bz2, xz) is decompressed.
 
     Parameters
     ----------
     path : path
-        The file; its content decides what kind it is.
+        The file; its content decides its format.
     time : str, optional
-        The column that holds times. ``no_time=True`` where none does.
+        The column of times.
+    no_time : bool
+        No column holds times.
     node, value : str, optional
-        Of a long table (one row for each value): the columns of nodes and of values.
+        The columns of nodes and of values of a table in long format (one row for each value).
     layout : {"auto", "wide", "long"}
-        Whether nodes are columns, or rows of a long table.
+        Wide: a column for each node. Long: a row for each value.
     columns, ignore : tuples of names
-        Only these columns, and not these.
+        Columns to take as nodes (all by default), and columns to leave out.
     rate : float, optional
-        Samples in a second, where no column tells it.
+        Samples per second, where no column holds times.
     sort : bool
-        Sort rows by time instead of refusing a file that is out of order.
+        Sort rows by time instead of raising an error where they are out of order.
     transpose : bool
         Nodes are rows and samples are columns; the first column names the nodes.
-    header, delimiter, decimal, encoding
-        Of text files.
+    header : bool, optional
+        Whether the first row of a text file names the columns.
+    delimiter, decimal, encoding : str, optional
+        Of a text file.
     na : tuple of str
         Further ways to write a missing value.
     keep_codes : bool
         Do not read codes like -9999 as missing.
     number_duplicates : bool
-        Number columns of the same name instead of refusing them.
+        Number columns of the same name instead of raising an error.
     array : str, optional
         The array of an NPZ file or a Zarr group.
     in_parts : bool
         Leave Parquet, NPY and Zarr in their file where they are larger than scikit-learn's
-        ``working_memory``: ``values`` then reads slices of rows when they are asked for.
+        ``working_memory``: ``values`` is then a lazy array that reads slices of rows on demand.
     expected : tuple of names
-        The nodes of a model that is to code the signals: these columns are kept even where they are
-        empty, one row is enough, and no column has to vary.
+        The nodes of a model that is to encode the signals: these columns are kept even where they
+        are empty, one row is enough, and no column has to vary.
 
     Returns
     -------
     SignalTable
+        Signals (T, N), node names, times, units and notes.
 
     Raises
     ------
     InputError
-        Where the file cannot be read or used; the message names file, line and column.
+        For a file that cannot be read or used; the message names file, line and column.
     MissingExtraError
-        Where a package is needed that is not installed.
+        For a format that needs a package which is not installed.
     """
     path = Path(path)
-    wishes = Wishes(
+    options = ReadOptions(
         time, no_time, node, value, layout, tuple(columns), tuple(ignore), rate, sort,
         number_duplicates, not keep_codes, tuple(expected),
     )  # fmt: skip
@@ -127,11 +132,11 @@ def read_signals(
     try:
         kind = kind_of(path)
         if kind == "recording":
-            return _chosen(read_recording(path), columns, ignore)
+            return _select_channels(read_recording(path), columns, ignore)
         positions = None
-        origin = open_origin(path, kind, array, transpose) if in_parts else None
-        if origin is not None and too_large((origin.length, len(origin.names)), np.float64):
-            return interpret_stored(origin, wishes)
+        source = open_chunked_reader(path, kind, array, transpose) if in_parts else None
+        if source is not None and too_large((source.length, len(source.names)), np.float64):
+            return read_out_of_core(source, options)
         if kind == "npy":
             table = read_npy(path)
         elif kind == "zarr":
@@ -144,7 +149,7 @@ def read_signals(
             table = read_delimited(path, **(text | ({"header": False} if transpose else {})))
         if transpose:
             table = _transposed(table)
-        signals = interpret(table, wishes)
+        signals = signals_from_table(table, options)
         if positions is not None and len(positions) == len(signals.names):
             signals.positions = positions
         return signals
@@ -157,7 +162,7 @@ def read_signals(
 
 
 def kind_of(path: Path) -> str:
-    """The kind of a file by its first bytes: npy, npz, model, parquet, recording, zarr or text."""
+    """Return the format of a file: npy, npz, model, parquet, recording, zarr or text."""
     if path.is_dir():
         if any((path / name).exists() for name in (".zarray", ".zgroup", "zarr.json")):
             return "zarr"
@@ -184,6 +189,7 @@ def kind_of(path: Path) -> str:
 
 
 def _kind_of_archive(path: Path) -> str:
+    """Return "npz" or "model" for a ZIP archive; raise InputError for others."""
     import zipfile
 
     try:
@@ -203,7 +209,7 @@ def _kind_of_archive(path: Path) -> str:
 
 
 def is_model_file(path: str | os.PathLike) -> bool:
-    """Whether a file is a saved model rather than a table."""
+    """Return whether a file is a saved model rather than a table."""
     try:
         return kind_of(Path(path)) == "model"
     except (InputError, OSError):
@@ -211,6 +217,7 @@ def is_model_file(path: str | os.PathLike) -> bool:
 
 
 def _delimiter(given: str | None) -> str | None:
+    """Return the character of a delimiter given as a character or by name."""
     if given is None:
         return None
     named = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "pipe": "|",
@@ -221,24 +228,26 @@ def _delimiter(given: str | None) -> str | None:
     return chosen
 
 
-def _chosen(signals: SignalTable, columns: tuple[str, ...], ignore: tuple[str, ...]) -> SignalTable:
-    """Only the wanted channels of a recording."""
+def _select_channels(
+    signals: SignalTable, columns: tuple[str, ...], ignore: tuple[str, ...]
+) -> SignalTable:
+    """Return a recording with the channels that were asked for."""
     for name in columns:
         if name not in signals.names:
             raise InputError(f"has no channel {name!r}")
     kept = [
-        place for place, name in enumerate(signals.names)
+        index for index, name in enumerate(signals.names)
         if (not columns or name in columns) and name not in ignore
     ]  # fmt: skip
     signals.values = signals.values[:, kept]
-    signals.names = [signals.names[place] for place in kept]
+    signals.names = [signals.names[index] for index in kept]
     if signals.positions is not None:
         signals.positions = signals.positions[kept]
     return signals
 
 
 def _transposed(table: Table) -> Table:
-    """Rows become columns; a first column of text names them, a first row of others the times."""
+    """Return the table with rows as columns; a first column of text names them."""
     names = None
     columns = table.columns
     if columns and not columns[0].numeric:
@@ -248,5 +257,5 @@ def _transposed(table: Table) -> Table:
     if len(numbers) < len(columns) or not numbers:
         raise InputError("cannot be transposed: it has text among its numbers")
     values = np.stack([column.values for column in numbers], axis=1)
-    names = names or [f"x{place}" for place in range(len(values))]
+    names = names or [f"x{index}" for index in range(len(values))]
     return Table([Column(name, row) for name, row in zip(names, values)], table.notes)

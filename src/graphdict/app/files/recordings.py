@@ -1,4 +1,4 @@
-"""EEG and MEG recordings, through MNE: data channels, their times, their places on the head."""
+"""Read EEG and MEG recordings through MNE: signals, times and electrode positions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.errors import InputError, MissingExtraError
-from graphdict.app.files.table import SignalTable, listed
+from graphdict.app.files.errors import InputError, MissingExtraError, first_line
+from graphdict.app.files.table import SignalTable, quote_names
 
 __all__ = ["read_recording"]
 
@@ -19,7 +19,7 @@ KINDS = ("eeg", "seeg", "ecog", "mag", "grad", "hbo", "misc")
 
 
 def read_recording(path: Path) -> SignalTable:
-    """The channels of one kind, EEG before others, of an EDF, BDF or FIF file."""
+    """Read the channels of one type (EEG where there are any) of an EDF, BDF or FIF file."""
     try:
         import mne
     except ImportError:
@@ -30,9 +30,9 @@ def read_recording(path: Path) -> SignalTable:
         try:
             raw, data = _load(mne, path, notes)
         except Exception as error:  # readers of binary formats fail in many ways
-            raise InputError(f"cannot be read as a recording: {_first_line(error)}") from None
+            raise InputError(f"cannot be read as a recording: {first_line(error)}") from None
         names = [re.sub(r"\.+$", "", name) for name in raw.ch_names]
-        positions = _positions(mne, raw, names, notes)
+        positions = _positions(raw, names, notes)
     if data.shape[1] < 2:
         raise InputError(f"has {data.shape[1]} channel(s), and a graph needs at least 2")
     rate = float(raw.info["sfreq"])
@@ -43,6 +43,7 @@ def read_recording(path: Path) -> SignalTable:
 
 
 def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray]:
+    """Return the MNE object with its good channels of one type, and their signals (T, N)."""
     if path.suffix.lower() == ".fif" and "epo" in path.stem:
         recording = mne.read_epochs(path, verbose="error", preload=True)
         notes.append(f"joined {len(recording)} epochs: windows may run from one into the next")
@@ -55,13 +56,15 @@ def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray]:
     kinds = recording.get_channel_types()
     kind = next((k for k in KINDS if kinds.count(k) >= 2), None)
     if kind is None:
-        raise InputError(f"it has no two channels of signals, only {listed(sorted(set(kinds)))}")
+        raise InputError(
+            f"it has no two channels of signals, only {quote_names(sorted(set(kinds)))}"
+        )
     bad = [name for name in recording.info["bads"] if name in recording.ch_names]
     chosen = [
         name for name, own in zip(recording.ch_names, kinds) if own == kind and name not in bad
     ]  # fmt: skip
     if bad:
-        notes.append(f"left out bad channel(s): {listed(bad)}")
+        notes.append(f"left out bad channel(s): {quote_names(bad)}")
     if len(chosen) + len(bad) < len(kinds):
         notes.append(f"{len(chosen)} {kind} channels of {len(kinds)} channels")
     recording.pick(chosen)
@@ -70,14 +73,19 @@ def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray]:
     return recording, np.ascontiguousarray(data, dtype=np.float64)
 
 
-def _positions(mne: Any, raw: Any, names: list[str], notes: list[str]) -> NDArray | None:
-    """Places seen from above, of the file's montage or of the standard one with these names."""
-    found = raw.get_montage()
-    places = {} if found is None else found.get_positions()["ch_pos"]
-    points = [places.get(name) for name in raw.ch_names]
+def _positions(raw: Any, names: list[str], notes: list[str]) -> NDArray | None:
+    """Return electrode positions (N, 2), of the file's montage or else of the 10-05 system.
+
+    None where some channel is in neither.
+    """
+    montage = raw.get_montage()
+    positions = {} if montage is None else montage.get_positions()["ch_pos"]
+    points = [positions.get(name) for name in raw.ch_names]
     if any(point is None or not np.isfinite(point).all() for point in points):
-        standard = mne.channels.make_standard_montage("standard_1005").get_positions()["ch_pos"]
-        known = {name.lower(): place for name, place in standard.items()}
+        from graphdict.eeg.montage import ten_five_montage
+
+        standard = ten_five_montage().get_positions()["ch_pos"]
+        known = {name.lower(): point for name, point in standard.items()}
         points = [known.get(name.lower()) for name in names]
         if any(point is None for point in points):
             return None
@@ -86,12 +94,8 @@ def _positions(mne: Any, raw: Any, names: list[str], notes: list[str]) -> NDArra
 
 
 def _from_above(points: NDArray) -> NDArray:
-    """Azimuthal equidistant projection of places on a head, nose up."""
+    """Project points (N, 3) on a head to (N, 2): azimuthal equidistant, nose up."""
     points = points - np.array([0.0, 0.0, 0.04])  # from the plane of the ears to the head's centre
     angle = np.arctan2(points[:, 1], points[:, 0])
-    fall = np.arccos(points[:, 2] / np.linalg.norm(points, axis=1))
-    return np.stack([fall * np.cos(angle), fall * np.sin(angle)], axis=1)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    polar = np.arccos(points[:, 2] / np.linalg.norm(points, axis=1))
+    return np.stack([polar * np.cos(angle), polar * np.sin(angle)], axis=1)

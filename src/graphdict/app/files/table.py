@@ -1,4 +1,4 @@
-"""A table as it was read: named columns of numbers, of times or of text, and what to say of it."""
+"""Tables as they were read (`Table`) and signals ready for a model (`SignalTable`)."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.stored import summary_of
+from graphdict.app.files.lazy_signals import summarise_columns
 
-__all__ = ["Column", "SignalTable", "Table", "listed"]
+__all__ = ["Column", "SignalTable", "Table", "quote_names"]
 
 
 @dataclass
 class Column:
-    """One column: float64, datetime64 or text (objects, None where a value is missing)."""
+    """One column: float64, datetime64, or text (objects, None where a value is missing).
+
+    ``parsed_times`` caches the result of :func:`graphdict.app.files.times.parse_times` and is False
+    before it was called. ``labels`` marks the row labels (index) of a data frame.
+    """
 
     name: str
     values: NDArray
     unit: str | None = None
-    clock: Any = (
-        False  # its times, unit and remarks, or None: read once, by graphdict.app.files.times
-    )
-    labels: bool = False  # whether it names the rows, as the index of a data frame does
+    parsed_times: Any = False
+    labels: bool = False
 
     @property
     def numeric(self) -> bool:
+        """Whether the column holds numbers."""
         return self.values.dtype.kind == "f"
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Where there is no value."""
+        """Boolean array (T,), true where a value is missing."""
         if self.values.dtype.kind == "M":
             return np.isnat(self.values)
         if self.numeric:
@@ -41,7 +44,7 @@ class Column:
 
 @dataclass
 class Table:
-    """Columns of equal length; ``lines`` says on which line of the file a row stands."""
+    """Columns of equal length; ``lines`` (T,) are the line numbers of the rows in a text file."""
 
     columns: list[Column]
     notes: list[str] = field(default_factory=list)
@@ -50,12 +53,12 @@ class Table:
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
 
-    def where(self, row: int) -> str:
-        """How to name a row to its owner."""
+    def locate(self, row: int) -> str:
+        """Return the name of a row for messages: its line in the file, or its number from 1."""
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
-    def keep(self, rows: NDArray[np.bool_]) -> None:
-        """Leave out the other rows."""
+    def keep_rows(self, rows: NDArray[np.bool_]) -> None:
+        """Drop the rows where the mask ``rows`` (T,) is false."""
         for column in self.columns:
             column.values = column.values[rows]
         if self.lines is not None:
@@ -69,8 +72,8 @@ class SignalTable:
     Attributes
     ----------
     values : array (T, N)
-        One row for each sample; NaN where a value is missing. Of a file larger than memory,
-        something that reads slices of rows when they are asked for.
+        One row for each sample; NaN where a value is missing. For a file larger than memory, a
+        lazy array that reads slices of rows on demand.
     names : list of N strings
         Names of the nodes.
     times : array (T,) of numbers or datetime64, or None
@@ -78,13 +81,13 @@ class SignalTable:
     time_unit : str
         Unit of ``times``: "s", "ms", ..., "datetime", or "samples" where there are none.
     positions : array (N, 2) or None
-        Where the nodes are, where the file tells it.
+        Positions of the nodes, where the file has them.
     notes : list of str
-        What was found, handled or converted, for the owner of the file to know.
+        What was found, converted or left out, in plain English.
     units : dict of name to unit
-        Of the nodes whose unit is known.
+        Units of the nodes, where they are known.
     time_name : str or None
-        The column that holds the times.
+        Name of the column of times.
     step : float or None
         Median seconds between samples, where times have a known unit.
     """
@@ -102,10 +105,10 @@ class SignalTable:
     @property
     def missing(self) -> int:
         """Number of missing values."""
-        return int(summary_of(self.values).missing.sum())
+        return int(summarise_columns(self.values).missing.sum())
 
 
-def listed(names: list[str], most: int = 5) -> str:
-    """Names in a sentence, the first few of many."""
+def quote_names(names: list[str], most: int = 5) -> str:
+    """Return names quoted and separated by commas, at most ``most`` of them."""
     shown = ", ".join(repr(str(name)) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

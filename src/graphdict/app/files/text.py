@@ -1,4 +1,4 @@
-"""From bytes to lines of text: compression, byte order marks and encodings, whatever they are."""
+"""Open text files: decompression, byte order marks, encodings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from graphdict.app.files.errors import InputError
 
-__all__ = ["encoding_of", "open_bytes", "open_text"]
+__all__ = ["detect_encoding", "open_bytes", "open_text"]
 
 SAMPLE = 1 << 16
 MARKS = (
@@ -32,7 +32,7 @@ COMPRESSED: tuple[tuple[bytes, Any], ...] = (
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The content of a file, decompressed where it is compressed."""
+    """Open a file as bytes, decompressed where it is compressed (gz, bz2, xz)."""
     with open(path, "rb") as file:
         start = file.read(8)
     opener = next((o for mark, o in COMPRESSED if start.startswith(mark)), open)
@@ -42,16 +42,16 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
-    """The lines of a file, line ends kept as they are."""
+    """Open a file as text without changing its line ends."""
     with open_bytes(path) as file, io.TextIOWrapper(file, encoding=encoding, newline="") as text:
         yield text
 
 
-def encoding_of(path: Path, given: str | None = None) -> tuple[str, list[str]]:
-    """The encoding of a text file, and what to say about it.
+def detect_encoding(path: Path, given: str | None = None) -> tuple[str, list[str]]:
+    """Return the encoding of a text file, and notes on how it was found.
 
-    A byte order mark decides; otherwise UTF-8 where the whole file is, else UTF-16 where every
-    other byte is zero, else Windows-1252, in which nearly every byte is a letter.
+    A byte order mark decides; otherwise UTF-16 where every other byte is zero, UTF-8 where the
+    whole file decodes, else Windows-1252, in which nearly every byte is a letter.
     """
     with open_bytes(path) as file:
         start = file.read(SAMPLE)
@@ -74,14 +74,15 @@ def encoding_of(path: Path, given: str | None = None) -> tuple[str, list[str]]:
         _check(path, "utf-8")
         return "utf-8", []
     except InputError:
-        _check_readable(start)
+        if sum(byte < 9 or 13 < byte < 32 for byte in start) > 0.02 * len(start):
+            raise InputError("is not a table: it holds binary data") from None
         return "cp1252", [
-            "the file is not UTF-8: read as Windows-1252 (--encoding NAME names another)"
+            "the file is not UTF-8: read as Windows-1252 (encoding=... names another)"
         ]
 
 
 def _check(path: Path, encoding: str) -> None:
-    """Refuse an encoding that does not decode the whole file."""
+    """Raise InputError unless the encoding decodes the whole file."""
     try:
         with open_text(path, encoding) as text:
             while text.read(1 << 22):
@@ -90,10 +91,3 @@ def _check(path: Path, encoding: str) -> None:
         raise InputError(f"cannot be read: {encoding!r} is no encoding that Python knows") from None
     except UnicodeError as error:
         raise InputError(f"is not {encoding.upper()} text: {error}") from None
-
-
-def _check_readable(start: bytes) -> None:
-    """Refuse what no encoding would make a table of."""
-    control = sum(byte < 9 or 13 < byte < 32 for byte in start)
-    if control > 0.02 * len(start):
-        raise InputError("is not a table: it holds binary data")

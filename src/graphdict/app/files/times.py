@@ -1,4 +1,4 @@
-"""Columns that say when: clocks of all formats, their units, their order and their gaps."""
+"""Parse and format times: dates, times of day, seconds since 1970, numbers with a unit."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from graphdict.app.files.table import Column
 from graphdict.app.files.units import SECONDS, time_unit_of
 
 __all__ = [
-    "clock_from_text",
-    "clock_of",
-    "describe_span",
-    "is_steady",
+    "format_duration",
+    "format_time",
+    "is_evenly_spaced",
     "looks_like_time",
-    "moment",
     "named_like_time",
+    "parse_time_of_day",
+    "parse_time_text",
+    "parse_times",
     "seconds_between",
-    "time_of_day",
 ]
 
 NAMES = re.compile(
@@ -51,31 +51,32 @@ EPOCHS = (("s", 1e8, 5e9), ("ms", 1e11, 5e12), ("us", 1e14, 5e15), ("ns", 1e17, 
 
 
 def looks_like_time(cell: str) -> bool:
-    """Whether a cell is written like a date or a time of day."""
+    """Return whether a cell looks like a date or a time of day."""
     return TIME.fullmatch(cell) is not None
 
 
 def named_like_time(name: str) -> bool:
-    """Whether a name is one that people give to clocks."""
+    """Return whether a column name is one that usually means time."""
     plain = re.sub(r"[\[(].*", "", name).strip().lower()
     return NAMES.search(plain) is not None
 
 
-def clock_of(column: Column) -> tuple[NDArray, str, list[str]] | None:
-    """Times of a column, their unit and what to say; None where it does not hold times.
+def parse_times(column: Column) -> tuple[NDArray, str, list[str]] | None:
+    """Return the times of a column, their unit and notes; None where it does not hold times.
 
-    Numbers stay numbers, in the unit that the name tells, unless they count from 1970.
+    Times are datetime64 (unit "datetime") or float64. Numbers stay numbers, in the unit of the
+    column's name, unless they count from 1970. The result is cached in the column.
     """
-    if column.clock is False:
-        column.clock = _read_clock(column)
-    return column.clock
+    if column.parsed_times is False:
+        column.parsed_times = _parse_column(column)
+    return column.parsed_times
 
 
-def _read_clock(column: Column) -> tuple[NDArray, str, list[str]] | None:
+def _parse_column(column: Column) -> tuple[NDArray, str, list[str]] | None:
     if column.values.dtype.kind == "M":
         return column.values.astype("datetime64[us]"), "datetime", []
     if not column.numeric:
-        return clock_from_text(column.values)
+        return parse_time_text(column.values)
     values, unit = column.values, column.unit or time_unit_of(column.name)
     known = values[np.isfinite(values)]
     if not len(known):
@@ -87,15 +88,15 @@ def _read_clock(column: Column) -> tuple[NDArray, str, list[str]] | None:
             times[~np.isfinite(values)] = np.datetime64("NaT")
             return times, "datetime", [f"its numbers count {name} since 1970: read as dates"]
     if "date" in column.name.lower() and (known % 1 == 0).all() and 19e6 < known.min() < 22e6:
-        return clock_from_text(np.array([f"{value:.0f}" for value in values], dtype=object))
+        return parse_time_text(np.array([f"{value:.0f}" for value in values], dtype=object))
     unit = None if unit is None else unit.lower() if unit.lower() in SECONDS else unit
     if unit is None:
-        return values, "s", ["its unit is not told: taken as seconds"]
+        return values, "s", ["its unit is unknown: taken as seconds"]
     return values, unit, []
 
 
-def clock_from_text(cells: Any) -> tuple[NDArray, str, list[str]] | None:
-    """Dates and times of day written as text; None where some cell is neither."""
+def parse_time_text(cells: Any) -> tuple[NDArray, str, list[str]] | None:
+    """Return the times written in text, as `parse_times` does; None where some cell is no time."""
     present = [cell for cell in cells if cell is not None]
     if not present or not all(map(DIGITS.search, present[:100])):
         return None
@@ -105,7 +106,7 @@ def clock_from_text(cells: Any) -> tuple[NDArray, str, list[str]] | None:
         except (ValueError, OverflowError):
             continue
         return _spread(found, cells), "datetime", notes
-    seconds = time_of_day(present)
+    seconds = parse_time_of_day(present)
     if seconds is None:
         return None
     turns = np.cumsum(np.concatenate([[False], np.diff(seconds) < -43200]))
@@ -115,8 +116,8 @@ def clock_from_text(cells: Any) -> tuple[NDArray, str, list[str]] | None:
     return _spread(seconds + 86400.0 * turns, cells), "s", notes
 
 
-def time_of_day(cells: Any) -> NDArray | None:
-    """Seconds since midnight; None where some cell is no time of day."""
+def parse_time_of_day(cells: Any) -> NDArray | None:
+    """Return seconds since midnight (T,); None where some cell is no time of day."""
     found = [OF_DAY.fullmatch(cell.strip()) for cell in cells]
     if not all(found):
         return None
@@ -132,7 +133,7 @@ def time_of_day(cells: Any) -> NDArray | None:
 
 
 def _spread(found: NDArray, cells: Sequence) -> NDArray:
-    """Times at the rows that have one."""
+    """Return ``found`` at the rows that have a cell, NaT or NaN at the others."""
     if len(found) == len(cells):
         return found
     blank = np.datetime64("NaT") if found.dtype.kind == "M" else np.nan
@@ -142,6 +143,7 @@ def _spread(found: NDArray, cells: Sequence) -> NDArray:
 
 
 def _iso(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
+    """Parse ISO 8601; times with a time zone become UTC."""
     if not all("-" in cell for cell in cells[:100]):
         raise ValueError
     moments = [datetime.fromisoformat(cell.strip().replace(",", ".")) for cell in cells]
@@ -155,7 +157,7 @@ def _iso(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
 
 
 def _numpy(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
-    """Months like 2020-01, and dates beyond Python's years."""
+    """Parse months like 2020-01, and years that Python's datetime does not have."""
     if not all(re.match(r"\s*-?\d{4,}-\d{2}", cell) for cell in cells):
         raise ValueError
     with warnings.catch_warnings():
@@ -167,7 +169,7 @@ def _numpy(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
 
 
 def _formats(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
-    """The format that reads every cell; of several, one that puts them in order."""
+    """Parse by the format that reads every cell; of several, by one that puts them in order."""
     texts = [" ".join(cell.split()) for cell in cells]
     step = max(1, len(texts) // 500)
     sample = texts[::step]
@@ -199,8 +201,8 @@ def _reads(cells: Sequence[str], pattern: str) -> bool:
     return True
 
 
-def is_steady(values: NDArray) -> bool:
-    """Whether numbers rise by one step all the way, as clocks do and signals do not."""
+def is_evenly_spaced(values: NDArray) -> bool:
+    """Return whether numbers rise in equal steps, as times do and signals do not."""
     if len(values) < 3 or not np.isfinite(values).all():
         return False
     steps = np.diff(values)
@@ -211,7 +213,7 @@ def is_steady(values: NDArray) -> bool:
 
 
 def seconds_between(times: NDArray, unit: str) -> NDArray | None:
-    """Seconds from each sample to the next; None where the unit is no unit of time."""
+    """Return the seconds (T - 1,) between samples; None where the unit is no unit of time."""
     if times.dtype.kind == "M":
         return np.diff(times) / np.timedelta64(1, "s")
     if unit.lower() not in SECONDS:
@@ -219,14 +221,14 @@ def seconds_between(times: NDArray, unit: str) -> NDArray | None:
     return np.diff(times) * SECONDS[unit.lower()]
 
 
-def moment(time: Any) -> str:
-    """A time as people write it."""
+def format_time(time: Any) -> str:
+    """Return a time as text without needless zeros."""
     text = str(time) if isinstance(time, np.datetime64) else f"{time:.12g}"
     return text.removesuffix(".000000").removesuffix("T00:00:00")
 
 
-def describe_span(seconds: float) -> str:
-    """A length of time in a unit that suits it."""
+def format_duration(seconds: float) -> str:
+    """Return a duration with a suitable unit, such as "5 min"."""
     for unit, length in (("days", 86400), ("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3)):
         if seconds >= (2 * length if unit == "days" else length):
             return f"{seconds / length:.4g} {unit}"

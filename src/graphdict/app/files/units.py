@@ -1,4 +1,4 @@
-"""Units: of columns, as their names tell them, and of time."""
+"""Units in the names of columns, and units of time."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ KNOWN = re.compile(
 
 
 def unit_of(name: str) -> str | None:
-    """The unit in brackets at the end of a name, as in ``temperature [K]`` or ``flow (l/min)``.
+    """Return the unit at the end of a name, as in ``temperature [K]`` or ``flow (l/min)``, or None.
 
-    Square brackets hold units; what stands in round ones must look like one.
+    Anything in square brackets is a unit; in round ones it must look like one.
     """
     found = BRACKETED.fullmatch(name)
     if found is None:
@@ -36,7 +36,7 @@ def unit_of(name: str) -> str | None:
 
 
 def time_unit_of(name: str) -> str | None:
-    """The unit of time that the name of a clock tells: ``time (ms)``, ``t_us``, ``seconds``."""
+    """Return the unit of time in a name such as ``time (ms)``, ``t_us`` or ``seconds``, or None."""
     bracketed = BRACKETED.fullmatch(name)
     if bracketed is not None:
         inside = (bracketed[1] or bracketed[2]).strip().lower()

@@ -1,4 +1,4 @@
-"""Tables written as CSV or Parquet, by the ending of the name, whole or not at all."""
+"""Write tables as CSV, TSV or Parquet, atomically."""
 
 from __future__ import annotations
 
@@ -22,10 +22,24 @@ BLOCK = 20_000
 
 
 def write_table(path: str | os.PathLike, columns: dict[str, NDArray], digits: int = 6) -> None:
-    """Write columns of equal length: numbers, datetime64 or text.
+    """Write a table as CSV, TSV or Parquet, by the suffix of the file name.
 
-    CSV (or TSV) has ``digits`` significant digits for fractions, ISO dates and empty cells for NaN;
-    Parquet keeps every digit.
+    The file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        Where to write; ``.parquet`` and ``.tsv`` choose these formats, anything else is CSV.
+    columns : dict of name to array (T,)
+        Columns of equal length: numbers, datetime64 or text.
+    digits : int, default=6
+        Significant digits of fractions in CSV and TSV, where dates are ISO 8601 and NaN is an empty
+        cell. Parquet keeps every digit.
+
+    Raises
+    ------
+    MissingExtraError
+        For Parquet without PyArrow.
     """
     path = Path(path)
     if path.suffix == ".parquet":
@@ -52,7 +66,7 @@ def write_table(path: str | os.PathLike, columns: dict[str, NDArray], digits: in
 
 
 def _write_rows(file: Any, delimiter: str, rows: Sequence[Sequence[str]]) -> None:
-    """Quoted where needed, which older versions of Python do not do for a lone carriage return."""
+    """Write rows; quote all cells where one has a carriage return, which older Pythons forget."""
     quoted = any("\r" in cell for row in rows for cell in row)
     made = csv.writer(
         file, delimiter=delimiter, lineterminator="\n",
@@ -62,16 +76,17 @@ def _write_rows(file: Any, delimiter: str, rows: Sequence[Sequence[str]]) -> Non
 
 
 def _cells(values: NDArray, digits: int) -> list[str]:
+    """Return values as text, empty where missing."""
     if values.dtype.kind == "M":
-        return ["" if text == "NaT" else text for text in _moments(values)]
+        return ["" if text == "NaT" else text for text in _iso_times(values)]
     if values.dtype.kind == "f":
         pattern = f"%.{digits}g"
         return ["" if value != value else pattern % value for value in values.tolist()]
     return [str(value) for value in values.tolist()]
 
 
-def _moments(values: NDArray) -> list[str]:
-    """ISO times, no finer than they need to be."""
+def _iso_times(values: NDArray) -> list[str]:
+    """Return datetimes as ISO 8601 text in the coarsest unit that keeps them exact."""
     for unit in ("D", "s", "ms"):
         coarse = values.astype(f"datetime64[{unit}]")
         if (np.isnat(values) | (coarse == values)).all():

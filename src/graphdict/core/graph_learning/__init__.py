@@ -1,4 +1,4 @@
-"""Graphs of smooth signals with positive degrees: one, many, or many that are tied together."""
+"""Learn graphs from edge costs: one, many, or many with a joint penalty."""
 
 from graphdict.core.graph_learning.coupled import coupled_graphs
 from graphdict.core.graph_learning.graphs_from_costs import (

@@ -1,9 +1,9 @@
-"""Graphs of several windows that a convex penalty ties together.
+"""Learn the graphs of several windows with a joint convex penalty ``g``.
 
     min over w_b >= 0   sum_b p_b [ <w_b, c_b> + ridge/2 |w_b|^2 - sum_n log (D w_b)_n ] + g(W)
 
-by the alternating direction method of multipliers: windows are solved one by one, exactly, by
-:func:`learn_graphs`, and ``g`` enters through its proximal operator over all windows.
+by the alternating direction method of multipliers (ADMM): the windows are solved by
+:func:`learn_graphs`, and ``g`` by its proximal operator over all windows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graphdict.core.graph_learning.graphs_from_costs import (
 )
 from graphdict.core.solvers.base import History
 
-__all__ = ["CoupledGraphs", "balance", "coupled_graphs"]
+__all__ = ["CoupledGraphs", "coupled_graphs", "penalty_factor"]
 
 RELAXATION = 1.6
 BALANCE_EVERY = 10
@@ -31,10 +31,10 @@ START_DEGREE = 5
 
 @dataclass(frozen=True)
 class CoupledGraphs:
-    """Where the method stopped.
+    """Result of ADMM.
 
-    ``weights`` (B, E) are exactly sparse and have positive degrees; ``tied`` has exactly the
-    structure that ``g`` imposes. The two agree up to the tolerance.
+    ``weights`` (B, E) are exactly sparse and have positive degrees; ``tied`` (B, E) is in the range
+    of the proximal operator of ``g``. The two agree up to the tolerance.
     """
 
     weights: NDArray
@@ -54,14 +54,14 @@ def coupled_graphs(
     max_iter: int = 500,
     tol: float = 1e-4,
 ) -> CoupledGraphs:
-    """Solve the problem of the module.
+    """Minimise the objective of the module.
 
     Parameters
     ----------
     costs : array (B, E)
         Edge costs of each window.
     ridge : float
-        Zero or more.
+        Ridge, zero or more.
     prox : callable
         ``prox(V, step) = argmin_W  step g(W) + sum_b p_b |w_b - v_b|^2 / 2``.
     penalty : callable
@@ -69,10 +69,14 @@ def coupled_graphs(
     shares : array (B,), optional
         ``p``; one by default.
     active : boolean array (B, N), optional
-        Nodes that take part in each window.
+        Active nodes of each window; the others get no edges.
     max_iter, tol
-        Stop after ``max_iter`` iterations, or once the windows and their tied version agree, and
-        the latter stands still, up to ``tol`` relatively.
+        Stop after ``max_iter`` iterations, or once the relative primal and dual residuals are at
+        most ``tol``.
+
+    Returns
+    -------
+    CoupledGraphs
     """
     costs = costs.astype(np.float64)
     count = len(costs)
@@ -87,19 +91,19 @@ def coupled_graphs(
     history, converged = History(), False
     for iteration in range(1, max_iter + 1):
         centre = (tied - scaled) * (rho / (ridge + rho))
-        # Windows are solved as precisely as the iteration has come, and exactly in the end.
+        # The accuracy of the windows follows that of the iteration.
         found = learn_graphs(
             costs, ridge + rho, centre=centre, active=active, dual=dual, tol=accuracy
         )
         weights, dual = found.weights, found.dual
-        ahead = RELAXATION * weights + (1 - RELAXATION) * tied
-        before, tied = tied, prox(ahead + scaled, 1 / rho)
-        scaled = scaled + ahead - tied
+        relaxed = RELAXATION * weights + (1 - RELAXATION) * tied
+        before, tied = tied, prox(relaxed + scaled, 1 / rho)
+        scaled = scaled + relaxed - tied
         size = max(float(np.linalg.norm(tied)), float(np.linalg.norm(weights)), 1e-300)
-        push = max(float(np.linalg.norm(scaled)), 1e-3 * size)
+        dual_size = max(float(np.linalg.norm(scaled)), 1e-3 * size)
         residuals = {
             "primal": float(np.linalg.norm(weights - tied)) / size,
-            "dual": float(np.linalg.norm(tied - before)) / push,
+            "dual": float(np.linalg.norm(tied - before)) / dual_size,
         }
         objective = shares @ log_degree_objective(weights, costs, ridge, active)
         history.add(float(objective) + penalty(weights), residuals)
@@ -107,13 +111,13 @@ def coupled_graphs(
             converged = True
             break
         accuracy = min(accuracy, max(1e-2 * history.residual[-1], 1e-3 * tol))
-        factor = balance(iteration, residuals)
+        factor = penalty_factor(iteration, residuals)
         rho, scaled = rho * factor, scaled / factor
     return CoupledGraphs(weights, tied, history, converged)
 
 
-def balance(iteration: int, residuals: dict[str, float]) -> float:
-    """What to multiply the penalty by, for residuals of about the same size; often one."""
+def penalty_factor(iteration: int, residuals: dict[str, float]) -> float:
+    """Return the factor of the ADMM penalty that balances the residuals, 1 in most iterations."""
     if iteration % BALANCE_EVERY or iteration > BALANCE_UNTIL:
         return 1.0
     ratio = residuals["primal"] / max(residuals["dual"], 1e-12)

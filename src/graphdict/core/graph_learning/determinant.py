@@ -1,12 +1,11 @@
-"""Tied graphs of several windows under the exact Gaussian likelihood.
+"""Learn the graphs of several windows with a joint penalty under the exact Gaussian likelihood.
 
     min over w_b >= 0   sum_b p_b [ <w_b, c_b> + ridge/2 |w_b|^2 - log det_+ L_b ] + g(W)
 
-by the alternating direction method: the weights, which are a linear system of closed form since
-``L* L = 2 I + D'D`` and ``D D' = (N - 2) I + 1 1'``, are split from the Laplacians, whose
-log-determinant has a proximal operator in their eigenvalues, and from the tied weights, which obey
-``g`` and are not negative. Nodes that are silent in a window take no part in it: the
-pseudo-determinant is that of the graph on the others.
+by ADMM with three blocks: the weights, by a linear system in closed form, since
+``L* L = 2 I + D'D`` and ``D D' = (N - 2) I + 1 1'``; the Laplacians, by the proximal operator of
+the log-determinant; and non-negative copies of the weights, by that of ``g``. The
+pseudo-determinant of a window is that of the graph on its active nodes.
 """
 
 from __future__ import annotations
@@ -18,16 +17,21 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.gaussian import RELATIVE_FLOOR
-from graphdict.core.graph_learning.coupled import RELAXATION, START_DEGREE, CoupledGraphs, balance
+from graphdict.core.graph_learning.coupled import (
+    RELAXATION,
+    START_DEGREE,
+    CoupledGraphs,
+    penalty_factor,
+)
 from graphdict.core.graph_learning.graphs_from_costs import average_degree_ridge, learn_graphs
-from graphdict.core.graph_learning.windows import edges_between, with_company
+from graphdict.core.graph_learning.windows import edges_between, without_single_nodes
 from graphdict.core.solvers.base import History
 from graphdict.core.terms import LogBarrier
 from graphdict.core.terms.likelihoods import log_determinants
 
 __all__ = ["coupled_likelihood", "likelihood_objective"]
 
-LAPLACIAN_SHARE = 0.15  # penalty on Laplacians, relative to that on weights
+LAPLACIAN_SHARE = 0.15  # ADMM penalty of the Laplacians, relative to that of the weights
 
 
 def coupled_likelihood(
@@ -41,9 +45,9 @@ def coupled_likelihood(
     max_iter: int = 500,
     tol: float = 1e-4,
 ) -> CoupledGraphs:
-    """Solve the problem of the module; arguments as for :func:`coupled_graphs`."""
+    """Minimise the objective of the module; arguments and result as for `coupled_graphs`."""
     costs = costs.astype(np.float64)
-    active = with_company(active)
+    active = without_single_nodes(active)
     system = _Windows(active)
     average = (shares @ costs / shares.sum())[None]
     rho = float(average_degree_ridge(average, START_DEGREE)[0])
@@ -58,13 +62,13 @@ def coupled_likelihood(
         weights = system.solve(right, ridge + rho + 2 * share, share)
         image = graphs.laplacian(weights)
 
-        ahead = RELAXATION * weights + (1 - RELAXATION) * tied
-        ahead_image = RELAXATION * image + (1 - RELAXATION) * laplacians
-        before, tied = tied, prox(ahead + scaled, 1 / rho)
+        relaxed = RELAXATION * weights + (1 - RELAXATION) * tied
+        relaxed_image = RELAXATION * image + (1 - RELAXATION) * laplacians
+        before, tied = tied, prox(relaxed + scaled, 1 / rho)
         before_laplacians = laplacians
-        laplacians = system.prox(ahead_image + scaled_laplacians, 1 / share)
-        scaled = scaled + ahead - tied
-        scaled_laplacians = scaled_laplacians + ahead_image - laplacians
+        laplacians = system.prox(relaxed_image + scaled_laplacians, 1 / share)
+        scaled = scaled + relaxed - tied
+        scaled_laplacians = scaled_laplacians + relaxed_image - laplacians
 
         sizes = _norm(tied, laplacians), _norm(scaled, scaled_laplacians)
         residuals = {
@@ -76,7 +80,7 @@ def coupled_likelihood(
         if history.residual[-1] <= tol:
             converged = True
             break
-        factor = balance(iteration, residuals)
+        factor = penalty_factor(iteration, residuals)
         rho, scaled = rho * factor, scaled / factor
         scaled_laplacians = scaled_laplacians / factor
     return CoupledGraphs(np.maximum(weights, 0), tied, history, converged)
@@ -85,10 +89,10 @@ def coupled_likelihood(
 def likelihood_objective(
     weights: NDArray, costs: NDArray, ridge: float, active: NDArray
 ) -> NDArray:
-    """``<w, c> + ridge/2 |w|^2 - log det_+ L`` of each window (B,), on its active nodes.
+    """Return ``<w, c> + ridge/2 |w|^2 - log det_+ L`` of each window (B,), on its active nodes.
 
-    Infinite where a node has no edge. Eigenvalues that vanish for another reason (edges too
-    weak for the arithmetic) count as small, as in :func:`graphdict.core.gaussian.log_likelihoods`.
+    Infinite where a node has no edge. Other vanishing eigenvalues (from edges too weak for the
+    arithmetic) count as small, as in :func:`graphdict.core.gaussian.log_likelihoods`.
     """
     linear = np.einsum("be,be->b", weights, costs)
     squares = np.einsum("be,be->b", weights, weights)
@@ -97,38 +101,38 @@ def likelihood_objective(
     inner = graphs.laplacian(weights * edges_between(active)) + rest
     logs = log_determinants(inner)
     connected = (graphs.degrees(weights) > 0) | ~active
-    apart = ~np.isfinite(logs) & connected.all(axis=1)
-    if apart.any():
-        values = np.linalg.eigvalsh(inner[apart])
-        logs[apart] = np.log(np.maximum(values, RELATIVE_FLOOR * values[:, -1:])).sum(axis=1)
+    underflow = ~np.isfinite(logs) & connected.all(axis=1)
+    if underflow.any():
+        values = np.linalg.eigvalsh(inner[underflow])
+        logs[underflow] = np.log(np.maximum(values, RELATIVE_FLOOR * values[:, -1:])).sum(axis=1)
     return linear + ridge * squares / 2 - logs
 
 
 class _Windows:
-    """The linear system and the proximal operator, each for all windows at once."""
+    """The linear system and the proximal operator of all windows."""
 
     def __init__(self, active: NDArray):
         self.active = active
         self.edges = edges_between(active)
         self.count = active.sum(axis=1)
         self.projector = _projectors(active)
-        self.outside = active.shape[1] - np.maximum(self.count - 1, 0)  # dimensions left alone
+        self.outside = active.shape[1] - np.maximum(self.count - 1, 0)  # dimensions not in use
 
     def solve(self, right: NDArray, scale: float, share: float) -> NDArray:
-        """``(scale I + share D'D)^{-1} right`` on the edges between active nodes."""
+        """Return ``(scale I + share D'D)^{-1} right`` (B, E) on the edges between active nodes."""
         right = right * self.edges
         degree = graphs.degrees(right)
         # (scale I + share D D')^{-1} D r, with D D' = (n - 2) I + 1 1' on n active nodes.
         inner = scale + share * (self.count - 2.0)
         total = degree.sum(axis=1) / (inner + share * self.count)
-        pull = self.active * (degree - share * total[:, None]) / inner[:, None]
+        nodal = self.active * (degree - share * total[:, None]) / inner[:, None]
         rows, cols = graphs.edge_index(self.active.shape[1])
-        return self.edges * (right - share * (pull[:, rows] + pull[:, cols])) / scale
+        return self.edges * (right - share * (nodal[:, rows] + nodal[:, cols])) / scale
 
     def prox(self, matrices: NDArray, step: float) -> NDArray:
-        """Of ``-step log det_+`` on the signals of zero mean over the active nodes."""
+        """Return the prox of ``-step log det_+`` at matrices (B, N, N), on centred signals."""
         inner = self.projector @ matrices @ self.projector
-        # Everything else is lifted above the spectrum, where it can be told apart.
+        # Shift the other dimensions above the spectrum, to separate them.
         bound = 1 + np.abs(inner).sum(axis=2).max(axis=1)
         rest = np.eye(matrices.shape[1]) - self.projector
         values, vectors = np.linalg.eigh(inner + bound[:, None, None] * rest)
@@ -138,11 +142,12 @@ class _Windows:
 
 
 def _projectors(active: NDArray) -> NDArray:
-    """Onto the signals (B, N, N) that vanish on silent nodes and have zero mean on the others."""
+    """Return the projectors (B, N, N) to signals of zero mean on active nodes, zero elsewhere."""
     count = np.maximum(active.sum(axis=1), 1)[:, None, None]
     pairs = active[:, :, None] & active[:, None, :]
     return active[:, :, None] * np.eye(active.shape[1]) - pairs / count
 
 
 def _norm(*arrays: NDArray) -> float:
+    """Return the norm of several arrays together."""
     return float(np.sqrt(sum(np.vdot(array, array) for array in arrays)))

@@ -1,18 +1,18 @@
-"""Many log-degree graphs at once: a Newton method on N dual variables for each graph.
+"""Learn log-degree graphs from edge costs by Newton's method on N dual variables per graph.
 
 Given costs ``c`` (E,) of the edges, a graph is the solution of the convex problem
 
     min over w >= 0   <w, c> + ridge/2 |w - v|^2 - alpha sum_n log d_n,      d = D w,
 
 (Kalofolias 2016, with ``v = 0``). With ``y`` the multipliers of ``d = D w``, the best weights for
-given ``y`` are ``w(y) = max(0, v + (D'y - c) / ridge)``, exactly zero on most edges, and what is
-left is a smooth problem in ``y > 0``,
+given ``y`` are ``w(y) = max(0, v + (D'y - c) / ridge)``, exactly zero on most edges, and the dual
+is a smooth problem in ``y > 0``,
 
     min over y   ridge/2 |w(y)|^2 - alpha sum_n log y_n,
 
-whose gradient ``D w(y) - alpha / y`` is how far the degrees are from their optimum. Its Hessian is
-N by N, so Newton's method ends after a dozen steps, on all graphs together. Without a ridge the
-same step is repeated as a proximal point method, with ``v`` the last weights.
+with gradient ``D w(y) - alpha / y`` and an N by N Hessian, so that Newton's method needs about a
+dozen steps. Without a ridge it is the inner step of a proximal point method, with ``v`` the last
+weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict import native
 from graphdict.core import graphs
-from graphdict.core.graph_learning.windows import edges_between, with_company
+from graphdict.core.graph_learning.windows import edges_between, without_single_nodes
 from graphdict.core.terms import LogBarrier
 
 __all__ = [
@@ -36,12 +36,12 @@ __all__ = [
     "optimality",
 ]
 
-OUTER = 100  # proximal point steps where there is no ridge
+OUTER = 100  # largest number of proximal point steps without a ridge
 
 
 @dataclass(frozen=True)
 class LearnedGraphs:
-    """Weights (B, E), multipliers (B, N) and how far each graph is from optimal (B,)."""
+    """Weights (B, E), dual variables (B, N), relative residual (B,) and number of Newton steps."""
 
     weights: NDArray
     dual: NDArray
@@ -60,26 +60,30 @@ def learn_graphs(
     tol: float = 1e-8,
     max_iter: int = 100,
 ) -> LearnedGraphs:
-    """Solve the problem of the module for each row of ``costs`` (B, E).
+    """Minimise the objective of the module for each row of ``costs``.
 
     Parameters
     ----------
     costs : array (B, E)
-        Not negative.
+        Edge costs, not negative.
     ridge : float or array (B,)
-        Curvature, zero or more.
+        Zero for all graphs, or positive for all.
     alpha : float, default=1.0
         Weight of the barrier.
     centre : array (B, E), optional
         ``v``; zero by default. It needs a positive ridge.
     active : boolean array (B, N), optional
-        Nodes that take part. The others get no edge and no barrier.
+        Active nodes. The others get no edge and no barrier.
     dual : array (B, N), optional
-        Where to start, from an earlier solution.
+        Warm start: the dual variables of an earlier solution.
     tol : float
         Largest relative error of a degree, and of an edge's optimality condition.
     max_iter : int
-        Newton steps (in each outer step, without a ridge).
+        Largest number of Newton steps (in each outer step, without a ridge).
+
+    Returns
+    -------
+    LearnedGraphs
     """
     given = np.atleast_2d(costs)
     costs = np.ascontiguousarray(given, dtype=np.float64)
@@ -87,7 +91,7 @@ def learn_graphs(
     ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (count,)).copy()
     if active is None:
         active = np.ones((count, nodes), dtype=bool)
-    active = np.ascontiguousarray(with_company(active))
+    active = np.ascontiguousarray(without_single_nodes(active))
     dual = _start(costs, active) if dual is None else np.array(dual, dtype=np.float64, order="C")
     if (ridges > 0).all():
         weights = np.empty_like(costs)
@@ -111,13 +115,13 @@ def learn_graphs(
 def log_degree_objective(
     weights: NDArray, costs: NDArray, ridge: ArrayLike, active: NDArray | None = None
 ) -> NDArray:
-    """``<w, c> + ridge/2 |w|^2 - sum_n log d_n`` of each row (B,), over the active nodes.
+    """Return ``<w, c> + ridge/2 |w|^2 - sum_n log d_n`` of each row (B,), over active nodes.
 
-    Infinite where one of them has no edge.
+    Infinite where an active node has no edge.
     """
     degree = graphs.degrees(weights)
     if active is not None:
-        degree = np.where(with_company(active), degree, 1)
+        degree = np.where(without_single_nodes(active), degree, 1)
     linear = np.einsum("be,be->b", weights, costs, dtype=np.float64)
     squares = np.einsum("be,be->b", weights, weights, dtype=np.float64)
     return linear + np.asarray(ridge) * squares / 2 + LogBarrier().values(degree)
@@ -126,10 +130,10 @@ def log_degree_objective(
 def optimality(
     weights: NDArray, costs: NDArray, ridge: ArrayLike = 0.0, alpha: float = 1.0
 ) -> NDArray:
-    """Largest violation (B,) of the optimality conditions with ``v = 0``, relative to the costs.
+    """Return the largest violation (B,) of the optimality conditions, relative to the costs.
 
     With the gradient ``g = c + ridge w - alpha D'(1/d)`` these are ``g >= 0``, and ``g = 0`` where
-    ``w > 0``. Nodes without an edge are left out, with all their pairs.
+    ``w > 0``, for ``v = 0``. Nodes without an edge are ignored.
     """
     weights, costs = np.atleast_2d(weights), np.atleast_2d(costs)
     rows, cols = graphs.edge_index(graphs.n_nodes(weights.shape[1]))
@@ -145,7 +149,7 @@ def optimality(
 def choose_ridge(
     costs: NDArray, beta: float | None, avg_degree: float, active: NDArray | None = None
 ) -> NDArray:
-    """The ridge (B,) that a user asks for: ``beta`` where given, else from the average degree."""
+    """Return the ridge (B,): ``beta`` where given, else by `average_degree_ridge`."""
     if beta is None:
         return average_degree_ridge(costs, float(avg_degree), active=active)
     if beta == 0:
@@ -161,10 +165,10 @@ def choose_ridge(
 def average_degree_ridge(
     costs: NDArray, avg_degree: float, alpha: float = 1.0, active: NDArray | None = None
 ) -> NDArray:
-    """The ridge (B,) that gives graphs about ``avg_degree`` edges at a node.
+    """Return the ridge (B,) that gives graphs about ``avg_degree`` edges at a node.
 
-    Kalofolias and Perraudin (2018): were each node to choose its weights alone, the number of its
-    edges would be k exactly for ``theta = sqrt(1 / (2 alpha ridge))`` between
+    Kalofolias and Perraudin (2018): if each node chose its weights alone, it would have exactly k
+    edges for ``theta = sqrt(1 / (2 alpha ridge))`` between
 
         (k c_{k+1}^2 - b_k c_{k+1})^{-1/2}   and   (k c_k^2 - b_k c_k)^{-1/2}
 
@@ -195,7 +199,7 @@ def average_degree_ridge(
 
 
 def _mean_theta(ordered: NDArray, sums: NDArray, degree: NDArray, above: int) -> NDArray:
-    """The bound for ``degree`` edges (B,), averaged over nodes; zero where no node has one."""
+    """Return the bound for ``degree`` edges (B,), averaged over nodes; zero where none has one."""
     index = np.broadcast_to(degree[:, None, None] - 1, (*sums.shape[:2], 1))
     last = np.minimum(index + above, ordered.shape[2] - 1)
     partial = np.take_along_axis(sums, index, 2)[..., 0]
@@ -203,14 +207,14 @@ def _mean_theta(ordered: NDArray, sums: NDArray, degree: NDArray, above: int) ->
     usable = np.isfinite(cost)
     cost = np.where(usable, cost, 0)
     square = degree[:, None] * np.square(cost) - partial * cost
-    # Ties among the nearest neighbours make the bound infinite: such a node has no say.
+    # Ties among the nearest neighbours make the bound infinite: such nodes are ignored.
     usable &= square > 1e-8 * np.square(cost).max(axis=1, keepdims=True)
     theta = np.where(usable, 1 / np.sqrt(np.where(usable, square, 1)), 0)
     return theta.sum(axis=1) / np.maximum(usable.sum(axis=1), 1)
 
 
 def _square(costs: NDArray, active: NDArray | None) -> NDArray:
-    """Costs as matrices (B, N, N), infinite where no edge may be."""
+    """Return costs as matrices (B, N, N), infinite where no edge is allowed."""
     matrix = graphs.adjacency(costs)
     node = np.arange(matrix.shape[-1])
     matrix[:, node, node] = np.inf
@@ -220,7 +224,7 @@ def _square(costs: NDArray, active: NDArray | None) -> NDArray:
 
 
 def _start(costs: NDArray, active: NDArray) -> NDArray:
-    """Multipliers to start from: half the cost of a near neighbour."""
+    """Return initial dual variables (B, N): half the cost of a near neighbour."""
     matrix = _square(costs, active)
     rank = min(3, matrix.shape[1] - 2)
     near = np.partition(matrix, rank, axis=2)[:, :, : rank + 1]
@@ -234,7 +238,7 @@ def _proximal_points(
     costs: NDArray, alpha: float, active: NDArray, dual: NDArray, tol: float,
     max_iter: int,
 ) -> tuple[NDArray, NDArray, int]:  # fmt: skip
-    """Graphs without a ridge: weights, how far the last step moved, and Newton steps."""
+    """Return weights (B, E) without a ridge, relative change in the last step, Newton steps."""
     typical = costs.mean(axis=1)
     typical = np.where(typical > 0, typical, 1.0)
     ridge = np.square(typical) * dual.shape[1] / alpha

@@ -1,16 +1,16 @@
-"""Windows as leaves of a binary tree, and the proximal operator of the tree's total weight.
+"""A binary tree of windows, and the proximal operator of its total weight.
 
-Every node of the tree owns a graph, and a window's graph is the sum of those from the root to its
-leaf. For one edge, with ``x_l`` its weight in window l, the least total weight that nodes need is
+Every node of the tree has a graph, and the graph of a window is the sum of those from the root to
+its leaf. For one edge, with ``x_l`` its weight in window l, the least total weight of the nodes is
 
     g(x) = sum over nodes u_n,      u_n = m_n - m_parent,      m_n = min of x over the leaves below,
 
-since whatever all leaves below a node have in common is cheapest there. Its proximal operator is
-exact. Let ``b`` be what a node and its ancestors hold together. The cost of the leaves below as a
-function of ``b`` is convex, with a piecewise linear derivative ``h'``; the node adds weight, at
-price ``alpha`` a unit, up to the point where ``h' = -alpha``, so that its parent sees
-``max(h', -alpha)``. Only the knots of that function are kept, from the leaves to the root; the way
-back reads off the weights.
+since what all leaves below a node share costs least at that node. The proximal operator is computed
+exactly. Let ``b`` be the sum of the weights of a node and its ancestors. The cost of the leaves
+below as a function of ``b`` is convex, with a piecewise linear derivative ``h'``; the node adds
+weight, at cost ``alpha`` per unit, until ``h' = -alpha``, so that the derivative for its parent is
+``max(h', -alpha)``. The knots of this function are computed from the leaves to the root, and the
+weights from the root to the leaves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["WindowTree", "window_tree"]
 
 @dataclass(frozen=True)
 class WindowTree:
-    """A binary tree over consecutive windows; nodes in order, root first, parents before children.
+    """A binary tree over consecutive windows; parents precede their children.
 
     Node n covers the windows ``first[n] <= l < last[n]``; ``parent[0] = -1``.
     """
@@ -38,26 +38,27 @@ class WindowTree:
 
     @property
     def windows(self) -> int:
+        """Number W of windows."""
         return int(self.last[0])
 
     @property
     def membership(self) -> NDArray[np.float64]:
-        """One where a window (row) lies below a node (column)."""
+        """Array (W, K), one where a window is below a node."""
         window = np.arange(self.windows)[:, None]
         return ((window >= self.first) & (window < self.last)).astype(np.float64)
 
     def split(self, weights: NDArray) -> NDArray:
-        """The cheapest graphs of the nodes (K, E) whose sums are ``weights`` (windows, E)."""
+        """Return the graphs (K, E) of least total weight whose sums are ``weights`` (W, E)."""
         least = np.stack([weights[a:b].min(axis=0) for a, b in zip(self.first, self.last)])
         least[1:] -= least[self.parent[1:]]
         return least
 
     def total(self, weights: NDArray) -> float:
-        """``g`` summed over edges."""
+        """Return ``g`` of weights (W, E), summed over edges."""
         return float(self.split(weights).sum(dtype=np.float64))
 
     def prox(self, values: NDArray, alpha: float, shares: NDArray) -> NDArray:
-        """``argmin_{x >= 0} alpha g(x) + sum_l p_l (x_l - v_l)^2 / 2`` for each column."""
+        """Return ``argmin_{x >= 0} alpha g(x) + sum_l p_l (x_l - v_l)^2 / 2`` for each column."""
         columns = np.ascontiguousarray(values.T, dtype=np.float64)
         shares = np.ascontiguousarray(shares, dtype=np.float64)
         out = np.empty_like(columns)
@@ -66,9 +67,9 @@ class WindowTree:
 
 
 def window_tree(windows: int) -> WindowTree:
-    """Halve the windows until each stands alone; where their number is odd, the left part is less.
+    """Return the tree that halves the windows down to single ones; it has 2 W - 1 nodes.
 
-    A tree over W windows has 2 W - 1 nodes.
+    The left half of an odd number is the smaller one.
     """
     nodes = [(0, windows, -1)]
     for node, (first, last, _) in enumerate(nodes):

@@ -182,7 +182,8 @@ class GaussianLikelihood:
         patterns = np.ascontiguousarray(self.patterns, dtype=bool)
         native.draw_weights(
             atoms, inverses, (patterns, doubles(usage), doubles(statistics[0])),
-            (levels, log_prior), (order, rng.random_sample(len(order))), tuple(drawn[1:]),
+            (levels, log_prior), (order, rng.random_sample(len(order))),
+            (drawn[1], drawn[2], drawn[3]),
         )  # fmt: skip
         return drawn
 

@@ -269,8 +269,8 @@ class _Run:
         else:
             states, sums = executor.map_blocks(primal_dual.advance, [point.states], message)
         return self._point(
-            point.iteration + 1, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz, value,
-            image, check,
+            point.iteration + 1, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz,
+            value, image, check,
         )  # fmt: skip
 
     def _point(

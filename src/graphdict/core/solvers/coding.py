@@ -17,7 +17,7 @@ BLOCK_BYTES = 1 << 24
 
 
 def codes_samples_alone(problem: Problem) -> bool:
-    """Whether the problem in the coefficients falls apart into one small problem for each sample."""
+    """Whether the problem in the coefficients is a small one for each sample on its own."""
     return (
         hasattr(problem.barrier, "curvature")
         and problem.linear is not None

@@ -304,7 +304,7 @@ def _strength(terms: Sequence[Any], kind: Any) -> float:
 
 
 def stationarity(x: NDArray, gradient: NDArray, scale: NDArray, high: float) -> tuple[float, float]:
-    """Return the squared sizes of the projected gradient and of ``scale``, each weighted by ``x``."""
+    """Return squared sizes of the projected gradient and of ``scale``, each weighted by ``x``."""
     free = x * np.where((x >= high) & (gradient < 0), 0, gradient)
     return float(np.vdot(free, free)), float(np.vdot(x * scale, x * scale))
 

@@ -1,4 +1,4 @@
-"""The explorer: one self-contained HTML file in which a dictionary can be looked at."""
+"""The HTML report: one self-contained file to explore a fitted dictionary."""
 
 from graphdict.viz.report.write import write_report
 

@@ -1,4 +1,4 @@
-"""Groups of nodes that hold together: modularity by local moves (Louvain), always the same."""
+"""Communities of a graph by the Louvain method, without randomness."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ EDGES_PER_NODE = 20
 
 
 def communities(weights: NDArray) -> NDArray:
-    """Group (N,) of every node, the largest group 0; -1 for nodes without edges.
+    """Return the community (N,) of each node, 0 for the largest; -1 for nodes without edges.
 
-    Nodes are visited in order and join the neighbouring group that gains most modularity; groups
-    then become nodes, until nothing moves. In very dense graphs only the strongest edges count.
+    Nodes are visited in order and join the neighbouring community that gains most modularity;
+    communities then become nodes, until nothing changes. In dense graphs only the strongest edges
+    count.
     """
     nodes = graphs.n_nodes(len(weights))
     rows, cols = graphs.edge_index(nodes)
@@ -43,12 +44,12 @@ def communities(weights: NDArray) -> NDArray:
 
 
 def _local_moves(matrix: sparse.csr_array) -> NDArray:
-    """One level: the group of each node once no single move gains."""
+    """Return the community of each node once no single move gains modularity."""
     nodes = matrix.shape[0]
     degree = np.asarray(matrix.sum(axis=1)).ravel()
     total = degree.sum()
     group, group_degree = np.arange(nodes), degree.copy()
-    for _ in range(50):  # a bound on ping-pong between ties
+    for _ in range(50):  # ties could alternate for ever
         changed = False
         for node in range(nodes):
             span = slice(matrix.indptr[node], matrix.indptr[node + 1])
@@ -71,7 +72,7 @@ def _local_moves(matrix: sparse.csr_array) -> NDArray:
 
 
 def _by_size(member: NDArray, alone: NDArray) -> NDArray:
-    """Groups numbered from the largest, ties by their first node."""
+    """Number communities from the largest, ties by their first node."""
     found = np.full(len(member), -1)
     groups = [np.flatnonzero((member == g) & ~alone) for g in np.unique(member[~alone])]
     for number, nodes in enumerate(sorted(groups, key=lambda nodes: (-len(nodes), nodes[0]))):

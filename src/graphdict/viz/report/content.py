@@ -1,4 +1,4 @@
-"""What the page tells: atoms, nodes, coefficients in time, settings, convergence, remarks."""
+"""Collect the content of the report: atoms, nodes, coefficients, settings, history, remarks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from graphdict import __version__
 from graphdict.core import graphs
-from graphdict.results import held_atoms
+from graphdict.results import thresholded_atoms
 from graphdict.selection.density import EDGE
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.encode import packed, windows
-from graphdict.viz.report.layout import place
+from graphdict.viz.report.layout import node_layout
 
 __all__ = ["describe"]
 
 MOST_EDGES = 600_000
-"""Edges of all atoms together that a page carries; 4.8 MB of them."""
+"""Largest number of edges of all atoms together in a report (4.8 MB)."""
 
 
 def describe(
@@ -34,16 +34,16 @@ def describe(
     title: str | None = None,
     remarks: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Everything the page shows, as JSON would hold it."""
-    held = np.asarray(held_atoms(model), dtype=np.float64)
+    """Return the content of the report as a dict for JSON; arguments as for `write_report`."""
+    present = np.asarray(thresholded_atoms(model), dtype=np.float64)
     names = [str(name) for name in model.node_names]
-    placed, layout, about_nodes = place(held, names, positions)
+    points, layout, about_nodes = node_layout(present, names, positions)
     timeline, about_time = _timeline(coefficients, silent, times, time_unit)
-    described, about_atoms = _atoms(model, held, coefficients)
+    described, about_atoms = _atoms(model, present, coefficients)
     active = np.asarray(getattr(model, "active_nodes_", np.ones(len(names))), dtype=bool)
-    still = np.flatnonzero(~active)
-    if len(still):
-        which = ", ".join(names[i] for i in still[:10]) + (", ..." if len(still) > 10 else "")
+    constant = np.flatnonzero(~active)
+    if len(constant):
+        which = ", ".join(names[i] for i in constant[:10]) + ", ..." * (len(constant) > 10)
         about_nodes.append(f"Nodes that never vary, and so have no edges: {which}")
     return {
         "title": title or (f"Graph dictionary of {source}" if source else "Graph dictionary"),
@@ -54,15 +54,15 @@ def describe(
         "pairs": graphs.n_edges(len(names)),
         "nodes": {
             "names": names,
-            "x": packed(placed[:, 0], "f4"),
-            "y": packed(placed[:, 1], "f4"),
+            "x": packed(points[:, 0], "f4"),
+            "y": packed(points[:, 1], "f4"),
             "layout": layout,
         },
         "atoms": described,
         "time": timeline,
         "averaged": hasattr(model, "edge_probabilities_"),
         "least": _least_probability(model),
-        "settings": [[name, _shown(value)] for name, value in _settings(model)],
+        "settings": [[name, _shown(value)] for name, value in model.get_params(deep=False).items()],
         "results": _results(model),
         "history": _history(getattr(model, "history_", {})),
         "remarks": [*remarks, *about_time, *about_atoms, *about_nodes],
@@ -70,20 +70,22 @@ def describe(
 
 
 def _atoms(
-    model: Any, held: NDArray, coefficients: NDArray
+    model: Any, thresholded: NDArray, coefficients: NDArray
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Each atom: its edges, degrees, communities, and how much it is used.
+    """Return a dict for each atom (edges, degrees, communities, use), and remarks.
 
-    Averaged atoms carry all edges with their probabilities, since some are only in the graph of a
-    sample that has several atoms; all else is told of the edges ``held`` (K, E) for present.
+    Averaged atoms have all edges with their probabilities, since some are present only in samples
+    with several active atoms; all other numbers are of the ``thresholded`` atoms (K, E).
     """
     atoms = np.asarray(model.atoms_, dtype=np.float64)
-    chances = getattr(model, "edge_probabilities_", None)
+    probabilities = getattr(model, "edge_probabilities_", None)
     most = max(MOST_EDGES // len(atoms), 1)
     mean = coefficients.mean(axis=0, dtype=np.float64)
     often = (coefficients >= 0.5).mean(axis=0)
     described, cut = [], 0
-    for k, (weights, present, degree) in enumerate(zip(atoms, held, graphs.degrees(held))):
+    for k, (weights, present, degree) in enumerate(
+        zip(atoms, thresholded, graphs.degrees(thresholded))
+    ):
         edges = np.flatnonzero(weights)
         if len(edges) > most:
             cut += 1
@@ -94,7 +96,9 @@ def _atoms(
             {
                 "edges": packed(edges, "u4"),
                 "weights": packed(weights[edges], "f4"),
-                "chances": None if chances is None else packed(chances[k, edges], "f4"),
+                "chances": (
+                    None if probabilities is None else packed(probabilities[k, edges], "f4")
+                ),
                 "joined": int(np.count_nonzero(clear)),
                 "degree": packed(degree, "f4"),
                 "community": communities(clear).tolist(),
@@ -103,7 +107,7 @@ def _atoms(
             }
         )
     remarks = []
-    if chances is not None:
+    if probabilities is not None:
         least = _least_probability(model)
         shown = f"edges less probable than {least:.3g} are left out" if least else "all are shown"
         remarks.append(
@@ -112,7 +116,7 @@ def _atoms(
         )
     if cut:
         remarks.append(
-            f"{cut} of {len(atoms)} atoms have more edges than this page carries; it holds the "
+            f"{cut} of {len(atoms)} atoms have more edges than this page can hold; it has the "
             f"strongest {most:,} of each."
         )
     return described, remarks
@@ -121,7 +125,7 @@ def _atoms(
 def _timeline(
     coefficients: NDArray, silent: NDArray | None, times: NDArray | None, unit: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Coefficients and silent nodes by sample, or by window where samples are too many."""
+    """Return coefficients and silent nodes by sample, or by window of many samples; and remarks."""
     samples = len(coefficients)
     remarks = []
     if times is not None and (times[1:] < times[:-1]).any():
@@ -165,7 +169,7 @@ def _timeline(
 
 
 def _spacing(steps: NDArray) -> tuple[float, float]:
-    """The usual step between samples, and the step from which there is a gap."""
+    """Return the usual step between samples, and the smallest step that is a gap."""
     positive = steps[steps > 0]
     if len(positive) == 0:
         return 1.0, np.finfo(np.float64).max
@@ -174,16 +178,12 @@ def _spacing(steps: NDArray) -> tuple[float, float]:
 
 
 def _least_probability(model: Any) -> float:
-    """Below which the model's own graphs leave out an atom, or an edge of averaged atoms."""
+    """Return the probability below which the model leaves out an atom, or an averaged edge."""
     return float(getattr(model, "_least_probability", 0.0))
 
 
-def _settings(model: Any) -> list[tuple[str, Any]]:
-    return list(model.get_params(deep=False).items())
-
-
 def _results(model: Any) -> list[list[str]]:
-    """Fitted numbers worth a line."""
+    """Return labels and values of fitted numbers."""
     labels = {
         "n_iter_": "iterations",
         "objective_": "objective",
@@ -196,7 +196,7 @@ def _results(model: Any) -> list[list[str]]:
 
 
 def _shown(value: Any) -> str:
-    """A setting in words short enough for a table."""
+    """Return a setting as short text."""
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
     if isinstance(value, (bool, int, np.integer, str)) or value is None:
@@ -210,7 +210,7 @@ def _shown(value: Any) -> str:
 
 
 def _history(history: Any) -> dict[str, list[float | None]]:
-    """Objective and residual by iteration; None where a value is not finite."""
+    """Return objective and residual by iteration; None where a value is not finite."""
     series = {}
     for name in ("iteration", "objective", "residual"):
         values = np.asarray(history.get(name, []) if history else [], dtype=float).ravel()

@@ -1,4 +1,4 @@
-"""Arrays in a page: few enough samples to carry, numbers as base64 of their bytes."""
+"""Encode arrays for the report: merge samples into windows, numbers as base64."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 __all__ = ["MOST_NUMBERS", "Windows", "packed", "windows"]
 
 MOST_NUMBERS = 200_000
-"""Coefficients that a page carries one by one; 0.8 MB of them."""
+"""Largest number of coefficients that are not merged into windows (0.8 MB)."""
 
 MOST_WINDOWS = 10_000
-"""Windows to which more are reduced: several for each pixel of a screen."""
+"""Largest number of windows: several for each pixel of a screen."""
 
 
 def packed(values: NDArray, dtype: str) -> str:
-    """The bytes of an array, little-endian, in base64: what ``decode`` of the page reads."""
+    """Return the little-endian bytes of an array in base64, for ``decode`` in data.js."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=f"<{dtype}").tobytes()).decode()
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Consecutive samples, merged: where each window starts, its mean, smallest and largest.
+    """Windows of consecutive samples: the start, mean, minimum and maximum of each.
 
     ``low`` and ``high`` are None where every window is a single sample.
     """
@@ -37,9 +37,9 @@ class Windows:
 
 
 def windows(coefficients: NDArray, breaks: NDArray, most: int = MOST_NUMBERS) -> Windows:
-    """Coefficients (T, K) as they are, or merged so that at most ``most`` numbers remain.
+    """Return coefficients (T, K) as they are, or merged into windows of at most ``most`` numbers.
 
-    A window also ends where one of ``breaks`` begins, unless there are too many of those.
+    Windows do not cross the samples ``breaks``, unless there are too many of those.
     """
     samples, atoms = coefficients.shape
     if samples * atoms <= most:

@@ -1,4 +1,4 @@
-"""Where to draw the nodes: positions that were given, or a layout that never changes."""
+"""Positions of the nodes: given ones, or a layout without randomness."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from scipy.spatial.distance import cdist
 
 from graphdict.core import graphs
 
-__all__ = ["place"]
+__all__ = ["node_layout"]
 
 LARGEST_CIRCLE = 32
 LARGEST_STRESS = 1500
 STEPS = 150
 
 
-def place(
+def node_layout(
     atoms: NDArray, names: Sequence[str], positions: Any = None
 ) -> tuple[NDArray, str, list[str]]:
-    """Positions (N, 2) in [-1, 1], y upwards; "given", "circle" or "stress"; and remarks.
+    """Return positions (N, 2) in [-1, 1], the kind of layout, and remarks.
 
-    Up to 32 nodes stand on a circle, neighbours close to each other; more of them where distances
-    in the drawing resemble distances in the graph of all atoms (stress majorisation).
+    The layout is "given", "circle" for up to 32 nodes (neighbours close to each other), or "stress"
+    (stress majorisation of the distances in the graph of all atoms).
     """
     if positions is not None:
         given = _given(positions, names)
@@ -49,6 +49,7 @@ def place(
 
 
 def _given(positions: Any, names: Sequence[str]) -> NDArray:
+    """Return given positions (N, 2), NaN where a node has none."""
     nodes = len(names)
     if isinstance(positions, Mapping):
         known = {str(name): xy for name, xy in positions.items()}
@@ -67,7 +68,7 @@ def _given(positions: Any, names: Sequence[str]) -> NDArray:
 
 
 def _below(given: NDArray, finite: NDArray) -> NDArray:
-    """Nodes without a position in a row beneath the others."""
+    """Place nodes without a position in a row below the others."""
     placed = given.copy()
     low, high = given[finite].min(axis=0), given[finite].max(axis=0)
     size = max(*(high - low), 1e-12)
@@ -79,19 +80,19 @@ def _below(given: NDArray, finite: NDArray) -> NDArray:
 
 
 def _fit(points: NDArray) -> NDArray:
-    """Into [-1, 1], shapes kept."""
+    """Scale points to [-1, 1], keeping proportions."""
     low, high = points.min(axis=0), points.max(axis=0)
     return (points - (low + high) / 2) / (max(*(high - low), 1e-12) / 2)
 
 
 def _union(atoms: NDArray) -> NDArray:
-    """Adjacency (N, N) of all atoms together, each at the same strength."""
+    """Return the adjacency (N, N) of the sum of all atoms, each scaled to maximum one."""
     top = atoms.max(axis=1, keepdims=True)
     return graphs.adjacency((atoms / np.where(top > 0, top, 1)).sum(axis=0, dtype=np.float64))
 
 
 def _circle(union: NDArray) -> NDArray:
-    """Round a circle from the top, in the order of the first smooth modes of the graph."""
+    """Return points on a circle, ordered by the angle in the first two Laplacian eigenvectors."""
     nodes = len(union)
     order = np.arange(nodes)
     if nodes > 4 and union.any():
@@ -106,13 +107,13 @@ def _circle(union: NDArray) -> NDArray:
 
 
 def _stress(union: NDArray) -> NDArray:
-    """Stress majorisation of hop distances over the strongest edges."""
+    """Return a layout by stress majorisation of hop distances over the strongest edges."""
     backbone = _backbone(union)
     if len(union) > LARGEST_STRESS:
         return _apart(_level(_modes(backbone)))
     distance = csgraph.shortest_path(backbone, directed=False, unweighted=True)
     longest = distance[np.isfinite(distance)].max()
-    distance[~np.isfinite(distance)] = longest / 2 + 1  # parts side by side, not far apart
+    distance[~np.isfinite(distance)] = longest / 2 + 1  # components close to each other
     closeness = 1 / np.square(np.where(distance > 0, distance, np.inf))
     wanted = closeness * distance
     laplacian = np.diag(closeness.sum(axis=1)) - closeness
@@ -125,12 +126,12 @@ def _stress(union: NDArray) -> NDArray:
 
 
 def _modes(backbone: sparse.csr_array) -> NDArray:
-    """The smooth modes of a graph too large for all distances; along them, ranks spread nodes."""
+    """Return a spectral layout by the ranks of eigenvectors, for graphs too large for stress."""
     nodes = backbone.shape[0]
     links = sparse.csr_array(backbone + backbone.T)
     degree = np.asarray(links.sum(axis=1)).ravel() + 1e-3
     scale = sparse.diags_array(1 / np.sqrt(degree))
-    first = np.cos(np.arange(nodes) * (1 + np.sqrt(5)))  # a start that is no mode, and no chance
+    first = np.cos(np.arange(nodes) * (1 + np.sqrt(5)))  # a fixed, generic start
     modes = eigsh(scale @ links @ scale, k=3, which="LA", v0=first)[1][:, :2]
     modes = modes / np.sqrt(degree)[:, None]
     modes = modes * np.sign(modes[np.abs(modes).argmax(axis=0), [0, 1]])
@@ -138,14 +139,14 @@ def _modes(backbone: sparse.csr_array) -> NDArray:
 
 
 def _level(points: NDArray) -> NDArray:
-    """Turned so that the drawing is wider than high."""
+    """Rotate points so that the drawing is wider than high."""
     points = points - points.mean(axis=0)
     axes = np.linalg.svd(points, full_matrices=False)[2]
     return points @ (axes * np.sign(axes[[0, 1], np.abs(axes).argmax(axis=1)])[:, None]).T
 
 
 def _apart(points: NDArray) -> NDArray:
-    """No two nodes closer than about half of what an even spread would give."""
+    """Move nodes apart that are closer than about half the distance of an even spread."""
     least = 0.55 * np.sqrt(np.prod(np.ptp(points, axis=0)) / len(points))
     for _ in range(STEPS):
         pairs = cKDTree(points).query_pairs(least, output_type="ndarray")
@@ -161,7 +162,7 @@ def _apart(points: NDArray) -> NDArray:
 
 
 def _start(distance: NDArray) -> NDArray:
-    """Classical scaling, nudged apart by a spiral so that no two nodes coincide."""
+    """Return classical scaling plus a small spiral, so that no two nodes coincide."""
     nodes = len(distance)
     centre = np.eye(nodes) - 1 / nodes
     values, modes = np.linalg.eigh(-0.5 * centre @ np.square(distance) @ centre)
@@ -174,7 +175,7 @@ def _start(distance: NDArray) -> NDArray:
 
 
 def _backbone(union: NDArray) -> sparse.csr_array:
-    """The strongest three edges for each node, and a spanning tree so that little is cut off."""
+    """Return the strongest edges, three per node, and a spanning tree to keep nodes connected."""
     nodes = len(union)
     rows, cols = graphs.edge_index(nodes)
     weights = union[rows, cols]

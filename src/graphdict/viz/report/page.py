@@ -1,4 +1,4 @@
-"""The page itself: template, styles, scripts and data put into one file that asks for no other."""
+"""Assemble template, styles, scripts and content into one HTML file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCRIPTS = ("data.js", "draw.js", "graph.js", "moments.js", "timeline.js", "mix.j
 
 
 def assemble(content: dict[str, Any]) -> str:
-    """The text of the page that shows ``content``."""
+    """Return the HTML of the report with this content."""
     assets = files(__package__) / "assets"
     library = drawing_library()
     parts = [(assets / name).read_text(encoding="utf-8") for name in SCRIPTS]
@@ -37,7 +37,7 @@ def assemble(content: dict[str, Any]) -> str:
 
 
 def in_script(content: Any) -> str:
-    """JSON that no HTML parser mistakes for markup, whatever the names in it."""
+    """Return JSON with the signs escaped that HTML would take for markup."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -45,7 +45,7 @@ def in_script(content: Any) -> str:
 
 
 def drawing_library() -> str:
-    """The text of D3 as mpld3 installs it, the newest it has; found without importing mpld3."""
+    """Return the source of the newest D3 that mpld3 installs, without importing mpld3."""
     spec = find_spec("mpld3")
     found = []
     if spec is not None and spec.origin is not None:
@@ -59,7 +59,7 @@ def drawing_library() -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """Only these scripts run, and nothing is fetched from anywhere."""
+    """Return a content security policy that allows these scripts only, and no network."""
     digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

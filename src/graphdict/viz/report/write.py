@@ -1,4 +1,4 @@
-"""From a fitted dictionary to ``report.html``: check what was given, gather, write."""
+"""Write the HTML report of a fitted dictionary."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def write_report(
     title: str | None = None,
     remarks: Sequence[str] = (),
 ) -> None:
-    """Write a page in which atoms, coefficients and instantaneous graphs can be explored.
+    """Write an HTML page to explore atoms, coefficients and instantaneous graphs.
 
-    The page is one file without any connection to the network. It shows every atom as a drawing,
-    the coefficients as a timeline, and the graph of the sample under the cursor as a mix of atoms.
-    More samples than a page should carry are merged into windows, and the page says so.
+    The page is a single file that needs no network. It shows a drawing of every atom, the
+    coefficients as a timeline, and the graph of the sample under the cursor as a mixture of atoms.
+    Many samples are merged into windows, and the page says so.
 
     Parameters
     ----------
@@ -44,23 +44,34 @@ def write_report(
     path : path
         Where to write. An existing file is replaced.
     coefficients : array (T, K) or InstantaneousGraphs, optional
-        Coefficients to show, such as ``model.transform(X_new)``; those of the training samples by
-        default. With ``prior="hierarchy"``, ``model.instantaneous_graphs(X_new)`` also tells in
-        which samples nodes are silent; of other models it has only the coefficients that count.
+        Coefficients to show, such as ``model.transform(X_new)``; by default those of the training
+        samples. With ``prior="hierarchy"``, ``model.instantaneous_graphs(X_new)`` also has the
+        silent nodes of each sample.
     times : array (T,), optional
-        When the samples were taken: numbers in ``time_unit`` or datetimes. Samples are counted
-        where it is omitted.
+        Times of the samples: numbers in ``time_unit`` or datetimes. Sample numbers by default.
     time_unit : str, default="samples"
         Unit of numeric ``times``, such as ``"s"``.
     positions : array (N, 2) or dict of name -> (x, y), optional
-        Where to draw the nodes, y upwards. Nodes without a finite position are drawn below the
-        others. A layout is computed where it is omitted, the same at every call.
+        Positions of the nodes, y upwards; nodes without a finite one are drawn below the others. By
+        default a layout is computed, the same at every call.
     source : str, optional
-        Names the data, for example the file they were read from.
+        Name of the data, for example of their file.
     title : str, optional
         Title of the page.
     remarks : sequence of str, optional
-        What a reader should know of the data, such as how they were prepared.
+        Remarks on the data, such as how they were preprocessed.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        For a model that is not fitted.
+    ValueError
+        For coefficients, times or positions that do not fit the model.
+
+    Examples
+    --------
+    >>> from graphdict.viz.report import write_report
+    >>> write_report(model, "report.html", times=times, time_unit="s")  # doctest: +SKIP
     """
     check_is_fitted(model, "atoms_")
     silent = getattr(model, "silent_", None) if coefficients is None else None
@@ -75,7 +86,7 @@ def write_report(
 
 
 def _coefficients(model: Any, given: ArrayLike | None) -> NDArray:
-    """Coefficients (T, K), checked against the atoms of the model."""
+    """Return coefficients (T, K), by default of the training samples; raise if they are invalid."""
     if given is None:
         given = getattr(model, "coefficients_", None)
     if given is None:
@@ -101,7 +112,7 @@ def _coefficients(model: Any, given: ArrayLike | None) -> NDArray:
 
 
 def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
-    """Times (T,) as float64, or as datetime64 in UTC."""
+    """Return times (T,) as float64, or as datetime64 in UTC."""
     if given is None:
         return None
     times = np.asarray(given)
@@ -123,6 +134,7 @@ def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
 
 
 def _from_datetimes(values: NDArray) -> NDArray:
+    """Return datetimes of Python or pandas as datetime64 in UTC; other objects as they are."""
     from datetime import UTC, datetime
 
     def plain(value: Any) -> Any:

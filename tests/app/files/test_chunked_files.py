@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import sklearn
 
-from graphdict.app.commands.prepare import some_of
-from graphdict.app.files import large, origins
-from graphdict.app.files.stored import Stored, summary_of
+from graphdict.app.commands.preprocessing import subsample
+from graphdict.app.files import chunked_readers, out_of_core
+from graphdict.app.files.lazy_signals import LazySignals, summarise_columns
 from graphdict.files import InputError, read_signals
 
 ROWS = 500
@@ -18,8 +18,8 @@ NAMES = ["a", "b", "c", "d"]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr("graphdict.engine.signals.BLOCK_BYTES", 4000)
-    monkeypatch.setattr(origins, "BATCH", 33)
-    monkeypatch.setattr(large, "HEAD", 90)
+    monkeypatch.setattr(chunked_readers, "BATCH", 33)
+    monkeypatch.setattr(out_of_core, "HEAD", 90)
     with sklearn.config_context(working_memory=0.001):
         yield
 
@@ -99,9 +99,9 @@ def test_columns_that_repeat_another_are_told(tmp_path, values):
 def assert_same(path, **options):
     """Notes, names, times and values, in parts and as a whole; gives those in parts."""
     there, here = read_signals(path, in_parts=True, **options), read_signals(path, **options)
-    assert isinstance(there.values, Stored)
+    assert isinstance(there.values, LazySignals)
     assert isinstance(here.values, np.ndarray)
-    assert sorted(n for n in there.notes if "--memory" not in n) == sorted(here.notes)
+    assert sorted(n for n in there.notes if "working_memory" not in n) == sorted(here.notes)
     for name in ("names", "time_name", "time_unit", "units", "step"):
         assert getattr(there, name) == getattr(here, name)
     np.testing.assert_array_equal(np.asarray(there.values), here.values)
@@ -109,7 +109,7 @@ def assert_same(path, **options):
     np.testing.assert_array_equal(there.values[90:450], here.values[90:450])
     if here.times is not None:
         np.testing.assert_array_equal(there.times, here.times)
-    found, wanted = summary_of(there.values), summary_of(here.values)
+    found, wanted = summarise_columns(there.values), summarise_columns(here.values)
     for name in ("missing", "mean", "spread", "least", "greatest"):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=1e-12)
     return there
@@ -148,7 +148,7 @@ def test_text_in_the_middle_of_numbers_is_located(tmp_path, values):
     assert_same(path)
     cells[301] = "broken"
     path = as_parquet(tmp_path, values, text=cells)
-    with pytest.raises(InputError, match=r"column 'text' has text in rows .*--ignore 'text'"):
+    with pytest.raises(InputError, match=r"column 'text' has text in rows .*\(ignore=\['text'\]\)"):
         read_signals(path, in_parts=True, columns=("text", "a"))
 
 
@@ -182,7 +182,7 @@ def test_few_rows_are_held_while_a_file_is_read(tmp_path, values):
 
 
 def test_a_sample_of_it_has_rows_from_all_over(tmp_path, values):
-    some = some_of(read_signals(as_npy(tmp_path, values), in_parts=True).values)
+    some = subsample(read_signals(as_npy(tmp_path, values), in_parts=True).values)
     assert (some[0] == values[0]).all()
     assert (some[-1] == values[400:]).all(axis=1).any()
 
@@ -190,20 +190,20 @@ def test_a_sample_of_it_has_rows_from_all_over(tmp_path, values):
 def test_what_needs_the_whole_is_refused(tmp_path, values):
     long = {"time": np.repeat(np.arange(ROWS), 4), "node": np.tile(NAMES, ROWS),
             "value": values.ravel()}  # fmt: skip
-    with pytest.raises(InputError, match=r"long table.*raise --memory"):
+    with pytest.raises(InputError, match=r"long table.*raise scikit-learn's working_memory"):
         read_signals(write(tmp_path / "long.parquet", long), in_parts=True)
     times = np.arange(ROWS, dtype=float)
     times[[30, 31]] = times[[31, 30]]
     path = as_parquet(tmp_path, values, time=times)
     with pytest.raises(InputError, match="out of order: row 32"):
         read_signals(path, in_parts=True)
-    with pytest.raises(InputError, match="too large for --sort"):
+    with pytest.raises(InputError, match="too large for sort=True"):
         read_signals(path, in_parts=True, sort=True)
 
 
 def test_rows_that_are_nodes(tmp_path, values):
     found = read_signals(as_npy(tmp_path, values.T), transpose=True, in_parts=True)
-    assert isinstance(found.values, Stored)
+    assert isinstance(found.values, LazySignals)
     np.testing.assert_array_equal(np.asarray(found.values), values)
     found = read_signals(as_zarr(tmp_path, values.T), transpose=True, in_parts=True)
     np.testing.assert_array_equal(np.asarray(found.values), values)

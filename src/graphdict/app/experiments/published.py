@@ -1,4 +1,4 @@
-"""What the paper reports in its Table I, to stand beside what is measured here (percent)."""
+"""The paper's Table I (percent), for comparison."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["TABLE_I"]
 
 _DATA = ("emeg-32x20", "emeg-512x1", "sbg-32x20", "sbg-512x1")
 
-# MCC, precision, recall of each column, as (mean, standard deviation or None where it gives none).
+# MCC, precision, recall of each data set, as (mean, standard deviation or None).
 _ROWS: dict[str, list[tuple[float, float | None]]] = {
     "WindowLogModel": [
         (37.7, None), (35.6, None), (55.7, None), (36.0, None), (37.9, None), (51.2, None),
@@ -37,4 +37,4 @@ TABLE_I: dict[str, dict[str, dict[str, tuple[float, float | None]]]] = {
     }
     for model, row in _ROWS.items()
 }
-"""By model, data set and metric."""
+"""(mean, standard deviation) by model, data set and metric."""

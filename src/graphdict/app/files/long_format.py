@@ -1,4 +1,4 @@
-"""Long tables, one row for each value of each node, turned into wide ones."""
+"""Detect tables in long format (one row for each value of each node) and make them wide."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files.errors import InputError
-from graphdict.app.files.table import Column, Table, listed
-from graphdict.app.files.times import clock_of
+from graphdict.app.files.table import Column, Table, quote_names
+from graphdict.app.files.times import parse_times
 
-__all__ = ["Long", "as_wide", "find_long"]
+__all__ = ["LongFormat", "find_long_format", "to_wide"]
 
 NODE_NAMES = ("node", "sensor", "station", "channel", "electrode", "variable", "series", "name",
               "ticker", "symbol", "id", "unit", "site", "location", "region", "country", "city",
@@ -21,20 +21,20 @@ MOST_NODES = 20_000
 
 
 @dataclass(frozen=True)
-class Long:
-    """Which columns of a long table say whose value it is, and which hold values."""
+class LongFormat:
+    """The column of nodes and the columns of values of a table in long format."""
 
     node: Column
     values: list[Column]
 
 
-def find_long(
+def find_long_format(
     table: Table, time: Column | None, node: str | None, value: str | None, layout: str
-) -> Long | None:
-    """The columns of a long table; None where the table is wide.
+) -> LongFormat | None:
+    """Return the columns of a table in long format; None where the table is wide.
 
-    A table is long where times repeat, and a column of few different values, each of them seen
-    about as often, tells the rows of one time apart.
+    A table is long where times repeat and a column of few distinct values, about equally frequent,
+    distinguishes the rows of each time.
     """
     if layout == "wide":
         return None
@@ -48,7 +48,7 @@ def find_long(
         candidates.sort(key=lambda c: (c.numeric, not _named_like_node(c.name)))
         if not candidates:
             if asked:
-                raise InputError("is not a long table: name the column of the nodes with --node")
+                raise InputError("is not a long table: name the column of the nodes with node=...")
             return None
         chosen = candidates[0]
     if node is None and not _is_long(chosen, time):
@@ -61,15 +61,15 @@ def find_long(
         c for c in columns if c.numeric and c is not chosen and not _is_number_of_row(c)
     ]  # fmt: skip
     if not values:
-        raise InputError("is a long table without a column of numbers: name it with --value")
+        raise InputError("is a long table without a column of numbers: name it with value=...")
     for column in values:
         if not column.numeric:
             raise InputError(f"column {column.name!r} holds text, not numbers")
-    return Long(chosen, values)
+    return LongFormat(chosen, values)
 
 
 def _joined(columns: list[Column]) -> Column | None:
-    """Several columns that name a node together: device and quantity, say."""
+    """Join several columns that name a node together, such as device and quantity."""
     if len(columns) < 2:
         return None
     columns = sorted(columns, key=lambda column: column.name)
@@ -84,7 +84,7 @@ def _named_like_node(name: str) -> bool:
 
 
 def _could_be_node(column: Column, time: Column | None, asked: bool) -> bool:
-    """Text that repeats; or whole numbers that repeat, where the name says so."""
+    """Return whether a column may name nodes: repeated text, or whole numbers with such a name."""
     if column.values.dtype.kind == "M" or column.missing.any():
         return False
     if column.numeric and not ((column.values % 1 == 0).all() and _named_like_node(column.name)):
@@ -94,10 +94,10 @@ def _could_be_node(column: Column, time: Column | None, asked: bool) -> bool:
 
 
 def _is_long(node: Column, time: Column | None) -> bool:
-    """Whether rows of one time are told apart by the node, for most rows."""
+    """Return whether the node distinguishes most rows of the same time."""
     whose = _codes(node)[1]
     if time is None:
-        # Without times, only nodes that take turns, or follow each other, are a long table.
+        # Without times, a table is long only if all its nodes have equally many rows.
         counts = np.bincount(whose)
         return bool(_named_like_node(node.name) and counts.min() == counts.max() and counts[0] > 1)
     when = np.unique(_comparable(time), return_inverse=True)[1]
@@ -112,11 +112,11 @@ def _is_number_of_row(column: Column) -> bool:
     return name in ("", "index", "unnamed: 0") and bool((np.diff(values) > 0).all())
 
 
-def as_wide(table: Table, time: Column | None, long: Long) -> Table:
-    """One column for each node, or for each node and value, in order of time."""
+def to_wide(table: Table, time: Column | None, long: LongFormat) -> Table:
+    """Return a wide table: a column for each node (and each value column), rows sorted by time."""
     names, whose = _codes(long.node)
     if time is None:
-        when = _turns(whose, len(names))
+        when = _occurrences(whose, len(names))
         moments, rows = None, int(when.max()) + 1
     else:
         moments, when = np.unique(_comparable(time), return_inverse=True)
@@ -133,17 +133,17 @@ def as_wide(table: Table, time: Column | None, long: Long) -> Table:
         doubled += int((counts > 1).sum())
         empty += int((counts == 0).sum())
         wide = wide.reshape(rows, len(names))
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             full = name if len(long.values) == 1 else f"{name} {value.name}"
-            columns.append(Column(full, wide[:, place].copy(), value.unit))
-    kinds = listed([value.name for value in long.values])
+            columns.append(Column(full, wide[:, index].copy(), value.unit))
+    kinds = quote_names([value.name for value in long.values])
     table.notes.append(
         f"the table is long: {len(names)} nodes in column {long.node.name!r}, values in {kinds}, "
-        f"now {rows:,} rows of {len(columns)} columns (--layout wide leaves it as it is)"
+        f"now {rows:,} rows of {len(columns)} columns (layout='wide' leaves it as it is)"
     )
     if len(long.values) > 1:
         table.notes.append(
-            "every node has several values, each a node of its own (--value takes one)"
+            "every node has several values, each a node of its own (value=... takes one)"
         )
     if doubled:
         table.notes.append(
@@ -151,7 +151,7 @@ def as_wide(table: Table, time: Column | None, long: Long) -> Table:
         )
     if moments is not None:
         assert time is not None
-        read = clock_of(time)
+        read = parse_times(time)
         clock = read and (moments, *read[1:])
         columns.insert(0, Column(time.name, moments, time.unit, clock))
         if doubled + empty == 0 and (np.diff(when) < 0).any():
@@ -160,13 +160,13 @@ def as_wide(table: Table, time: Column | None, long: Long) -> Table:
 
 
 def _comparable(time: Column) -> NDArray:
-    """Times that sort as they should, not as text does."""
-    read = clock_of(time)
+    """Return times that sort in order of time, not as text."""
+    read = parse_times(time)
     return time.values if read is None else read[0]
 
 
 def _codes(column: Column) -> tuple[list[str], NDArray]:
-    """Names in order of appearance, and the place of each row's name among them."""
+    """Return the distinct names in order of appearance, and for each row the index of its name."""
     places: dict = {}
     codes = np.fromiter(
         (places.setdefault(value, len(places)) for value in column.values.tolist()),
@@ -176,8 +176,8 @@ def _codes(column: Column) -> tuple[list[str], NDArray]:
     return names, codes
 
 
-def _turns(whose: NDArray, nodes: int) -> NDArray:
-    """Which value of its node each row holds, counted from 0."""
+def _occurrences(whose: NDArray, nodes: int) -> NDArray:
+    """Return for each row how many earlier rows have the same node."""
     order = np.argsort(whose, kind="stable")
     counts = np.bincount(whose, minlength=nodes)
     starts = np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)

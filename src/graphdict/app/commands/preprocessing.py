@@ -1,6 +1,6 @@
-"""Between a table and a model: missing values, changes instead of levels, one scale for all.
+"""Preprocess signals for a model: missing values, differences, standardisation.
 
-What was done is kept inside the model, so that new files are treated the same way.
+The settings are stored with the model, so that new files are preprocessed the same way.
 """
 
 from __future__ import annotations
@@ -14,44 +14,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files import InputError, SignalTable
-from graphdict.app.files.stored import Stored, summary_of
-from graphdict.app.files.times import describe_span
+from graphdict.app.files.lazy_signals import LazySignals, summarise_columns
+from graphdict.app.files.table import quote_names
+from graphdict.app.files.times import format_duration
 from graphdict.app.files.units import SECONDS
 from graphdict.engine.signals import row_slices
 from graphdict.engine.sources import put_together
 
 __all__ = [
-    "Preparation",
-    "fill",
+    "Scaling",
+    "attach_metadata",
+    "cache_slow_source",
+    "difference",
+    "drifts",
+    "handle_missing",
     "parse_window",
-    "remember",
-    "remembered",
-    "settled",
-    "some_of",
-    "take_changes",
-    "wanders",
+    "read_metadata",
+    "subsample",
 ]
 
-APART = 10  # ratio of spreads from which columns are taken to have different units
-WANDERING = 0.25  # of the spread: steps from sample to sample below it are those of levels
-NEAR = 0.2  # of the spread: a mean within it is as good as zero
-STRETCHES = 16  # of a file larger than memory, which stand for all of it where settings are chosen
-STRETCH_BYTES = 1 << 23
+SPREAD_RATIO = 10  # of columns, from which they are taken to have different units
+DRIFT_STEP = 0.25  # of the spread: columns whose steps are smaller drift
+ZERO_MEAN = 0.2  # of the spread: smaller means count as zero
+BLOCKS = 16  # of rows of a file larger than memory, from which settings are chosen
+BLOCK_BYTES = 1 << 23
 LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z\u00b5\u03bc]*)\s*")
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """What to subtract from each column and to divide it by."""
+class Scaling:
+    """The mean (N,) to subtract and the scale (N,) to divide by, after taking ``changes``."""
 
     mean: NDArray
     scale: NDArray
     changes: str = "none"
 
     @classmethod
-    def learn(cls, signals: SignalTable, standardise: str, changes: str) -> tuple[Preparation, str]:
-        """From the signals of a fit, and in words what is done and why."""
-        found = summary_of(signals.values)
+    def learn(cls, signals: SignalTable, standardise: str, changes: str) -> tuple[Scaling, str]:
+        """Return the scaling for the signals of a fit, and a note on what is done and why."""
+        found = summarise_columns(signals.values)
         spread, level = found.spread, found.mean
         varies = spread > 0
         some = spread[varies].astype(np.float64)
@@ -61,11 +62,11 @@ class Preparation:
         why = "as asked"
         if standardise == "auto":
             if len(units) > 1:
-                standardise, why = "yes", f"they have different units ({_listed(units)})"
-            elif ratio > APART:
+                standardise, why = "yes", f"they have different units ({quote_names(units)})"
+            elif ratio > SPREAD_RATIO:
                 standardise = "yes"
                 why = f"the largest varies {ratio:,.0f} times more than the smallest"
-            elif (np.abs(level[varies]) > NEAR * spread[varies]).any():
+            elif (np.abs(level[varies]) > ZERO_MEAN * spread[varies]).any():
                 standardise, why = "centre", "they vary about equally"
             else:
                 standardise, why = "no", "no need"
@@ -75,66 +76,62 @@ class Preparation:
             return made, f"columns are standardised (mean 0, spread 1): {why}"
         if standardise == "centre":
             return cls(level, ones, changes), f"each column's mean is subtracted, no more: {why}"
-        said = "columns are taken as they are"
+        note = "columns are taken as they are"
         if why != "as asked":
-            said += ": their means are near zero, and they vary about equally"
-        return cls(np.zeros_like(level), ones, changes), said
+            note += ": their means are near zero, and they vary about equally"
+        return cls(np.zeros_like(level), ones, changes), note
 
     def apply(self, values: Any) -> Any:
-        if isinstance(values, Stored):
+        """Return the scaled signals (T, N), lazy where ``values`` are."""
+        if isinstance(values, LazySignals):
             return replace(values, mean=self.mean, scale=self.scale)
         return (values - self.mean) / self.scale
 
 
-def settled(values: Any) -> Any:
-    """Signals as a fit passes over them again and again.
+def cache_slow_source(values: Any) -> Any:
+    """Return signals that are cheap to read many times.
 
-    What is slow to read is written once, as it is prepared, to a file without a name.
+    Lazy signals of a slow file format are written, preprocessed, to a temporary file.
     """
-    if not isinstance(values, Stored) or values.source.again:
+    if not isinstance(values, LazySignals) or values.source.cheap_to_reread:
         return values
     once = np.broadcast_to(np.intp(1), len(values))
     return put_together(values.blocks(), once, values.shape[1], values.dtype)
 
 
-def some_of(values: Any) -> NDArray:
-    """Signals to choose settings by: all, or stretches of those that are in a file."""
-    if not isinstance(values, Stored):
+def subsample(values: Any) -> NDArray:
+    """Return the signals to choose settings by: all, or some blocks of rows of lazy signals."""
+    if not isinstance(values, LazySignals):
         return values
     slices = row_slices(values)
-    rows = max(1, min(slices[0].stop, STRETCH_BYTES // (8 * values.shape[1])))
-    spaced = np.unique(np.linspace(0, len(slices) - 1, STRETCHES).astype(int))
+    rows = max(1, min(slices[0].stop, BLOCK_BYTES // (8 * values.shape[1])))
+    spaced = np.unique(np.linspace(0, len(slices) - 1, BLOCKS).astype(int))
     return np.concatenate([values[slices[i].start : slices[i].start + rows] for i in spaced])
 
 
-def _listed(names: list[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def wanders(values: Any) -> bool:
-    """Whether most columns move like prices: by small steps, far from where they began."""
-    if isinstance(values, Stored):
+def drifts(values: Any) -> bool:
+    """Return whether most columns drift like prices: by small steps, far from their start."""
+    if isinstance(values, LazySignals):
         values = values[row_slices(values)[0]]
-    spread = summary_of(values).spread
-    steps = summary_of(np.diff(values, axis=0)).spread
+    spread = summarise_columns(values).spread
+    steps = summarise_columns(np.diff(values, axis=0)).spread
     varies = spread > 0
-    return len(values) > 50 and bool(np.mean(steps[varies] < WANDERING * spread[varies]) > 0.5)
+    return len(values) > 50 and bool(np.mean(steps[varies] < DRIFT_STEP * spread[varies]) > 0.5)
 
 
-def take_changes(signals: SignalTable, changes: str) -> None:
-    """Replace levels by their changes from one sample to the next."""
+def difference(signals: SignalTable, changes: str) -> None:
+    """Replace the signals by their (relative) differences between samples, where asked for."""
     if changes == "none":
         return
     values = signals.values
     if changes == "relative":
-        low = summary_of(values).least
+        low = summarise_columns(values).least
         if (low <= 0).any():
             name = signals.names[int(np.argmax(low <= 0))]
             raise InputError(
                 f"relative changes need positive values, and {name!r} has {low.min():g}"
             )
-    if isinstance(values, Stored):
+    if isinstance(values, LazySignals):
         signals.values = replace(values, changes=changes)
     else:
         signals.values = np.diff(np.log(values) if changes == "relative" else values, axis=0)
@@ -143,42 +140,42 @@ def take_changes(signals: SignalTable, changes: str) -> None:
     signals.notes.append(f"took {'relative ' * (changes == 'relative')}changes between samples")
 
 
-def fill(signals: SignalTable, how: str) -> str | None:
-    """Drop or fill in missing values; says what was done."""
+def handle_missing(signals: SignalTable, how: str) -> str | None:
+    """Drop rows with missing values or interpolate them; return a note on it, or None."""
     if how == "keep" or not signals.missing:
         return None
-    if isinstance(signals.values, Stored):
-        return _leave_out(signals, signals.values, how)
+    if isinstance(signals.values, LazySignals):
+        return _drop_lazily(signals, signals.values, how)
     missing = np.isnan(signals.values)
     if how == "drop":
         rows = ~missing.any(axis=1)
         signals.values = signals.values[rows]
-        return _left_out(signals, rows)
-    clock = np.arange(len(missing), dtype=np.float64)
+        return _drop_times(signals, rows)
+    seconds = np.arange(len(missing), dtype=np.float64)
     if signals.times is not None:
-        clock = (signals.times - signals.times[0]).astype(np.float64)
+        seconds = (signals.times - signals.times[0]).astype(np.float64)
     values = signals.values.copy()
     for column, gaps in zip(values.T, missing.T):
-        column[gaps] = np.interp(clock[gaps], clock[~gaps], column[~gaps])
+        column[gaps] = np.interp(seconds[gaps], seconds[~gaps], column[~gaps])
     signals.values = values
     total = int(missing.sum())
-    return f"filled in {total:,} missing value(s) on straight lines between their neighbours"
+    return f"filled in {total:,} missing value(s) by linear interpolation"
 
 
-def _leave_out(signals: SignalTable, values: Stored, how: str) -> str:
-    """The same for signals that stay in their file."""
+def _drop_lazily(signals: SignalTable, values: LazySignals, how: str) -> str:
+    """Drop rows with missing values of lazy signals; return the note on it."""
     if how != "drop" or values.changes != "none":
         raise InputError(
             "it has missing values and is larger than --memory: --missing keep or drop, without "
             "--changes, or a larger --memory"
         )
     rows = ~values.rows_where("any")
-    kept = np.arange(values.source.length) if values.rows is None else values.rows
-    signals.values = replace(values, rows=kept[rows])
-    return _left_out(signals, rows)
+    signals.values = replace(values, rows=values.row_numbers[rows])
+    return _drop_times(signals, rows)
 
 
-def _left_out(signals: SignalTable, rows: NDArray) -> str:
+def _drop_times(signals: SignalTable, rows: NDArray) -> str:
+    """Keep the times of ``rows`` (a mask) only; return the note on the dropped rows."""
     if rows.sum() < 2:
         raise InputError(
             f"has {int(rows.sum())} row(s) without a missing value; "
@@ -189,7 +186,7 @@ def _left_out(signals: SignalTable, rows: NDArray) -> str:
 
 
 def parse_window(text: str, step: float | None) -> int:
-    """Samples of a window given as a count (``20``) or a length of time (``0.5s``, ``5 min``)."""
+    """Return the samples of a window given as a count (``20``) or a time (``0.5s``, ``5 min``)."""
     found = LENGTH.fullmatch(text)
     if found is None or (found[2] and found[2].lower() not in SECONDS):
         raise ValueError(f"expected samples like 20 or time like 0.5s, 200ms, 5min, got {text!r}")
@@ -200,19 +197,19 @@ def parse_window(text: str, step: float | None) -> int:
         return int(number)
     if step is None:
         raise ValueError(
-            f"{text!r} is a time, and the file does not tell when samples were taken: name the "
-            "column with --time, or say --rate HZ"
+            f"{text!r} is a time, but the times of the samples are unknown: name their column with "
+            "--time, or give --rate HZ"
         )
     samples = number * SECONDS[found[2].lower()] / step
     if samples < 0.5:
-        raise ValueError(f"{text!r} is shorter than the {describe_span(step)} between samples")
+        raise ValueError(f"{text!r} is shorter than the {format_duration(step)} between samples")
     return max(1, round(samples))
 
 
-def remember(model: Any, signals: SignalTable, preparation: Preparation, about: dict) -> None:
-    """Keep with the model what new data and the report need."""
+def attach_metadata(model: Any, signals: SignalTable, scaling: Scaling, about: dict) -> None:
+    """Store with the model what preprocessing new data and writing the report need."""
     model.feature_names_in_ = np.array(signals.names, dtype=object)
-    table: dict[str, NDArray] = {"mean": preparation.mean, "scale": preparation.scale}
+    table: dict[str, NDArray] = {"mean": scaling.mean, "scale": scaling.scale}
     if signals.positions is not None:
         table["positions"] = signals.positions
     kind = "count"
@@ -226,31 +223,31 @@ def remember(model: Any, signals: SignalTable, preparation: Preparation, about: 
     model.about_ = json.dumps(
         {**about, "times": kind, "time_unit": signals.time_unit, "time_name": signals.time_name,
          "step": signals.step, "notes": signals.notes,
-         "changes": preparation.changes, "units": signals.units}
+         "changes": scaling.changes, "units": signals.units}
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Remembered:
-    """What a model file tells beyond the model."""
+class FitMetadata:
+    """What `attach_metadata` stored with a model."""
 
-    preparation: Preparation
+    scaling: Scaling
     times: NDArray | None
     positions: NDArray | None
     about: dict[str, Any]
 
 
-def remembered(model: Any) -> Remembered:
-    """What was kept by :func:`remember`; nothing for a model that was saved from Python."""
+def read_metadata(model: Any) -> FitMetadata:
+    """Return what `attach_metadata` stored; defaults for a model that was saved from Python."""
     nodes = model.n_features_in_
     table = getattr(model, "table_", {})
     about = json.loads(getattr(model, "about_", "{}"))
     mean, scale = table.get("mean", np.zeros(nodes)), table.get("scale", np.ones(nodes))
     if mean.shape != (nodes,) or scale.shape != (nodes,) or not (scale > 0).all():
-        raise InputError("the model file has a preparation that does not fit its nodes")
+        raise InputError("the model file has a scaling that does not fit its nodes")
     times = table.get("times")
     if times is not None and about.get("times") == "datetime":
         times = times.astype("datetime64[us]")
-    return Remembered(
-        Preparation(mean, scale, about.get("changes", "none")), times, table.get("positions"), about
+    return FitMetadata(
+        Scaling(mean, scale, about.get("changes", "none")), times, table.get("positions"), about
     )

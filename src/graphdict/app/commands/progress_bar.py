@@ -1,4 +1,4 @@
-"""A progress bar with the objective, which also moves while a fit looks for its start."""
+"""A progress bar with the objective, which also ticks while a fit is initialised."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 import threading
 from typing import Any, Self
 
-__all__ = ["FitBar"]
+__all__ = ["ProgressBar"]
 
 
-class FitBar:
-    """Shows iterations and objective on stderr; use as a model's callback inside ``with``."""
+class ProgressBar:
+    """Progress of a fit on stderr; use as a model's callback inside ``with``."""
 
     def __init__(self, title: str, total: int, show: bool):
         self.title, self.total, self.show = title, total, show
@@ -19,15 +19,15 @@ class FitBar:
     def __enter__(self) -> Self:
         from tqdm import tqdm
 
-        watched = sys.stderr.isatty()
+        terminal = sys.stderr.isatty()
         self._bar = tqdm(
             total=self.total, desc=self.title, unit="it", leave=False, disable=not self.show,
-            file=sys.stderr, dynamic_ncols=True, mininterval=0.1 if watched else 10,
-            delay=0 if watched else 10,
+            file=sys.stderr, dynamic_ncols=True, mininterval=0.1 if terminal else 10,
+            delay=0 if terminal else 10,
         )  # fmt: skip
-        self._bar.set_postfix_str("starting", refresh=watched)
-        self._over = threading.Event()
-        if self.show and watched:
+        self._bar.set_postfix_str("starting", refresh=terminal)
+        self._closed = threading.Event()
+        if self.show and terminal:
             threading.Thread(target=self._tick, daemon=True).start()
         return self
 
@@ -40,10 +40,10 @@ class FitBar:
         self._bar.update(step)
 
     def __exit__(self, *_: Any) -> None:
-        self._over.set()
+        self._closed.set()
         self._bar.close()
 
     def _tick(self) -> None:
-        """Move the clock while nothing else does."""
-        while not self._over.wait(0.5):
+        """Update the elapsed time between iterations."""
+        while not self._closed.wait(0.5):
             self._bar.refresh()

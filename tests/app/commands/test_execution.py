@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphdict import load_model
-from graphdict.app.files import origins
+from graphdict.app.files import chunked_readers
 
 NAMES = [f"n{i}" for i in range(8)]
 
@@ -18,7 +18,7 @@ NAMES = [f"n{i}" for i in range(8)]
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr("graphdict.engine.signals.BLOCK_BYTES", 4000)
-    monkeypatch.setattr(origins, "BATCH", 100)
+    monkeypatch.setattr(chunked_readers, "BATCH", 100)
 
 
 @pytest.fixture
@@ -144,10 +144,10 @@ def test_a_checkpoint_that_is_gone_on_from_is_told(run, wide, tmp_path, monkeypa
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphdict.app.commands.bar.FitBar.__call__", stop)
+        patch.setattr("graphdict.app.commands.progress_bar.ProgressBar.__call__", stop)
         assert run("fit", wide, *options, "--force").exit_code == 130
     assert kept.exists()
-    assert f"Going on from the checkpoint {kept}" in run("fit", wide, *options, "--force").output
+    assert f"Resuming from the checkpoint {kept}" in run("fit", wide, *options, "--force").output
 
 
 def test_names_like_formulas_are_harmless_in_the_table_of_atoms(run, tmp_path, truth):
@@ -174,7 +174,10 @@ def test_ctrl_c_while_it_starts_leaves_no_traceback(tmp_path, delay):
 
 
 def test_the_command_line_starts_light():
-    code = "import sys, graphdict.app.cli; print([m for m in ('numpy', 'sklearn') if m in sys.modules])"
+    code = (
+        "import sys, graphdict.app.cli; "
+        "print([m for m in ('numpy', 'sklearn') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -1,4 +1,4 @@
-"""Where signals are while a model works on them: here, or on the workers of a Dask cluster."""
+"""Give signals to a model in this process, or on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphdict.app.commands.console import Console
-from graphdict.app.commands.prepare import settled
-from graphdict.app.files.stored import Stored
+from graphdict.app.commands.preprocessing import cache_slow_source
+from graphdict.app.files.lazy_signals import LazySignals
 
-__all__ = ["placed"]
+__all__ = ["open_signals"]
 
 CHUNK_BYTES = 1 << 26
 
 
 @contextmanager
-def placed(values: Any, address: str | None, console: Console) -> Iterator[Any]:
-    """Signals as a model takes them; with an address, as a Dask array on that cluster."""
+def open_signals(values: Any, address: str | None, console: Console) -> Iterator[Any]:
+    """Yield signals as a model takes them: with an address, a Dask array on that cluster."""
     if address is None:
-        yield settled(values)
+        yield cache_slow_source(values)
         return
     from graphdict.engine import connection
 
@@ -29,7 +29,7 @@ def placed(values: Any, address: str | None, console: Console) -> Iterator[Any]:
             f"On the Dask cluster at {address}: {len(threads)} worker(s) with "
             f"{sum(threads.values())} thread(s)"
         )
-        if isinstance(values, Stored):
+        if isinstance(values, LazySignals):
             connection.check_file(client, values.source.path)
         rows, nodes = values.shape
         size = min(CHUNK_BYTES // (nodes * values.dtype.itemsize), rows // sum(threads.values()))

@@ -1,4 +1,4 @@
-"""Signals that stay in their file: rows are read, cleaned and prepared when they are asked for."""
+"""Signals that stay in their file: slices of rows are read, cleaned and scaled on demand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from graphdict.engine.signals import row_slices
 
-__all__ = ["Stored", "Summary", "summary_of"]
+__all__ = ["ColumnSummary", "LazySignals", "summarise_columns"]
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What columns hold, over all rows; NaN where a column has no value."""
+class ColumnSummary:
+    """Statistics (N,) of the columns over all rows; NaN where a column has no value.
+
+    ``spread`` is the standard deviation, ``infinite`` the number of infinite values in all columns.
+    """
 
     missing: NDArray[np.int64]
     mean: NDArray
@@ -28,12 +31,24 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """Signals (T, N) of a source, which has ``length``, ``path`` and ``read(columns, a, b)``.
+class LazySignals:
+    """A lazy array (T, N) over a reader of :mod:`graphdict.app.files.chunked_readers`; picklable.
 
-    ``rows`` are the rows of the file to take (all by default), ``codes`` pairs of a column and a
-    value that stands for a missing one, ``changes`` what is done between samples, and ``mean`` and
-    ``scale`` what to subtract and divide by. It can be sent to another machine.
+    Parameters
+    ----------
+    source : ArrayReader or ParquetReader
+    columns : list of int
+        Columns of the file to take.
+    dtype : dtype
+        Of the slices.
+    rows : integer array, optional
+        Rows of the file to take; all by default.
+    codes : pairs (column, value)
+        Values that stand for a missing one.
+    changes : {"none", "difference", "relative"}
+        Differences between samples, or of their logarithms.
+    mean, scale : arrays (N,), optional
+        What to subtract from each column and to divide it by.
     """
 
     source: Any
@@ -53,12 +68,17 @@ class Stored:
         return length - (self.changes != "none"), len(self.columns)
 
     @property
+    def row_numbers(self) -> NDArray:
+        """Rows of the file that are taken (T,)."""
+        return np.arange(self.source.length) if self.rows is None else self.rows
+
+    @property
     def size(self) -> int:
         return self.shape[0] * self.shape[1]
 
     @property
     def chunks(self) -> tuple[int, int]:
-        """How many rows are best read at a time; arrays with this are read part by part."""
+        """Rows and columns to read at a time; arrays with this attribute are read in chunks."""
         slices = row_slices(self)
         return slices[0].stop, self.shape[1]
 
@@ -77,7 +97,7 @@ class Stored:
         return self._block(start, max(start, stop))[0][::step, columns]
 
     def _block(self, start: int, stop: int) -> tuple[NDArray, int]:
-        """Prepared rows, and how many infinite values were met."""
+        """Return the rows from ``start`` to ``stop``, and the number of infinite values in them."""
         if start == stop:
             return np.empty((0, self.shape[1]), dtype=self.dtype), 0
         end = stop + (self.changes != "none")
@@ -100,11 +120,12 @@ class Stored:
         return block.astype(self.dtype, copy=False), int(infinite.sum())
 
     def blocks(self) -> Iterator[NDArray]:
-        """All rows in order, some at a time."""
+        """Yield all rows in order, a chunk at a time."""
         return (self[rows] for rows in row_slices(self))
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> ColumnSummary:
+        """Statistics of the columns, from one pass over the file."""
         nodes, infinite = self.shape[1], 0
         number, mean, squares = np.zeros((3, nodes))
         least, greatest = np.full(nodes, np.nan), np.full(nodes, np.nan)
@@ -125,25 +146,25 @@ class Stored:
         blank = np.where(number > 0, 0.0, np.nan)
         spread = np.sqrt(squares / np.maximum(number, 1))
         missing = (len(self) - number).astype(np.int64)
-        return Summary(missing, mean + blank, spread + blank, least, greatest, infinite)
+        return ColumnSummary(missing, mean + blank, spread + blank, least, greatest, infinite)
 
     def rows_where(self, gaps: str) -> NDArray[np.bool_]:
-        """Of each row, whether ``any`` or ``all`` of its values are missing."""
+        """Return for each row whether "any" or "all" of its values are missing."""
         found = [getattr(np.isnan(block), gaps)(axis=1) for block in self.blocks()]
         return np.concatenate(found)
 
 
-def summary_of(values: Any) -> Summary:
-    """Of an array in memory, or in its file."""
-    if isinstance(values, Stored):
+def summarise_columns(values: Any) -> ColumnSummary:
+    """Return the statistics of the columns of an array (T, N), in memory or lazy."""
+    if isinstance(values, LazySignals):
         return values.summary
     least, greatest = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     blank = np.isnan(least)
-    # Powers of two change no digit, and no square is too large or too small then.
+    # Scaling by powers of two is exact and keeps squares from overflowing or underflowing.
     size = np.where(blank, 0.0, np.maximum(np.abs(least), np.abs(greatest)))
     unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1] - 1, 0))
     scaled = values / unit
     scaled[:, blank] = 0
     mean, spread = np.nanmean(scaled, axis=0) * unit, np.nanstd(scaled, axis=0) * unit
     mean[blank] = spread[blank] = np.nan
-    return Summary(np.isnan(values).sum(axis=0), mean, spread, least, greatest)
+    return ColumnSummary(np.isnan(values).sum(axis=0), mean, spread, least, greatest)

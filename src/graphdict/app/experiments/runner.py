@@ -1,4 +1,4 @@
-"""Run the cells of a grid that are not there yet, in parallel, saving each as it finishes."""
+"""Run the missing cells of a grid in parallel, saving each as it finishes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WATCH_SECONDS = 0.2
 
 
 class WorkerDiedError(RuntimeError):
-    """A worker process ended on its own, as when the system runs out of memory."""
+    """Raised where a worker process died, for instance for lack of memory."""
 
 
 def run_grid(
@@ -37,13 +37,11 @@ def run_grid(
     dask: str | None = None,
     progress: bool = True,
 ) -> list[dict[str, Any]]:
-    """Rows of all ``cells`` in their order, computing only those the store lacks.
+    """Run the cells that the store lacks, and return the rows of all ``cells`` in their order.
 
-    With ``dask``, the address of a scheduler, its workers compute and this process saves.
-
-    Cells that failed in an earlier run are tried again. Each row is saved by the process that
-    computed it, before anything else happens, so a run that is killed loses only the cells that
-    were under way.
+    With ``dask``, the address of a scheduler, cells run on its workers and are saved here. Cells
+    that failed in an earlier run are tried again. Each row is saved as soon as it is computed, so
+    that a killed run loses only the cells that were running.
     """
     rows = {k: r for k, r in store.read(cells).items() if r["status"] == "done"}
     missing = [cell for cell in cells if cell.key not in rows]
@@ -53,9 +51,9 @@ def run_grid(
         disable=not progress, mininterval=0.5,
     )  # fmt: skip
     if dask is not None and missing:
-        computed = _computed_on(dask, grid, missing, store)
+        computed = _run_on_dask(dask, grid, missing, store)
     else:
-        computed = _computed(grid, missing, store, min(jobs, len(missing)))
+        computed = _run_local(grid, missing, store, min(jobs, len(missing)))
     with bar, closing(computed) as finished:
         for row in finished:
             failed += row["status"] == "failed"
@@ -65,10 +63,10 @@ def run_grid(
     return [rows[cell.key] for cell in cells]
 
 
-def _computed(
+def _run_local(
     grid: Grid, cells: Sequence[Cell], store: Store, jobs: int
 ) -> Generator[dict[str, Any], None, None]:
-    """Rows as they finish."""
+    """Yield rows as they finish, from ``jobs`` processes."""
     if jobs <= 1:
         for cell in cells:
             yield _run_and_save(grid, cell, store)
@@ -94,7 +92,7 @@ def _computed(
     except BrokenProcessPool:
         raise WorkerDiedError(
             "a worker process died, perhaps for lack of memory; all finished cells are saved: "
-            "run the same command again, with fewer --jobs"
+            "run the experiment again with fewer jobs"
         ) from None
     except BaseException:  # Ctrl-C above all: workers end at once instead of finishing their cell
         stop.set()
@@ -103,10 +101,10 @@ def _computed(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _computed_on(
+def _run_on_dask(
     address: str, grid: Grid, cells: Sequence[Cell], store: Store
 ) -> Generator[dict[str, Any], None, None]:
-    """Rows as they finish on a Dask cluster; what a lost worker had is computed again."""
+    """Yield rows as they finish on a Dask cluster, which repeats the cells of a lost worker."""
     with connect(address) as client:
         from distributed import as_completed
 
@@ -137,7 +135,7 @@ def _start_worker(grid: Grid, store: Store, stop: Any) -> None:
 
 
 def _watch(parent: int, stop: Any) -> None:
-    """End with the parent: an orphan would compute what a resumed run computes too."""
+    """End with the parent process: an orphan would repeat the work of a resumed run."""
     while not stop.wait(WATCH_SECONDS):
         if os.getppid() != parent:
             break
