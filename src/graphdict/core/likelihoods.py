@@ -70,7 +70,7 @@ class Likelihood:
         keep: bool | None = None,
         gaps: Gaps | None = None,
     ) -> Any:
-        """Return the term ``x' L x`` of signals in windows, as :func:`graphdict.terms.smoothness`."""
+        """Return the term ``x' L x`` of signals in windows, as :func:`smoothness`."""
         return smoothness(signals, counts, keep, gaps)
 
     def signal_kind(self, single: bool, gaps: bool) -> type | None:
