@@ -216,8 +216,8 @@ def test_generators_take_filters_tails_and_graded_coefficients():
     assert active.min() >= 0.2
     assert active.max() <= 1
     assert len(np.unique(active)) > 100
-    plain = make_sbg(n_nodes=8, random_state=0)
-    smooth = make_sbg(n_nodes=8, filter=3, random_state=0)
+    plain = make_sbg(n_nodes=8, edge_probability=0.5, random_state=0)
+    smooth = make_sbg(n_nodes=8, edge_probability=0.5, filter=3, random_state=0)
     np.testing.assert_array_equal(plain.states, smooth.states)
     assert not np.allclose(plain.signals, smooth.signals)
     assert make_emeg(n_nodes=8, tails=5, random_state=0).signals.shape == (640, 8)

@@ -6,7 +6,7 @@ and is zero on isolated nodes.
 
 Other filters make other fields of the same graph: signals ``k(L) z`` with precision ``f(L)``, where
 ``f = 1 / k^2`` is any positive function of the graph frequencies. ``f(L) = L^p`` with p > 1 is
-smoother than a Markov field. With ``tails``, every sample is as loud as its own gain says: precision
+smoother than a Markov field. With ``tails``, every sample is as loud as its gain says: precision
 ``g_t f(L)`` with ``g_t`` from a Gamma distribution, a Student t field.
 """
 
