@@ -274,7 +274,7 @@ def describe_signals(model: Any) -> list[str]:
     if gains.size:
         low, high = np.quantile(gains**-0.5, [0.05, 0.95])
         sentence += (
-            f"; amplitudes from {low:.2g} to {high:.2g} of the usual for nine in ten samples"
+            f"; nine in ten samples have {low:.2g} to {high:.2g} times the usual amplitude"
         )
     said.append(sentence + ".")
     return said
