@@ -42,9 +42,9 @@ class EdgeScores:
         Scores of T graphs, or means over graphs at S thresholds.
     """
 
-    mcc: NDArray
-    precision: NDArray
-    recall: NDArray
+    mcc: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
 
     def mean(self) -> dict[str, float]:
         """Return the mean of each score, by name.
@@ -68,9 +68,9 @@ class AtomMatching:
         Cosine of the weight vectors of each pair.
     """
 
-    true: NDArray
-    learned: NDArray
-    similarity: NDArray
+    true: NDArray[np.intp]
+    learned: NDArray[np.intp]
+    similarity: NDArray[np.float64]
 
 
 def edge_scores(true: Any, predicted: Any, threshold: float = 0.0) -> EdgeScores:
@@ -217,12 +217,12 @@ def coefficient_error(
     return float(np.sqrt(np.mean(np.square(paired - true))))
 
 
-def _weights(graphs: Any) -> NDArray:
+def _weights(graphs: Any) -> NDArray[np.float64]:
     """Return edge weights (T, E) of an array or of InstantaneousGraphs."""
     return np.atleast_2d(np.asarray(getattr(graphs, "weights", graphs)))
 
 
-def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
+def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Yield rows of both, as many at a time as fit in a block; raise where they do not match."""
     true, predicted = (
         graphs
@@ -252,7 +252,9 @@ def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
         yield block  # type: ignore[misc]
 
 
-def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDArray, ...]:
+def _counts(
+    true: NDArray[np.float64], predicted: NDArray[np.float64], thresholds: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], ...]:
     """Return tp, fp, fn, tn, each (T, S), for ascending thresholds, by a histogram of each row."""
     present = true > 0
     passed = np.zeros(predicted.shape, dtype=np.intp)
@@ -268,7 +270,12 @@ def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDA
     return beyond[:, 1], beyond[:, 0], total[:, 1], total[:, 0]
 
 
-def _scores(tp: NDArray, fp: NDArray, fn: NDArray, tn: NDArray) -> EdgeScores:
+def _scores(
+    tp: NDArray[np.float64],
+    fp: NDArray[np.float64],
+    fn: NDArray[np.float64],
+    tn: NDArray[np.float64],
+) -> EdgeScores:
     tp, fp, fn, tn = (count.astype(np.float64) for count in (tp, fp, fn, tn))
     scale = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
     return EdgeScores(
@@ -276,13 +283,13 @@ def _scores(tp: NDArray, fp: NDArray, fn: NDArray, tn: NDArray) -> EdgeScores:
     )
 
 
-def safe_ratio(above: NDArray, below: NDArray) -> NDArray:
+def safe_ratio(above: NDArray[Any], below: NDArray[Any]) -> NDArray[np.float64]:
     """Return ``above / below``, zero where ``below`` is."""
     below = np.asarray(below, dtype=np.float64)
     return above / np.where(below > 0, below, 1) * (below > 0)
 
 
-def unit_vectors(atoms: NDArray) -> NDArray:
+def unit_vectors(atoms: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the atoms with unit norm; those without edges stay zero."""
     norms = np.linalg.norm(atoms, axis=1, keepdims=True)
     return atoms / np.where(norms > 0, norms, 1)

@@ -53,11 +53,11 @@ class InstantaneousGraphs:
 
     def __init__(
         self,
-        coefficients: NDArray,
-        atoms: NDArray,
+        coefficients: NDArray[np.float64],
+        atoms: NDArray[np.float64],
         node_names: Any = None,
-        silent: NDArray | None = None,
-        probable: tuple[NDArray, float] | None = None,
+        silent: NDArray[np.bool_] | None = None,
+        probable: tuple[NDArray[np.float64], float] | None = None,
     ):
         self.coefficients = np.atleast_2d(coefficients)
         self.atoms = np.atleast_2d(atoms)
@@ -97,7 +97,7 @@ class InstantaneousGraphs:
         )
 
     @property
-    def weights(self) -> NDArray:
+    def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E)."""
         weights = self.coefficients @ self.atoms
         if self.probable is not None:
@@ -112,12 +112,12 @@ class InstantaneousGraphs:
         return weights
 
     @property
-    def adjacencies(self) -> NDArray:
+    def adjacencies(self) -> NDArray[np.float64]:
         """Adjacency matrices (T, N, N)."""
         return graphs.adjacency(self.weights)
 
     @property
-    def laplacians(self) -> NDArray:
+    def laplacians(self) -> NDArray[np.float64]:
         """Combinatorial Laplacians (T, N, N)."""
         if not self._plain:
             return graphs.laplacian(self.weights)
@@ -126,7 +126,7 @@ class InstantaneousGraphs:
         return mixed.reshape(len(self), self.n_nodes, self.n_nodes)
 
     @property
-    def degrees(self) -> NDArray:
+    def degrees(self) -> NDArray[np.float64]:
         """Node degrees (T, N)."""
         if not self._plain:
             return graphs.degrees(self.weights)
@@ -216,7 +216,7 @@ class InstantaneousGraphs:
         return built[0] if len(built) == 1 else built
 
 
-def thresholded_atoms(model: Any) -> NDArray:
+def thresholded_atoms(model: Any) -> NDArray[np.float64]:
     """Return the atoms of a fitted model without improbable edges.
 
     Only averaged atoms have edge probabilities: an edge stays if it is in the graph of a sample in

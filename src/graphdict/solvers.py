@@ -5,6 +5,7 @@ Each takes a :class:`Problem`, opens the executor for where its samples are, and
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.problem import Problem, TermGroup
@@ -19,10 +20,10 @@ __all__ = ["History", "Problem", "Progress", "Solution", "TermGroup", "bipds", "
 
 def bipds(
     problem: Problem,
-    coefficients: NDArray,
-    atoms: NDArray,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
     *,
-    dual: NDArray | None = None,
+    dual: NDArray[np.float64] | None = None,
     fixed: str | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
@@ -70,8 +71,8 @@ def bipds(
 
 def mm(
     problem: Problem,
-    coefficients: NDArray,
-    atoms: NDArray,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
     *,
     fixed: str | None = None,
     max_iter: int = 1000,
@@ -107,7 +108,9 @@ def mm(
         )  # fmt: skip
 
 
-def code(problem: Problem, atoms: NDArray, *, max_iter: int = 100, tol: float = 1e-12) -> NDArray:
+def code(
+    problem: Problem, atoms: NDArray[np.float64], *, max_iter: int = 100, tol: float = 1e-12
+) -> NDArray[np.float64]:
     """Return the optimal coefficients (T, K) of every row of a problem for known atoms.
 
     Parameters

@@ -31,17 +31,19 @@ class StateGraphs(InstantaneousGraphs):
     node_names : sequence of N names, optional
     """
 
-    def __init__(self, states: NDArray, atoms: NDArray, node_names: Any = None):
+    def __init__(
+        self, states: NDArray[np.intp], atoms: NDArray[np.float64], node_names: Any = None
+    ):
         self.states = np.atleast_1d(states)
         super().__init__(np.empty((0, len(atoms)), atoms.dtype), atoms, node_names)
 
     @property
-    def coefficients(self) -> NDArray:
+    def coefficients(self) -> NDArray[np.float64]:
         """One-hot rows (T, K)."""
         return np.eye(len(self.atoms), dtype=self.atoms.dtype)[self.states]
 
     @coefficients.setter
-    def coefficients(self, _: NDArray) -> None:
+    def coefficients(self, _: NDArray[np.float64]) -> None:
         """Ignore: coefficients follow from the states."""
 
     def __len__(self) -> int:
@@ -51,17 +53,17 @@ class StateGraphs(InstantaneousGraphs):
         return StateGraphs(self.states[samples], self.atoms, self.node_names)
 
     @property
-    def weights(self) -> NDArray:
+    def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E)."""
         return self.atoms[self.states]
 
     @property
-    def laplacians(self) -> NDArray:
+    def laplacians(self) -> NDArray[np.float64]:
         """Combinatorial Laplacians (T, N, N)."""
         return graphs.laplacian(self.atoms)[self.states]
 
     @property
-    def degrees(self) -> NDArray:
+    def degrees(self) -> NDArray[np.float64]:
         """Node degrees (T, N)."""
         return graphs.degrees(self.atoms)[self.states]
 
@@ -69,7 +71,7 @@ class StateGraphs(InstantaneousGraphs):
 class LikelihoodScoreMixin:
     """Score of the estimators that have ``score_samples``."""
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the log-likelihood of each sample.
 
         Parameters
@@ -114,6 +116,8 @@ class LogDegreeBaseline(SignalEstimator):
         "rescale": ["boolean"],
     }
 
-    def _ridge(self, costs: NDArray, active: NDArray | None = None) -> NDArray:
+    def _ridge(
+        self, costs: NDArray[np.float64], active: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
         """Return the ridge (B,) of edge costs (B, E): ``beta``, or by the average degree."""
         return choose_ridge(costs, self.beta, self.avg_degree, active)

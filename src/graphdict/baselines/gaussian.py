@@ -122,12 +122,12 @@ class GaussianMixtureGraphs(MixtureBaseline):
         self._describe(weights.astype(signals.dtype), coefficients.astype(signals.dtype))
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         probabilities = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
         return probabilities.astype(signals.dtype)
 
-    def predict_proba(self, X: ArrayLike) -> NDArray:
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each component in each sample.
 
         Parameters
@@ -141,10 +141,10 @@ class GaussianMixtureGraphs(MixtureBaseline):
         """
         return np.asarray(self.transform(X))
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         return self.mixture_.score_samples(signals @ self._basis(signals.dtype))
 
-    def _basis(self, dtype: Any) -> NDArray:
+    def _basis(self, dtype: Any) -> NDArray[np.float64]:
         """Return an orthonormal basis (N, N - 1) of signals with zero mean."""
         return centred_basis(int(self.active_nodes_.sum())).astype(dtype)

@@ -104,7 +104,7 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         self.n_iter_ = max(found.n_iter, 1)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the log-likelihood of each sample; the Laplacian is the precision.
 
         Parameters

@@ -145,7 +145,7 @@ class TGFA(WindowBaseline):
         return self
 
 
-def _smooth(values: NDArray, strength: float, penalty: str) -> NDArray:
+def _smooth(values: NDArray[np.float64], strength: float, penalty: str) -> NDArray[np.float64]:
     """Return the proximal operator of ``strength sum_b psi(w_{b+1} - w_b)`` at values (B, E)."""
     if len(values) < 2 or strength == 0:
         return values
@@ -158,7 +158,7 @@ def _smooth(values: NDArray, strength: float, penalty: str) -> NDArray:
     return solveh_banded(banded, values, check_finite=False)
 
 
-def _change(weights: NDArray, penalty: str) -> float:
+def _change(weights: NDArray[np.float64], penalty: str) -> float:
     """Return ``sum_b psi(w_{b+1} - w_b)`` of weights (B, E)."""
     jumps = np.diff(weights, axis=0)
     return float(np.abs(jumps).sum() if penalty == "l1" else np.square(jumps).sum() / 2)

@@ -35,7 +35,7 @@ class WindowBaseline(LogDegreeBaseline):
         "window_size": [COUNT],
     }
 
-    def _windows(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
+    def _windows(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return edge costs (B, E) of the windows, and their nodes (B, N) that are not silent."""
         samples, signals = self._learn(X, self.rescale)
         if self.window_size > len(samples):

@@ -56,7 +56,7 @@ class Likelihood:
         """
         raise NotImplementedError(f"{type(self).__name__} lacks linear_map(nodes)")
 
-    def rest(self, signals: NDArray) -> NDArray:
+    def rest(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the density adds whatever the graph is, (T, N) -> (T,); by default nothing.
 
         It changes no fit, only scores.
@@ -65,8 +65,8 @@ class Likelihood:
 
     def signal_term(
         self,
-        signals: NDArray,
-        counts: NDArray,
+        signals: NDArray[np.float64],
+        counts: NDArray[np.intp],
         keep: bool | None = None,
         gaps: Gaps | None = None,
     ) -> Any:
@@ -115,7 +115,7 @@ class LogDeterminant(Likelihood):
 class LogSpectra(Likelihood):
     """``-sum_m log lambda_m``: the exact density of graphs that share eigenvectors."""
 
-    def __init__(self, modes: NDArray):
+    def __init__(self, modes: NDArray[np.float64]):
         self.barrier = LogBarrier()
         self.spectra = Spectra(modes)
 
@@ -124,8 +124,8 @@ class LogSpectra(Likelihood):
 
     def signal_term(
         self,
-        signals: NDArray,
-        counts: NDArray,
+        signals: NDArray[np.float64],
+        counts: NDArray[np.intp],
         keep: bool | None = None,
         gaps: Gaps | None = None,
     ) -> Any:

@@ -37,10 +37,10 @@ class SimulatedEEG:
     """
 
     data: Any
-    labels: NDArray
-    events: NDArray
-    states: NDArray
-    maps: NDArray
+    labels: NDArray[np.intp]
+    events: NDArray[np.intp]
+    states: NDArray[np.intp]
+    maps: NDArray[np.float64]
 
 
 def make_eeg(
@@ -132,7 +132,9 @@ def make_eeg(
     return SimulatedEEG(raw, np.array(["left", "right"])[classes], events, states, maps)
 
 
-def _draw_states(classes: NDArray, count: int, mean: float, effect: float, rng: Any) -> NDArray:
+def _draw_states(
+    classes: NDArray[np.intp], count: int, mean: float, effect: float, rng: Any
+) -> NDArray[np.intp]:
     """Return the state (T,) of each sample, given the class (T,) of its trial, -1 for rest."""
     states = np.empty(len(classes), dtype=np.intp)
     sample, current = 0, -1
@@ -150,7 +152,7 @@ def _draw_states(classes: NDArray, count: int, mean: float, effect: float, rng: 
     return states
 
 
-def _fields(directions: NDArray, count: int, rng: Any) -> NDArray:
+def _fields(directions: NDArray[np.float64], count: int, rng: Any) -> NDArray[np.float64]:
     """Return smooth maps (count, N) with a random source and sink, centred, of unit power."""
     poles = rng.standard_normal((count, 2, 3))
     poles[..., 2] = np.abs(poles[..., 2])  # above the ears, where electrodes are

@@ -57,14 +57,14 @@ class EEGBCISubject:
 
     subject: int
     data: Any
-    labels: NDArray
-    events: NDArray
+    labels: NDArray[np.intp]
+    events: NDArray[np.intp]
 
 
 def load_eegbci(
     subjects: int | Iterable[int] = range(1, 16),
     runs: Sequence[int] = (4, 8, 12),
-    data_dir: str | os.PathLike | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
     *,
     kind: str = "epochs",
     tmin: float = 0.0,

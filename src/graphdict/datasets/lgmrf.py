@@ -19,7 +19,9 @@ from graphdict.datasets.random_graphs import check_count, generator
 __all__ = ["sample_lgmrf", "sample_states"]
 
 
-def sample_lgmrf(weights: ArrayLike, n_signals: int = 1, random_state: Any = None) -> NDArray:
+def sample_lgmrf(
+    weights: ArrayLike, n_signals: int = 1, random_state: Any = None
+) -> NDArray[np.float64]:
     """Draw signals from the Gaussian fields of one or several graphs.
 
     Parameters
@@ -56,7 +58,9 @@ def sample_lgmrf(weights: ArrayLike, n_signals: int = 1, random_state: Any = Non
     return sample_states(distinct, np.repeat(which.ravel(), count), rng)
 
 
-def sample_states(atoms: NDArray, states: NDArray, rng: np.random.Generator) -> NDArray:
+def sample_states(
+    atoms: NDArray[np.float64], states: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Return signals (T, N), one of the graph ``atoms[states[t]]`` for each t."""
     nodes = graphs.n_nodes(atoms.shape[1])
     noise = rng.standard_normal((len(states), nodes))
@@ -70,7 +74,9 @@ def sample_states(atoms: NDArray, states: NDArray, rng: np.random.Generator) -> 
     return signals
 
 
-def _component_roots(laplacian: NDArray) -> list[tuple[NDArray, NDArray]]:
+def _component_roots(
+    laplacian: NDArray[np.float64],
+) -> list[tuple[NDArray[np.intp], NDArray[np.float64]]]:
     """Return for each component with an edge its nodes, and ``L^{+1/2}`` on them."""
     count, label = connected_components(laplacian != 0, directed=False)
     roots = []

@@ -26,7 +26,7 @@ def erdos_renyi(
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
     random_state: Any = None,
-) -> NDArray:
+) -> NDArray[np.float64]:
     """Draw independent graphs ER(N, p) with uniform weights.
 
     Parameters

@@ -33,20 +33,20 @@ class StateSignals:
         Edge weights of the graphs.
     """
 
-    signals: NDArray
-    states: NDArray
-    atoms: NDArray
+    signals: NDArray[np.float64]
+    states: NDArray[np.intp]
+    atoms: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.signals)
 
     @property
-    def weights(self) -> NDArray:
+    def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E) of the graph of each sample."""
         return self.atoms[self.states]
 
     @property
-    def coefficients(self) -> NDArray:
+    def coefficients(self) -> NDArray[np.float64]:
         """States as one-hot rows (T, K)."""
         return np.eye(len(self.atoms))[self.states]
 

@@ -24,7 +24,7 @@ __all__ = ["StateEmbedding", "backfit", "model_coefficients", "n_states"]
 NORMALISE = (None, "gfp", "recording")
 
 
-def model_coefficients(model: Any, signals: NDArray) -> NDArray:
+def model_coefficients(model: Any, signals: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the coefficient of each state in each sample under a fitted model.
 
     Parameters
@@ -72,7 +72,7 @@ def n_states(model: Any) -> int:
     raise TypeError(f"the number of states of {type(last).__name__} is unknown; give it n_clusters")
 
 
-def backfit(peaks: Peaks, coefficients: NDArray) -> NDArray:
+def backfit(peaks: Peaks, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
     """Assign to every sample the coefficients of the nearest peak of its stretch.
 
     Of two equally near peaks the earlier one is taken.
@@ -98,7 +98,7 @@ def backfit(peaks: Peaks, coefficients: NDArray) -> NDArray:
     return out
 
 
-def nearest_peaks(peaks: Peaks) -> NDArray:
+def nearest_peaks(peaks: Peaks) -> NDArray[np.intp]:
     """Return the index (T,) of the nearest peak in the stretch of each sample, or -1."""
     nearest = np.full(len(peaks.recording.signals), -1, dtype=np.intp)
     first = np.searchsorted(peaks.stretch, np.arange(len(peaks.recording.stretches) + 1))
@@ -332,7 +332,7 @@ class StateEmbedding(BaseEstimator):
         if self.max_peaks is not None and self.max_peaks < 1:
             raise ValueError(f"max_peaks must be at least 1, got {self.max_peaks}")
 
-    def _decide_activity(self, signals: NDArray) -> str | NDArray:
+    def _decide_activity(self, signals: NDArray[np.float64]) -> str | NDArray[np.float64]:
         """Return "largest" or thresholds (K,), by the coefficients of the training peaks."""
         if self.activity == "largest":
             return "largest"
@@ -346,7 +346,7 @@ class StateEmbedding(BaseEstimator):
         return np.full(self.n_states_, 0.5)
 
 
-def normalised(peaks: Peaks, how: str | None) -> NDArray:
+def normalised(peaks: Peaks, how: str | None) -> NDArray[np.float64]:
     """Return the signals (P, N) of peaks, scaled as ``normalise`` says."""
     signals = peaks.signals
     if how is None or not len(signals):

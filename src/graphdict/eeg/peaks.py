@@ -31,16 +31,16 @@ class Peaks:
         The recording of the peaks.
     """
 
-    signals: NDArray
-    samples: NDArray
-    stretch: NDArray
+    signals: NDArray[np.float64]
+    samples: NDArray[np.float64]
+    stretch: NDArray[np.intp]
     recording: Recording
 
     def __len__(self) -> int:
         return len(self.samples)
 
     @property
-    def event(self) -> NDArray:
+    def event(self) -> NDArray[np.intp]:
         """Event (epoch) of each peak (P,)."""
         return self.recording.event[self.stretch]
 
@@ -57,7 +57,7 @@ class Peaks:
         return pandas.DataFrame(self.signals, index=index, columns=self.recording.names)
 
 
-def gfp(inst: Any, **options: Any) -> NDArray:
+def gfp(inst: Any, **options: Any) -> NDArray[np.float64]:
     """Return the global field power in volts: the standard deviation over good electrodes.
 
     Bad samples are included.

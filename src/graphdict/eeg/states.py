@@ -169,11 +169,11 @@ class States:
         return self.coefficients.shape[1]
 
     @property
-    def labels(self) -> NDArray:
+    def labels(self) -> NDArray[np.intp]:
         """State with the largest coefficient in each sample (T,); -1 where there is none."""
         return hard_labels(self.coefficients)
 
-    def by_event(self, values: NDArray | None = None) -> NDArray:
+    def by_event(self, values: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return values of epochs in the shape (n_epochs, n_times, ...).
 
         Parameters
@@ -200,7 +200,7 @@ class States:
         activity: str | ArrayLike | None = None,
         *,
         pool: bool = False,
-    ) -> NDArray:
+    ) -> NDArray[np.float64]:
         """Return the features of each event and state; see :mod:`graphdict.eeg.features`.
 
         Parameters
@@ -252,7 +252,7 @@ class States:
 
     def transition_matrix(
         self, *, statistic: str = "probability", ignore_repetitions: bool = True
-    ) -> NDArray:
+    ) -> NDArray[np.float64]:
         """Return the observed transitions between labels, within stretches.
 
         Parameters
@@ -272,7 +272,7 @@ class States:
             statistic=statistic, ignore_repetitions=ignore_repetitions,
         )  # fmt: skip
 
-    def expected_transition_matrix(self, *, ignore_repetitions: bool = True) -> NDArray:
+    def expected_transition_matrix(self, *, ignore_repetitions: bool = True) -> NDArray[np.float64]:
         """Return the transition probabilities of samples in random order.
 
         Parameters
@@ -381,7 +381,7 @@ class States:
         """
         return conversion.to_annotations(self)
 
-    def _like(self, coefficients: NDArray) -> States:
+    def _like(self, coefficients: NDArray[np.float64]) -> States:
         """Return states with other coefficients of the same samples."""
         return States(
             coefficients, self.sfreq, stretches=self.stretches, event=self.event,
@@ -397,7 +397,7 @@ def state_features(
     features: Sequence[str] = PAPER_FEATURES,
     activity: str | ArrayLike = "largest",
     pool: bool = False,
-) -> NDArray:
+) -> NDArray[np.float64]:
     """Return the features of each event and state of plain arrays.
 
     Parameters

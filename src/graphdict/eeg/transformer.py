@@ -93,7 +93,7 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(self.embedding_.channel_names_)
         return self
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the features of the states of each epoch.
 
         Parameters
@@ -111,7 +111,7 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         values = states.feature_array(self.features)
         return values.reshape(len(values), self.embedding_.n_states_ * len(self.features))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return names such as "state1_coverage".
 
         Parameters

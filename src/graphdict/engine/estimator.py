@@ -24,7 +24,7 @@ class SignalEstimator(BaseEstimator):
 
     rescale: bool
     tol: float
-    atoms_: NDArray
+    atoms_: NDArray[np.float64]
     _reads_in_parts = False  # whether signals may be larger than memory
     _takes_gaps = False  # whether values may be missing (NaN)
 
@@ -33,7 +33,7 @@ class SignalEstimator(BaseEstimator):
         tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
-    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
         if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
             kind = np.float32 if X.dtype == np.float32 else np.float64
             X = np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
@@ -43,7 +43,7 @@ class SignalEstimator(BaseEstimator):
             self._check_values(X, reset)
             return X  # type: ignore[return-value]
         try:
-            samples: NDArray = validate_data(
+            samples: NDArray[np.float64] = validate_data(
                 self, X, reset=reset, dtype=[np.float64, np.float32],
                 ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
                 ensure_all_finite=False,
@@ -59,7 +59,9 @@ class SignalEstimator(BaseEstimator):
         largest = np.inf if reset else largest_value(samples.dtype) * float(self.scale_)
         check_finite(samples, self.node_names, self._takes_gaps, largest)
 
-    def _learn(self, X: ArrayLike, rescale: bool) -> tuple[NDArray, NDArray]:
+    def _learn(
+        self, X: ArrayLike, rescale: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Training samples as given (T, N) and as prepared, on the active nodes.
 
         Sets ``active_nodes_`` and ``scale_``.
@@ -75,12 +77,12 @@ class SignalEstimator(BaseEstimator):
         )  # fmt: skip
         return samples, self._apply(preparation, samples)
 
-    def _prepare(self, X: ArrayLike) -> NDArray:
+    def _prepare(self, X: ArrayLike) -> NDArray[np.float64]:
         """New signals, prepared like the training signals."""
         check_is_fitted(self)
         return self._apply(self._preparation, self._read(X, reset=False))
 
-    def _apply(self, preparation: Preparation, samples: NDArray) -> NDArray:
+    def _apply(self, preparation: Preparation, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._reads_in_parts:
             return prepared(samples, preparation)
         return preparation.apply(samples)
@@ -90,7 +92,7 @@ class SignalEstimator(BaseEstimator):
         return Preparation(self.active_nodes_, self.scale_)
 
     @property
-    def _active_atoms(self) -> NDArray:
+    def _active_atoms(self) -> NDArray[np.float64]:
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
 
@@ -129,7 +131,7 @@ def _name_column(X: ArrayLike, error: Exception) -> None:
             ) from error
 
 
-def _numeric(values: NDArray) -> bool:
+def _numeric(values: NDArray[np.float64]) -> bool:
     """Whether these are numbers, or text that reads as numbers; times are neither."""
     try:
         values.astype(np.float64)

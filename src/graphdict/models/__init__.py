@@ -36,6 +36,6 @@ MODELS: dict[str, type[GraphDictionary]] = {
 }
 
 
-def load_model(path: str | os.PathLike) -> GraphDictionary:
+def load_model(path: str | os.PathLike[str]) -> GraphDictionary:
     """Read a model written by its ``save`` method."""
     return model_files.load(path, MODELS)

@@ -207,28 +207,30 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         return float((logs @ counts - fit / 2) / len(signals))
 
     @available_if(_never)
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Not offered: coefficients come from the place in time."""
         raise NotImplementedError
 
     @available_if(_never)
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray:
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]:
         """Not offered: coefficients come from the place in time."""
         raise NotImplementedError
 
     @available_if(_never)
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Not offered: a sample alone has no window. See :meth:`score`."""
         raise NotImplementedError
 
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
+    def _encode(
+        self, X: ArrayLike, out: Any = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         counts = self._counts(len(signals))
         membership = window_tree(len(counts)).membership.astype(signals.dtype)
         return signals, atoms, np.repeat(membership, counts, axis=0)
 
-    def _counts(self, samples: int) -> NDArray:
+    def _counts(self, samples: int) -> NDArray[np.intp]:
         windows = (len(self.atoms_) + 1) // 2
         if samples < windows:
             raise ValueError(

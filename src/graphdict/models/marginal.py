@@ -277,7 +277,7 @@ class GraphDictMarginal(GraphDictionary):
         take_batch(self, X, MARGINAL_RULES)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Marginal log-likelihood of each sample, whatever its activations; comparable between K.
 
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
@@ -286,12 +286,12 @@ class GraphDictMarginal(GraphDictionary):
         with self._open(X) as (data, dictionary):
             return log_evidence_of(data, dictionary)
 
-    def predict_proba(self, X: ArrayLike) -> NDArray:
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Posterior probability (T, C) of each of ``patterns_`` in each sample."""
         with self._open(X) as (data, dictionary):
             return responsibilities_of(data, dictionary)
 
-    def predict(self, X: ArrayLike) -> NDArray:
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
 
         With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
@@ -370,11 +370,11 @@ class GraphDictMarginal(GraphDictionary):
         averaged = hasattr(self, "edge_probabilities_")
         return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
 
-    def _silent(self, signals: Any) -> NDArray | None:
+    def _silent(self, signals: Any) -> NDArray[np.bool_] | None:
         """Return which nodes are silent in which prepared signals (T, N); None where none is."""
         return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
 
-    def _patterns(self) -> NDArray:
+    def _patterns(self) -> NDArray[Any]:
         """Return the patterns (C, K) that the parameters allow."""
         if self.prior == "hierarchy":
             return hierarchy_patterns(self.n_atoms)
@@ -388,12 +388,16 @@ class GraphDictMarginal(GraphDictionary):
             self.average,
         )  # fmt: skip
 
-    def _pattern_likelihood(self, atoms: NDArray) -> PatternLikelihood:
+    def _pattern_likelihood(self, atoms: NDArray[np.float64]) -> PatternLikelihood:
         """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
         return self._settings.likelihood(self.patterns_, atoms, self.noise_)
 
     def _choose_patterns(
-        self, signals: Any, patterns: NDArray, checkpoint: Checkpoint, rng: np.random.RandomState
+        self,
+        signals: Any,
+        patterns: NDArray[np.float64],
+        checkpoint: Checkpoint,
+        rng: np.random.RandomState,
     ) -> Fit | None:
         """Return a short fit whose patterns are those to allow; None where there is no choice."""
         most = int(patterns.sum(axis=1).max())
@@ -405,7 +409,7 @@ class GraphDictMarginal(GraphDictionary):
     def _learn_dictionary(
         self,
         data: OpenSignals,
-        patterns: NDArray,
+        patterns: NDArray[np.float64],
         checkpoint: Checkpoint,
         rng: np.random.RandomState,
     ) -> Fit:
@@ -435,11 +439,13 @@ class GraphDictMarginal(GraphDictionary):
         with open_signals(signals, self.window_size, len(self.patterns_)) as data:
             yield data, dictionary
 
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
+    def _encode(
+        self, X: ArrayLike, out: Any = None
+    ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         with self._open(X) as (data, dictionary):
             return data, dictionary.atoms, coefficients_of(data, dictionary, out)
 
-    def _store(self, fit: Fit, coefficients: NDArray) -> None:
+    def _store(self, fit: Fit, coefficients: NDArray[np.float64]) -> None:
         """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""
         dictionary = fit.dictionary
         self.patterns_ = dictionary.patterns

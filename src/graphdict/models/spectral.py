@@ -86,7 +86,7 @@ class GraphDictSpectral(SoftDictionary):
     _needed = (*SoftDictionary._needed, "modes_")
     _fitted_values = {**SoftDictionary._fitted_values, "modes_": FittedValue("NM", -np.inf)}
 
-    def _learn_likelihood(self, signals: NDArray) -> None:
+    def _learn_likelihood(self, signals: NDArray[np.float64]) -> None:
         nodes = len(self.active_nodes_)
         if self.modes is None:
             basis = centred_basis(signals.shape[1])
@@ -108,7 +108,7 @@ class GraphDictSpectral(SoftDictionary):
             modes = self._usable(modes)
         self.modes_ = modes.astype(signals.dtype)
 
-    def _usable(self, modes: NDArray) -> NDArray:
+    def _usable(self, modes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Given modes on the active nodes, without constants, which have no energy anywhere."""
         modes = modes[:, np.ptp(modes, axis=0) > 1e-8]
         off = np.abs(modes.T @ modes - np.eye(modes.shape[1])).max(initial=0)
@@ -139,12 +139,12 @@ class GraphDictSpectral(SoftDictionary):
             solving -= windows * graphs.n_edges(nodes) * size
         return powers, solving + windows * nodes * size
 
-    def _graphs_of(self, atoms: NDArray) -> NDArray:
+    def _graphs_of(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.fix == "atoms" or self.atom_priors:
             return atoms
         spectra = self._likelihood().spectra
         return np.maximum(spectra.weights(spectra.apply(atoms)), 0)
 
 
-def _second_moments(block: NDArray) -> NDArray:
+def _second_moments(block: NDArray[np.float64]) -> NDArray[np.float64]:
     return block.T @ block

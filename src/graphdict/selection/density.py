@@ -25,7 +25,9 @@ MAX_FITS = 12
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 
 
-def densities(atoms: NDArray, active: NDArray | None = None) -> NDArray:
+def densities(
+    atoms: NDArray[np.float64], active: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Return the density of each atom: the share of node pairs that are joined by an edge.
 
     Weights below one hundredth of the atom's largest do not count as edges. The average degree is

@@ -134,7 +134,7 @@ def _choose_by_score(
             "atoms are active, and the number of windows decides n_atoms (3, 7, 15 or 10, 36, 136)"
         )
     learn, blocks = hold_out(as_array(model, X), model.window_size)
-    found: dict[int, NDArray] = {}
+    found: dict[int, NDArray[np.float64]] = {}
     best = 0
     for value in tried:
         trial = clone(model).set_params(**{name: value})

@@ -28,7 +28,7 @@ def colour_of(atom: int) -> str:
     return COLOURS[atom % len(COLOURS)]
 
 
-def circle(nodes: int) -> NDArray:
+def circle(nodes: int) -> NDArray[np.float64]:
     """Return positions (N, 2) on a circle, the first node on top."""
     angle = np.pi / 2 - 2 * np.pi * np.arange(nodes) / nodes
     return np.column_stack([np.cos(angle), np.sin(angle)])
@@ -54,7 +54,7 @@ def grid_axes(count: int, axes: Any, *, panel: float = 1.2, across: int = 4) -> 
 
 def draw_graph(
     ax: Axes,
-    weights: NDArray,
+    weights: NDArray[np.float64],
     colours: Sequence[Any],
     *,
     positions: Any = None,
@@ -100,7 +100,7 @@ def draw_graph(
     return reach
 
 
-def node_positions(positions: Any, nodes: int, names: Sequence[Any] | None) -> NDArray:
+def node_positions(positions: Any, nodes: int, names: Sequence[Any] | None) -> NDArray[np.float64]:
     """Return positions (N, 2): given as an array or by name, else on a circle."""
     if names is not None and len(names) != nodes:
         raise ValueError(f"names: {nodes} are needed, one for each node, got {len(names)}")
@@ -119,7 +119,9 @@ def node_positions(positions: Any, nodes: int, names: Sequence[Any] | None) -> N
     return points
 
 
-def _label(ax: Axes, points: NDArray, names: Sequence[Any], *, on_circle: bool) -> float:
+def _label(
+    ax: Axes, points: NDArray[np.float64], names: Sequence[Any], *, on_circle: bool
+) -> float:
     """Write names next to their nodes, along the radius on a crowded circle.
 
     Returns how many points the names extend above and below the nodes.

@@ -29,7 +29,7 @@ COLUMNS_SHOWN = 2000  # of an image; more cannot be printed
 
 
 def plot_graph(
-    weights: NDArray,
+    weights: NDArray[np.float64],
     ax: Axes | None = None,
     *,
     positions: Any = None,
@@ -229,7 +229,7 @@ def plot_convergence(history: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw_mix(ax: Axes, coefficients: NDArray, reach: float) -> None:
+def _draw_mix(ax: Axes, coefficients: NDArray[np.float64], reach: float) -> None:
     """Draw bars of the coefficients below a graph whose names extend ``reach`` points down."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     height = top - bottom
@@ -249,7 +249,7 @@ def _across(options: dict[str, Any]) -> int:
     return 4 if options.get("names") is None else 2
 
 
-def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray:
+def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray[np.float64]:
     """Return times as numbers of the x axis, which formats them as dates where they are."""
     times = np.asarray(times)
     if times.shape != (samples,):
@@ -261,7 +261,7 @@ def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray:
     return numbers
 
 
-def _between(times: NDArray) -> NDArray:
+def _between(times: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the boundaries (T + 1,) half way between times (T,)."""
     if len(times) == 1:
         return np.array([times[0] - 0.5, times[0] + 0.5])

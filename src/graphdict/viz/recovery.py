@@ -19,7 +19,11 @@ __all__ = ["plot_comparison", "plot_recovery"]
 
 
 def plot_comparison(
-    true: NDArray, learned: NDArray, ax: Axes | None = None, *, title: str | None = None
+    true: NDArray[np.float64],
+    learned: NDArray[np.float64],
+    ax: Axes | None = None,
+    *,
+    title: str | None = None,
 ) -> Axes:
     """Draw a matrix with a true graph above the diagonal and a learned one below.
 
@@ -56,10 +60,10 @@ def plot_comparison(
 
 
 def plot_recovery(
-    true_atoms: NDArray,
-    atoms: NDArray,
-    true_coefficients: NDArray,
-    coefficients: NDArray,
+    true_atoms: NDArray[np.float64],
+    atoms: NDArray[np.float64],
+    true_coefficients: NDArray[np.float64],
+    coefficients: NDArray[np.float64],
     axes: Any = None,
     **options: Any,
 ) -> Sequence[Axes]:

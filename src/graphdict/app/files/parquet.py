@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ def _parse_text(cells: NDArray) -> NDArray:
     )
 
 
-def write_parquet(path: Path, columns: dict[str, NDArray]) -> None:
+def write_parquet(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns of equal length, ``GROUP`` rows at a time."""
     try:
         import pyarrow

@@ -20,7 +20,7 @@ __all__ = ["write_report"]
 
 def write_report(
     model: Any,
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     coefficients: ArrayLike | InstantaneousGraphs | None = None,
     times: ArrayLike | None = None,
@@ -85,7 +85,7 @@ def write_report(
     write_atomically(path, assemble(content))
 
 
-def _coefficients(model: Any, given: ArrayLike | None) -> NDArray:
+def _coefficients(model: Any, given: ArrayLike | None) -> NDArray[np.float64]:
     """Return coefficients (T, K), by default of the training samples; raise if they are invalid."""
     if given is None:
         given = getattr(model, "coefficients_", None)
@@ -111,7 +111,7 @@ def _coefficients(model: Any, given: ArrayLike | None) -> NDArray:
     return rows
 
 
-def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
+def _times(given: ArrayLike | None, samples: int) -> NDArray[Any] | None:
     """Return times (T,) as float64, or as datetime64 in UTC."""
     if given is None:
         return None
@@ -133,7 +133,7 @@ def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
     return times if times.dtype.kind == "M" else times.astype(np.float64)
 
 
-def _from_datetimes(values: NDArray) -> NDArray:
+def _from_datetimes(values: NDArray[Any]) -> NDArray[Any]:
     """Return datetimes of Python or pandas as datetime64 in UTC; other objects as they are."""
     from datetime import UTC, datetime
 
