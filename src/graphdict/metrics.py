@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from graphdict.core.annotations import HasWeights
+
 __all__ = [
     "AtomMatching",
     "EdgeScores",
@@ -73,7 +75,9 @@ class AtomMatching:
     similarity: NDArray[np.float64]
 
 
-def edge_scores(true: Any, predicted: Any, threshold: float = 0.0) -> EdgeScores:
+def edge_scores(
+    true: ArrayLike | HasWeights, predicted: ArrayLike | HasWeights, threshold: float = 0.0
+) -> EdgeScores:
     """Return the edge recovery of each graph.
 
     Parameters
@@ -99,7 +103,9 @@ def edge_scores(true: Any, predicted: Any, threshold: float = 0.0) -> EdgeScores
     return _scores(*(np.concatenate(parts)[:, 0] for parts in zip(*counts)))
 
 
-def scores_by_threshold(true: Any, predicted: Any, thresholds: ArrayLike) -> EdgeScores:
+def scores_by_threshold(
+    true: ArrayLike | HasWeights, predicted: ArrayLike | HasWeights, thresholds: ArrayLike
+) -> EdgeScores:
     """Return the edge recovery averaged over graphs, for each of several thresholds.
 
     Equals the mean of :func:`edge_scores` at each threshold, in one pass over the weights.
@@ -130,7 +136,9 @@ def scores_by_threshold(true: Any, predicted: Any, thresholds: ArrayLike) -> Edg
 
 
 def best_threshold(
-    true: Any, predicted: Any, thresholds: ArrayLike | None = None
+    true: ArrayLike | HasWeights,
+    predicted: ArrayLike | HasWeights,
+    thresholds: ArrayLike | None = None,
 ) -> tuple[float, float]:
     """Return the threshold of the highest mean MCC, and that MCC.
 

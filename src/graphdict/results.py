@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from graphdict.core import graphs
+from graphdict.core.annotations import RowIndex
 
 if TYPE_CHECKING:  # pragma: no cover
     import networkx
@@ -51,12 +52,18 @@ class InstantaneousGraphs:
            [3., 0., 3.]])
     """
 
+    coefficients: NDArray[np.float64]
+    atoms: NDArray[np.float64]
+    silent: NDArray[np.bool_] | None
+    n_nodes: int
+    node_names: list[Any]
+
     def __init__(
         self,
-        coefficients: NDArray[np.float64],
-        atoms: NDArray[np.float64],
-        node_names: Any = None,
-        silent: NDArray[np.bool_] | None = None,
+        coefficients: ArrayLike,
+        atoms: ArrayLike,
+        node_names: Sequence[Any] | None = None,
+        silent: ArrayLike | None = None,
         probable: tuple[NDArray[np.float64], float] | None = None,
     ):
         self.coefficients = np.atleast_2d(coefficients)
@@ -81,7 +88,7 @@ class InstantaneousGraphs:
     def __len__(self) -> int:
         return len(self.coefficients)
 
-    def __getitem__(self, samples: Any) -> InstantaneousGraphs:
+    def __getitem__(self, samples: RowIndex) -> InstantaneousGraphs:
         """Return the graphs of one sample, a slice, an index array or a mask."""
         silent = None if self.silent is None else self.silent[samples]
         coefficients = self.coefficients[samples]
@@ -188,7 +195,9 @@ class InstantaneousGraphs:
             }
         )
 
-    def to_networkx(self, threshold: float = 0.0) -> networkx.Graph | list[networkx.Graph]:
+    def to_networkx(
+        self, threshold: float = 0.0
+    ) -> networkx.Graph[Any] | list[networkx.Graph[Any]]:
         """Return NetworkX graphs with ``weight`` on their edges.
 
         Parameters

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import HeldVariable
 from graphdict.core.problem import Problem, TermGroup
 from graphdict.core.solvers import bipds as _bipds
 from graphdict.core.solvers import coding as _coding
@@ -24,7 +25,7 @@ def bipds(
     atoms: NDArray[np.float64],
     *,
     dual: NDArray[np.float64] | None = None,
-    fixed: str | None = None,
+    fixed: HeldVariable | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
     tau_atoms: float | None = None,
@@ -74,7 +75,7 @@ def mm(
     coefficients: NDArray[np.float64],
     atoms: NDArray[np.float64],
     *,
-    fixed: str | None = None,
+    fixed: HeldVariable | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
     callback: Callback | None = None,

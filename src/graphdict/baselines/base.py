@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from graphdict.core import graphs
+from graphdict.core.annotations import RowIndex
 from graphdict.core.graph_learning import choose_ridge
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.results import InstantaneousGraphs
@@ -32,7 +34,10 @@ class StateGraphs(InstantaneousGraphs):
     """
 
     def __init__(
-        self, states: NDArray[np.intp], atoms: NDArray[np.float64], node_names: Any = None
+        self,
+        states: NDArray[np.intp],
+        atoms: NDArray[np.float64],
+        node_names: Sequence[Any] | None = None,
     ):
         self.states = np.atleast_1d(states)
         super().__init__(np.empty((0, len(atoms)), atoms.dtype), atoms, node_names)
@@ -49,7 +54,7 @@ class StateGraphs(InstantaneousGraphs):
     def __len__(self) -> int:
         return len(self.states)
 
-    def __getitem__(self, samples: Any) -> StateGraphs:
+    def __getitem__(self, samples: RowIndex) -> StateGraphs:
         return StateGraphs(self.states[samples], self.atoms, self.node_names)
 
     @property
@@ -109,7 +114,7 @@ class LogDegreeBaseline(SignalEstimator):
     beta: float | None
     alpha_w: float
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "avg_degree": [Interval(Real, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.mixtures import MixtureBaseline
 from graphdict.core import graphs
+from graphdict.core.annotations import RandomState
 from graphdict.core.terms.likelihoods import centred_basis
 from graphdict.engine.blas import single_threaded_blas
 
@@ -58,7 +59,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         As for the dictionaries.
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_clusters": [COUNT],
         "max_iter": [COUNT],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -77,7 +78,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         n_init: int = 1,
         reg_covar: float = 1e-6,
         rescale: bool = True,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_clusters = n_clusters
         self.max_iter = max_iter

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.baselines.base import COUNT, LikelihoodScoreMixin, LogDegreeBaseline
 from graphdict.core import graphs
+from graphdict.core.annotations import RandomState
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import without_rounding
@@ -140,10 +141,10 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     max_iter: int
     tol: float
     n_init: int
-    random_state: Any
+    random_state: RandomState
 
     _free_means = False
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LogDegreeBaseline._parameter_constraints,
         "n_clusters": [COUNT],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
@@ -164,7 +165,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         tol: float = 1e-4,
         n_init: int = 4,
         rescale: bool = True,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_clusters = n_clusters
         self.avg_degree = avg_degree

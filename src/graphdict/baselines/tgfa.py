@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,7 +73,7 @@ class TGFA(WindowBaseline):
         As for the dictionaries.
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **WindowBaseline._parameter_constraints,
         "alpha_diff": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions({"l1", "l2"})],
@@ -89,7 +89,7 @@ class TGFA(WindowBaseline):
         window_size: int = 20,
         *,
         alpha_diff: float = 1.0,
-        penalty: str = "l1",
+        penalty: Literal["l1", "l2"] = "l1",
         avg_degree: float = 5,
         beta: float | None = None,
         alpha_w: float = 0.0,

@@ -30,7 +30,7 @@ class WindowBaseline(LogDegreeBaseline):
         building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
         return building, 8 * edges * size + self._copies * windows * edges * 8
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LogDegreeBaseline._parameter_constraints,
         "window_size": [COUNT],
     }

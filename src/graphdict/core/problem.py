@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Term
 from graphdict.core.operators import BilinearOperator, linear_of
 from graphdict.core.terms import base
 from graphdict.core.terms.coefficients import window_means
@@ -181,8 +182,8 @@ class Problem:
     fit: Any
     operator: BilinearOperator
     barrier: Any
-    atom_terms: Sequence[Any]
-    coefficient_terms: Sequence[Any]
+    atom_terms: Sequence[Term]
+    coefficient_terms: Sequence[Term]
     counts: NDArray[np.intp]
     samples: int | None = None
     first: int = 0

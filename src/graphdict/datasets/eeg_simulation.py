@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from graphdict.core.annotations import RandomState
 from graphdict.datasets.eegbci import EEGBCI_CHANNELS
+
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
 
 __all__ = ["SimulatedEEG", "make_eeg"]
 
@@ -36,8 +40,8 @@ class SimulatedEEG:
         Scalp map of each state, centred and of unit field power.
     """
 
-    data: Any
-    labels: NDArray[np.intp]
+    data: mne.io.RawArray
+    labels: NDArray[np.str_]
     events: NDArray[np.intp]
     states: NDArray[np.intp]
     maps: NDArray[np.float64]
@@ -54,7 +58,7 @@ def make_eeg(
     effect: float = 1.0,
     noise: float = 0.5,
     channels: Sequence[str] = EEGBCI_CHANNELS,
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
 ) -> SimulatedEEG:
     """Simulate a recording in which the class of a trial changes how often states occur.
 

@@ -7,20 +7,19 @@ and is zero on isolated nodes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from graphdict.core import graphs
+from graphdict.core.annotations import RandomState
 from graphdict.datasets.random_graphs import check_count, generator
 
 __all__ = ["sample_lgmrf", "sample_states"]
 
 
 def sample_lgmrf(
-    weights: ArrayLike, n_signals: int = 1, random_state: Any = None
+    weights: ArrayLike, n_signals: int = 1, random_state: RandomState | np.random.Generator = None
 ) -> NDArray[np.float64]:
     """Draw signals from the Gaussian fields of one or several graphs.
 

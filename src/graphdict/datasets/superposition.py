@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import RandomState
 from graphdict.datasets.lgmrf import sample_states
 from graphdict.datasets.random_graphs import check_count, erdos_renyi, generator
 
@@ -72,7 +72,7 @@ def make_superposition(
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
     samples_per_graph: int = 1,
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
 ) -> Superposition:
     """Simulate signals whose graphs are sums of up to ``superposition`` atoms.
 

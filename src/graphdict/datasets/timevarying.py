@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import RandomState
 from graphdict.datasets.lgmrf import sample_states
 from graphdict.datasets.random_graphs import (
     check_count,
@@ -60,7 +60,7 @@ def make_emeg(
     p_remove: float = 0.01,
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
 ) -> StateSignals:
     """Simulate an edge-Markovian evolving graph: edges appear and disappear independently.
 
@@ -118,7 +118,7 @@ def make_sbg(
     p_stay: float = 0.98,
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
 ) -> StateSignals:
     """Simulate a switching behaviour graph: a Markov chain over a few independent graphs.
 

@@ -6,7 +6,8 @@ scikit-learn's clusterings and mixtures, and pipelines that end in one of them.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import RandomState
 from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.peaks import Peaks, gfp_peaks
-from graphdict.eeg.recording import each_recording
+from graphdict.eeg.recording import Instance, each_recording
 from graphdict.eeg.states import States
 
 __all__ = ["StateEmbedding", "backfit", "model_coefficients", "n_states"]
@@ -152,16 +154,23 @@ class StateEmbedding(BaseEstimator):
         Number of peaks the model was fitted to.
     """
 
+    model_: Any
+    n_peaks_: int
+    n_states_: int
+    channel_names_: list[str]
+    sfreq_: float
+    activity_: str | NDArray[np.float64]
+
     def __init__(
         self,
         model: Any,
         *,
-        normalise: str | None = None,
+        normalise: Literal["gfp", "recording"] | None = None,
         min_distance: float = 0.0,
         max_peaks: int | None = None,
-        activity: str | float = "auto",
+        activity: Literal["auto", "largest", "mean"] | float = "auto",
         sfreq: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.model = model
         self.normalise = normalise
@@ -171,7 +180,7 @@ class StateEmbedding(BaseEstimator):
         self.sfreq = sfreq
         self.random_state = random_state
 
-    def fit(self, insts: Any, y: Any = None) -> Self:
+    def fit(self, insts: Instance | Iterable[Instance], y: Any = None) -> Self:
         """Fit the model to the peaks of one recording or of a list of them.
 
         Parameters
@@ -187,7 +196,7 @@ class StateEmbedding(BaseEstimator):
         """
         return self._learn(insts, fitted=False)
 
-    def adopt(self, insts: Any) -> Self:
+    def adopt(self, insts: Instance | Iterable[Instance]) -> Self:
         """Use ``model`` as it is: already fitted, or loaded by :func:`graphdict.load_model`.
 
         Parameters
@@ -228,7 +237,7 @@ class StateEmbedding(BaseEstimator):
         self.activity_ = self._decide_activity(signals)
         return self
 
-    def transform(self, inst: Any) -> States:
+    def transform(self, inst: Instance) -> States:
         """Return the states of one recording.
 
         Parameters
@@ -242,7 +251,11 @@ class StateEmbedding(BaseEstimator):
         """
         return self.embed_peaks(self.peaks(inst))
 
-    def fit_transform(self, insts: Any, y: Any = None) -> Any:
+    @overload
+    def fit_transform(self, insts: list[Any] | tuple[Any, ...], y: Any = None) -> list[States]: ...
+    @overload
+    def fit_transform(self, insts: Instance, y: Any = None) -> States: ...
+    def fit_transform(self, insts: Any, y: Any = None) -> States | list[States]:
         """Fit, then transform.
 
         Parameters
@@ -261,7 +274,7 @@ class StateEmbedding(BaseEstimator):
             return [self.transform(inst) for inst in insts]
         return self.transform(insts)
 
-    def peaks(self, inst: Any) -> Peaks:
+    def peaks(self, inst: Instance) -> Peaks:
         """Return the peaks of a recording with the channels of the training recordings.
 
         Parameters

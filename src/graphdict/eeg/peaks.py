@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import find_peaks
 
 from graphdict.eeg.extra import require_pandas
-from graphdict.eeg.recording import MICROVOLTS, Recording, as_recording
+from graphdict.eeg.recording import MICROVOLTS, Instance, Recording, as_recording
+
+if TYPE_CHECKING:  # pragma: no cover
+    import pandas
 
 __all__ = ["Peaks", "gfp", "gfp_peaks"]
 
@@ -32,7 +35,7 @@ class Peaks:
     """
 
     signals: NDArray[np.float64]
-    samples: NDArray[np.float64]
+    samples: NDArray[np.intp]
     stretch: NDArray[np.intp]
     recording: Recording
 
@@ -44,7 +47,7 @@ class Peaks:
         """Event (epoch) of each peak (P,)."""
         return self.recording.event[self.stretch]
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return the signals at the peaks as a table.
 
         Returns
@@ -57,7 +60,7 @@ class Peaks:
         return pandas.DataFrame(self.signals, index=index, columns=self.recording.names)
 
 
-def gfp(inst: Any, **options: Any) -> NDArray[np.float64]:
+def gfp(inst: Instance, **options: Any) -> NDArray[np.float64]:
     """Return the global field power in volts: the standard deviation over good electrodes.
 
     Bad samples are included.
@@ -79,7 +82,7 @@ def gfp(inst: Any, **options: Any) -> NDArray[np.float64]:
     return power if recording.frame.kind == "raw" else power.reshape(recording.n_events, -1)
 
 
-def gfp_peaks(inst: Any, *, min_distance: float = 0.0, **options: Any) -> Peaks:
+def gfp_peaks(inst: Instance, *, min_distance: float = 0.0, **options: Any) -> Peaks:
     """Find the local maxima of global field power within each stretch.
 
     Parameters

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
+    import mne
     from matplotlib.axes import Axes
 
 __all__ = ["head_positions", "plot_atoms_on_head", "plot_head"]
@@ -18,7 +19,7 @@ EQUATOR = 0.9
 STRONGEST = 150  # edges drawn of each atom
 
 
-def head_positions(info: Any) -> NDArray[np.float64]:
+def head_positions(info: mne.Info) -> NDArray[np.float64]:
     """Return the positions of electrodes seen from above, nose up.
 
     Azimuthal equidistant projection: the distance from the vertex (Cz, if present) is the angle on
@@ -54,7 +55,9 @@ def head_positions(info: Any) -> NDArray[np.float64]:
     )
 
 
-def plot_head(info: Any, ax: Axes | None = None, *, names: bool | Sequence[str] = False) -> Axes:
+def plot_head(
+    info: mne.Info, ax: Axes | None = None, *, names: bool | Sequence[str] = False
+) -> Axes:
     """Draw the outline of a head with its electrodes.
 
     Parameters
@@ -107,8 +110,8 @@ def plot_head(info: Any, ax: Axes | None = None, *, names: bool | Sequence[str] 
 
 
 def plot_atoms_on_head(
-    atoms: NDArray[np.float64],
-    info: Any,
+    atoms: ArrayLike,
+    info: mne.Info,
     axes: Sequence[Axes] | None = None,
     *,
     strongest: int = STRONGEST,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.frames import Frame
 
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
+
 __all__ = [
     "MICROVOLTS",
+    "Instance",
     "Recording",
     "as_recording",
     "each_recording",
@@ -60,8 +64,12 @@ class Recording:
     frame: Frame
 
 
+Instance: TypeAlias = "mne.io.BaseRaw | mne.BaseEpochs | NDArray[Any] | Recording"
+"""What holds a recording."""
+
+
 def as_recording(
-    inst: Any,
+    inst: Instance,
     *,
     sfreq: float | None = None,
     picks: str | Sequence[str] = "eeg",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,10 @@ from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.features import PAPER_FEATURES, feature_table, hard_labels
 from graphdict.eeg.frames import Frame
 from graphdict.eeg.windows import cut_windows
+
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
+    import pandas
 
 __all__ = ["States", "state_features"]
 
@@ -41,6 +45,15 @@ class States:
     names : K names, optional
         "state 1", "state 2", ... by default.
     """
+
+    coefficients: NDArray[np.float64]
+    sfreq: float
+    stretches: NDArray[np.intp]
+    event: NDArray[np.intp]
+    n_events: int
+    frame: Frame
+    activity: str | ArrayLike
+    names: list[str]
 
     def __init__(
         self,
@@ -135,7 +148,7 @@ class States:
         return cls(rows, sfreq, stretches=bounds, n_events=epochs, **options)
 
     @classmethod
-    def from_mne(cls, inst: Any, **options: Any) -> States:
+    def from_mne(cls, inst: mne.io.BaseRaw | mne.BaseEpochs, **options: Any) -> States:
         """Return the states of an MNE object made by :meth:`to_mne`.
 
         Parameters
@@ -228,7 +241,7 @@ class States:
         activity: str | ArrayLike | None = None,
         *,
         pool: bool = False,
-    ) -> Any:
+    ) -> pandas.DataFrame:
         """Return the features of each event and state as a table.
 
         Parameters
@@ -251,7 +264,10 @@ class States:
         )
 
     def transition_matrix(
-        self, *, statistic: str = "probability", ignore_repetitions: bool = True
+        self,
+        *,
+        statistic: Literal["probability", "count"] = "probability",
+        ignore_repetitions: bool = True,
     ) -> NDArray[np.float64]:
         """Return the observed transitions between labels, within stretches.
 
@@ -328,7 +344,11 @@ class States:
         return self._like(coefficients)
 
     def epochs(
-        self, events: ArrayLike, tmin: float = 0.0, tmax: float = 4.0, event_id: Any = None
+        self,
+        events: ArrayLike,
+        tmin: float = 0.0,
+        tmax: float = 4.0,
+        event_id: dict[str, int] | None = None,
     ) -> States:
         """Return the states of a Raw cut into windows around events, each an event of its own.
 
@@ -360,7 +380,7 @@ class States:
 
     # To MNE ---------------------------------------------------------------------------------
 
-    def to_mne(self) -> Any:
+    def to_mne(self) -> mne.io.RawArray | mne.EpochsArray:
         """Return the coefficients as an MNE object with a misc channel for each state.
 
         It has the first sample, measurement date, annotations, events and metadata of the
@@ -372,7 +392,7 @@ class States:
         """
         return conversion.to_mne(self)
 
-    def annotations(self) -> Any:
+    def annotations(self) -> mne.Annotations:
         """Return the runs of labels as annotations of the recording.
 
         Returns

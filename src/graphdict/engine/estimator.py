@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import metaestimators
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
@@ -16,7 +18,15 @@ from graphdict.engine.signals import Preparation, check_finite, largest_value
 from graphdict.engine.sources import Rows, open_rows, prepared
 from graphdict.exceptions import ConvergenceWarning, warn
 
-__all__ = ["SignalEstimator"]
+__all__ = ["SignalEstimator", "available_if"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Scikit-learn's decorator of that name, under which a method keeps its type."""
+    decorator: Callable[[Method], Method] = metaestimators.available_if(check)
+    return decorator
 
 
 class SignalEstimator(BaseEstimator):
@@ -25,8 +35,20 @@ class SignalEstimator(BaseEstimator):
     rescale: bool
     tol: float
     atoms_: NDArray[np.float64]
+    active_nodes_: NDArray[np.bool_]
+    scale_: float
+    objective_: float
+    n_iter_: int
     _reads_in_parts = False  # whether signals may be larger than memory
     _takes_gaps = False  # whether values may be missing (NaN)
+
+    if TYPE_CHECKING:  # what scikit-learn's base classes have, and say no types of
+        n_features_in_: int
+        feature_names_in_: NDArray[np.object_]
+
+        def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import StrPath
 from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.terms.coefficients import window_counts
 from graphdict.core.terms.missing import Gaps
@@ -27,6 +28,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
     window_size: int
     coefficients_: NDArray[np.float64]
+    history_: dict[str, NDArray[Any]]
+    pair_weights_: NDArray[np.float64]
+    pair_means_: NDArray[np.float64]
     _reads_in_parts = True
     _takes_gaps = True
     _not_saved: ClassVar[tuple[str, ...]] = ("callback", "checkpoint")
@@ -45,6 +49,16 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         "n_iter_": COUNT,
     }
 
+    if TYPE_CHECKING:  # what scikit-learn's mixins have, and say no types of
+
+        def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]: ...
+        def set_output(
+            self, *, transform: Literal["default", "pandas", "polars"] | None = None
+        ) -> Self: ...
+        def get_feature_names_out(
+            self, input_features: ArrayLike | None = None
+        ) -> NDArray[np.object_]: ...
+
     # What a kind chooses --------------------------------------------------------------------
 
     @abstractmethod
@@ -59,7 +73,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
     # What a user calls ----------------------------------------------------------------------
 
-    def transform(self, X: ArrayLike, *, out: Any = None) -> NDArray[np.float64]:
+    def transform(
+        self, X: ArrayLike, *, out: StrPath | NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
         """Coefficients (T', K) of new signals under the learned atoms.
 
         Parameters
@@ -95,7 +111,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         coefficients = self.coefficients_ if X is None else self._encode(X)[2]
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: StrPath) -> None:
         """Write the fitted model to one file, to be read by :func:`graphdict.load_model`."""
         check_is_fitted(self)
         model_files.save(self, path)

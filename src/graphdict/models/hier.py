@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from graphdict.core import graphs
 from graphdict.core.gaussian import RELATIVE_FLOOR, log_likelihoods
@@ -23,6 +22,7 @@ from graphdict.core.graph_learning.windows import (
 )
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.estimator import available_if
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.models.base import GraphDictionary
@@ -91,7 +91,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     """
 
     _reads_in_parts = False
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "depth": [Interval(Integral, 0, None, closed="left")],
         "n_windows": [Interval(Integral, 1, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -103,6 +103,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         "rescale": ["boolean"],
     }
     window_size = 1
+    parents_: NDArray[np.intp]
+    beta_: float
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         *,
         n_windows: int | None = None,
         alpha_w: float = 0.05,
-        likelihood: str = "log-det",
+        likelihood: Literal["log-det", "log-degree"] = "log-det",
         beta: float = 0.0,
         avg_degree: float | None = None,
         max_iter: int = 500,
@@ -207,7 +209,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         return float((logs @ counts - fit / 2) / len(signals))
 
     @available_if(_never)
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
         """Not offered: coefficients come from the place in time."""
         raise NotImplementedError
 

@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
+from graphdict.core.annotations import PriorName, RandomState, StrPath
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
+from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
+from graphdict.engine.estimator import available_if
 from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
@@ -166,7 +168,17 @@ class GraphDictMarginal(GraphDictionary):
         After ``partial_fit``: the averages that later batches are added to.
     """
 
-    _parameter_constraints: dict = {
+    patterns_: NDArray[Any]
+    pattern_probabilities_: NDArray[np.float64]
+    edge_probabilities_: NDArray[np.float64]
+    stay_probability_: float
+    log_likelihood_: float
+    noise_: float
+    silent_: NDArray[np.bool_]
+    n_samples_seen_: int
+    stream_: dict[str, Any]
+
+    _parameter_constraints: dict[str, Any] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -192,7 +204,7 @@ class GraphDictMarginal(GraphDictionary):
         max_active: int | None = None,
         alpha_w: float = 0.04,
         sparsity: float = 1.0,
-        prior: str = "independent",
+        prior: PriorName = "independent",
         average: int = 0,
         window_size: int = 1,
         forgetting: float = 1.0,
@@ -200,9 +212,9 @@ class GraphDictMarginal(GraphDictionary):
         max_iter: int = 200,
         tol: float = 1e-5,
         rescale: bool = True,
-        random_state: Any = None,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        checkpoint: StrPath | None = None,
         verbose: int = 0,
     ):
         self.n_atoms = n_atoms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -13,9 +14,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
+from graphdict.core.annotations import (
+    HeldVariable,
+    InitName,
+    RandomState,
+    SolverName,
+    StrPath,
+    Term,
+)
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
-from graphdict.core.solvers.base import Solution
+from graphdict.core.solvers.base import Callback, Solution
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.coding import total_objective
 from graphdict.core.solvers.mm import mm, mm_lacks
@@ -39,9 +48,10 @@ __all__ = ["SoftDictionary"]
 class SoftDictionary(GraphDictionary):
     """Base of the soft dictionaries. A model is a choice of likelihood."""
 
+    backend_: str
     _objects: ClassVar[tuple[str, ...]] = ("atom_priors", "coefficient_priors")
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "alpha_c": [Interval(Real, 0, None, closed="left")],
@@ -74,20 +84,20 @@ class SoftDictionary(GraphDictionary):
         alpha_orth: float = 0.0,
         alpha_diff: float = 0.0,
         window_size: int = 1,
-        solver: str = "auto",
+        solver: SolverName = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
         n_init: int = 1,
-        init: str = "k-means++",
+        init: InitName = "k-means++",
         atoms: ArrayLike | None = None,
         coefficients: ArrayLike | None = None,
-        fix: str | None = None,
-        atom_priors: Any = None,
-        coefficient_priors: Any = None,
+        fix: HeldVariable | None = None,
+        atom_priors: Sequence[Term] | None = None,
+        coefficient_priors: Sequence[Term] | None = None,
         rescale: bool = True,
-        random_state: Any = None,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        checkpoint: StrPath | None = None,
         verbose: int = 0,
     ):
         self.n_atoms = n_atoms

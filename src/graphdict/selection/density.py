@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from graphdict.core import graphs
 from graphdict.metrics import unit_vectors
 from graphdict.results import thresholded_atoms
 from graphdict.selection.trials import as_array, fit_quietly
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.base import GraphDictionary
 
 __all__ = ["EDGE", "PenaltyChoice", "choose_penalty", "densities"]
 
@@ -82,7 +85,7 @@ class PenaltyChoice:
 
 
 def choose_penalty(
-    model: Any,
+    model: GraphDictionary,
     X: ArrayLike,
     *,
     degree: float | None = None,

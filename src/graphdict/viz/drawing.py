@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core import graphs
 
@@ -21,6 +21,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 COLUMN = 3.4  # inches: one column of a two-column paper
 INK = "#333333"
 FAINTEST = 1e-3  # of the strongest edge: weaker edges are invisible
+
+
+AxesLike: TypeAlias = Axes | Sequence[Axes] | NDArray[Any]
+Positions: TypeAlias = ArrayLike | dict[Any, Any]
 
 
 def colour_of(atom: int) -> str:
@@ -34,7 +38,9 @@ def circle(nodes: int) -> NDArray[np.float64]:
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-def grid_axes(count: int, axes: Any, *, panel: float = 1.2, across: int = 4) -> list[Axes]:
+def grid_axes(
+    count: int, axes: AxesLike | None, *, panel: float = 1.2, across: int = 4
+) -> list[Axes]:
     """Return ``count`` axes: those given, or of a new figure with up to ``across`` in a row."""
     if axes is not None:
         flat = [axes] if isinstance(axes, Axes) else list(np.asarray(axes, dtype=object).flat)
@@ -57,7 +63,7 @@ def draw_graph(
     weights: NDArray[np.float64],
     colours: Sequence[Any],
     *,
-    positions: Any = None,
+    positions: Positions | None = None,
     names: Sequence[Any] | None = None,
     strongest: float | None = None,
     threshold: float = 0.0,
@@ -100,7 +106,9 @@ def draw_graph(
     return reach
 
 
-def node_positions(positions: Any, nodes: int, names: Sequence[Any] | None) -> NDArray[np.float64]:
+def node_positions(
+    positions: Positions | None, nodes: int, names: Sequence[Any] | None
+) -> NDArray[np.float64]:
     """Return positions (N, 2): given as an array or by name, else on a circle."""
     if names is not None and len(names) != nodes:
         raise ValueError(f"names: {nodes} are needed, one for each node, got {len(names)}")

@@ -6,16 +6,27 @@ figure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from graphdict.results import thresholded_atoms
-from graphdict.viz.drawing import COLOURS, COLUMN, colour_of, draw_graph, grid_axes
+from graphdict.results import InstantaneousGraphs, thresholded_atoms
+from graphdict.viz.drawing import (
+    COLOURS,
+    COLUMN,
+    AxesLike,
+    Positions,
+    colour_of,
+    draw_graph,
+    grid_axes,
+)
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.engine.estimator import SignalEstimator
 
 __all__ = [
     "plot_atoms",
@@ -29,10 +40,10 @@ COLUMNS_SHOWN = 2000  # of an image; more cannot be printed
 
 
 def plot_graph(
-    weights: NDArray[np.float64],
+    weights: ArrayLike,
     ax: Axes | None = None,
     *,
-    positions: Any = None,
+    positions: Positions | None = None,
     names: Sequence[Any] | None = None,
     colour: str = COLOURS[0],
     strongest: float | None = None,
@@ -65,6 +76,7 @@ def plot_graph(
     Axes
     """
     ax = plt.gca() if ax is None else ax
+    weights = np.asarray(weights)
     draw_graph(
         ax, weights, [colour] * len(weights), positions=positions, names=names,
         strongest=strongest, threshold=threshold, title=title,
@@ -73,7 +85,11 @@ def plot_graph(
 
 
 def plot_atoms(
-    atoms: Any, axes: Any = None, *, title: str = "Atom", **options: Any
+    atoms: ArrayLike | SignalEstimator,
+    axes: AxesLike | None = None,
+    *,
+    title: str = "Atom",
+    **options: Any,
 ) -> Sequence[Axes]:
     """Draw every atom of a dictionary on a common scale of edge widths.
 
@@ -102,7 +118,12 @@ def plot_atoms(
 
 
 def plot_instantaneous(
-    mixtures: Any, samples: Sequence[int], axes: Any = None, *, times: Any = None, **options: Any
+    mixtures: InstantaneousGraphs | SignalEstimator,
+    samples: Sequence[int],
+    axes: AxesLike | None = None,
+    *,
+    times: Sequence[Any] | NDArray[Any] | None = None,
+    **options: Any,
 ) -> Sequence[Axes]:
     """Draw the graphs of chosen samples as mixtures of atoms.
 
@@ -145,7 +166,11 @@ def plot_instantaneous(
 
 
 def plot_coefficients(
-    coefficients: Any, ax: Axes | None = None, *, times: Any = None, title: str | None = None
+    coefficients: ArrayLike | SignalEstimator,
+    ax: Axes | None = None,
+    *,
+    times: ArrayLike | None = None,
+    title: str | None = None,
 ) -> Axes:
     """Draw coefficients as an image: atoms in rows, samples in columns, 0 white, 1 black.
 
@@ -195,7 +220,9 @@ def plot_coefficients(
     return ax
 
 
-def plot_convergence(history: Any, ax: Axes | None = None) -> Axes:
+def plot_convergence(
+    history: Mapping[str, ArrayLike] | SignalEstimator, ax: Axes | None = None
+) -> Axes:
     """Draw the objective by iteration, and the relative residual, dashed, on a second axis.
 
     Parameters

@@ -8,19 +8,19 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from graphdict.core import graphs
 from graphdict.metrics import edge_scores, match_atoms
-from graphdict.viz.drawing import COLUMN, INK, grid_axes
+from graphdict.viz.drawing import COLUMN, INK, AxesLike, grid_axes
 from graphdict.viz.figures import plot_atoms, plot_coefficients
 
 __all__ = ["plot_comparison", "plot_recovery"]
 
 
 def plot_comparison(
-    true: NDArray[np.float64],
-    learned: NDArray[np.float64],
+    true: ArrayLike,
+    learned: ArrayLike,
     ax: Axes | None = None,
     *,
     title: str | None = None,
@@ -60,11 +60,11 @@ def plot_comparison(
 
 
 def plot_recovery(
-    true_atoms: NDArray[np.float64],
-    atoms: NDArray[np.float64],
-    true_coefficients: NDArray[np.float64],
-    coefficients: NDArray[np.float64],
-    axes: Any = None,
+    true_atoms: ArrayLike,
+    atoms: ArrayLike,
+    true_coefficients: ArrayLike,
+    coefficients: ArrayLike,
+    axes: AxesLike | None = None,
     **options: Any,
 ) -> Sequence[Axes]:
     """Draw true and learned atoms with their edge recovery, and both coefficient series.

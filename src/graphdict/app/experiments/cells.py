@@ -77,7 +77,7 @@ def _weights(graphs: Any, true: NDArray | None) -> NDArray:
     return weights
 
 
-def _scores(true: NDArray | None, predicted: NDArray, cuts: NDArray) -> dict[str, list[float]]:
+def _scores(true: Any, predicted: NDArray, cuts: NDArray) -> dict[str, list[float]]:
     """Return each score at each threshold, rounded."""
     scores = asdict(scores_by_threshold(true, predicted, cuts))
     return {name: [round(float(x), DIGITS) for x in values] for name, values in scores.items()}

@@ -49,27 +49,27 @@ class History:
         self.residuals.append(residuals)
         self.seconds.append(time.perf_counter() - self.started)
 
-    def until(self, iteration: int) -> dict[str, list]:
+    def until(self, iteration: int) -> dict[str, list[Any]]:
         """The entries up to an iteration as lists, to be stored and given to :meth:`resumed`."""
         count = sum(i <= iteration for i in self.iteration)
         names = ("iteration", "objective", "residual", "residuals", "seconds")
         return {name: getattr(self, name)[:count] for name in names}
 
-    def copy(self) -> dict[str, list]:
+    def copy(self) -> dict[str, list[Any]]:
         """All entries as lists."""
         return self.until(self.iteration[-1] if self.iteration else 0)
 
-    def refill(self, entries: dict[str, list]) -> None:
+    def refill(self, entries: dict[str, list[Any]]) -> None:
         """Hold stored entries instead, and go on after them."""
         vars(self).update(vars(History.resumed(entries)))
 
     @classmethod
-    def resumed(cls, entries: dict[str, list]) -> History:
+    def resumed(cls, entries: dict[str, list[Any]]) -> History:
         """A history that goes on after stored entries."""
         elapsed = entries["seconds"][-1] if entries["seconds"] else 0.0
         return cls(**entries, started=time.perf_counter() - elapsed)
 
-    def as_dict(self) -> dict[str, NDArray[np.float64]]:
+    def as_dict(self) -> dict[str, NDArray[Any]]:
         """Arrays by name; the residual of each variable as ``residual_<variable>``."""
         names = self.residuals[0] if self.residuals else {}
         parts = {f"residual_{n}": np.array([r[n] for r in self.residuals]) for n in names}

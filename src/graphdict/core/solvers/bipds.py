@@ -276,7 +276,8 @@ class _Run:
         )  # fmt: skip
 
     def _point(
-        self, iteration: int, atoms: NDArray[np.float64], split_atoms: tuple[NDArray[np.float64], ...], states: BlockStates,
+        self, iteration: int, atoms: NDArray[np.float64],
+        split_atoms: tuple[NDArray[np.float64], ...], states: BlockStates,
         steps: tuple[float, float, float], sums: PassSums, lipschitz: float, value: float | None,
         image: NDArray[np.float64] | None, check: bool,
     ) -> _Point:  # fmt: skip

@@ -101,8 +101,8 @@ class CheckNumbers(NamedTuple):
 
 
 def begin(
-    backend: Backend, rows: slice, coefficients: NDArray[np.float64], dual: NDArray[np.float64], extra: Any,
-    step: PassMessage,
+    backend: Backend, rows: slice, coefficients: NDArray[np.float64], dual: NDArray[np.float64],
+    extra: Any, step: PassMessage,
 ) -> Any:  # fmt: skip
     """Find gradients and objective at a given point."""
     problem = backend.problem
@@ -130,8 +130,8 @@ def advance(backend: Backend, rows: slice, before: BlockIterate, step: PassMessa
 
 @deferred
 def follow(
-    backend: Backend, rows: slice, before: BlockIterate, coefficients: NDArray[np.float64], extra: NDArray[np.float64],
-    *rest: Any,
+    backend: Backend, rows: slice, before: BlockIterate, coefficients: NDArray[np.float64],
+    extra: NDArray[np.float64], *rest: Any,
 ) -> Deferred:  # fmt: skip
     """Take one iteration where the coefficients were moved together with all others."""
     *split_duals, step = rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,17 +15,21 @@ from graphdict.results import InstantaneousGraphs
 from graphdict.viz.report.content import describe
 from graphdict.viz.report.page import assemble
 
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.base import GraphDictionary
+    from graphdict.viz.drawing import Positions
+
 __all__ = ["write_report"]
 
 
 def write_report(
-    model: Any,
+    model: GraphDictionary,
     path: str | os.PathLike[str],
     *,
     coefficients: ArrayLike | InstantaneousGraphs | None = None,
     times: ArrayLike | None = None,
     time_unit: str = "samples",
-    positions: Any = None,
+    positions: Positions | None = None,
     source: str | None = None,
     title: str | None = None,
     remarks: Sequence[str] = (),
