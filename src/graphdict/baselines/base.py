@@ -33,6 +33,8 @@ class StateGraphs(InstantaneousGraphs):
     node_names : sequence of N names, optional
     """
 
+    states: NDArray[np.intp]
+
     def __init__(
         self,
         states: NDArray[np.intp],

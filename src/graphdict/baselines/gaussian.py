@@ -59,6 +59,10 @@ class GaussianMixtureGraphs(MixtureBaseline):
         As for the dictionaries.
     """
 
+    mixture_: Any
+    objective_: float
+    n_iter_: int
+
     _parameter_constraints: dict[str, Any] = {
         "n_clusters": [COUNT],
         "max_iter": [COUNT],
@@ -126,7 +130,8 @@ class GaussianMixtureGraphs(MixtureBaseline):
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         probabilities = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
-        return probabilities.astype(signals.dtype)
+        result: NDArray[np.float64] = probabilities.astype(signals.dtype)
+        return result
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each component in each sample.
@@ -144,7 +149,10 @@ class GaussianMixtureGraphs(MixtureBaseline):
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
-        return self.mixture_.score_samples(signals @ self._basis(signals.dtype))
+        result: NDArray[np.float64] = self.mixture_.score_samples(
+            signals @ self._basis(signals.dtype)
+        )
+        return result
 
     def _basis(self, dtype: Any) -> NDArray[np.float64]:
         """Return an orthonormal basis (N, N - 1) of signals with zero mean."""

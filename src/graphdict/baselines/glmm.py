@@ -106,4 +106,5 @@ class GLMM(LogDegreeMixture):
         clusters = KMeans(self.n_clusters, n_init=1, random_state=rng)
         with warnings.catch_warnings():  # of fewer distinct samples than clusters
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return np.eye(self.n_clusters)[clusters.fit_predict(signals)]
+            result: NDArray[np.float64] = np.eye(self.n_clusters)[clusters.fit_predict(signals)]
+            return result

@@ -58,6 +58,12 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         As for the dictionaries.
     """
 
+    atoms_: NDArray[np.float64]
+    objective_: float
+    residual_: float
+    beta_: float
+    n_iter_: int
+
     _takes_gaps = True
 
     def __init__(

@@ -16,7 +16,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -31,6 +30,7 @@ from graphdict.core.seeding import spread_labels
 from graphdict.core.solvers.base import History
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.native import products
 from graphdict.results import InstantaneousGraphs
@@ -55,7 +55,8 @@ class Clusters:
         """Return the costs ``c_tk`` (T, K)."""
         weights = self.weights.astype(np.float64)
         own = log_degree_objective(weights, np.full_like(weights, alpha_w), self.ridge)
-        return self.energies(signals) + own
+        result: NDArray[np.float64] = self.energies(signals) + own
+        return result
 
     def energies(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
@@ -73,6 +74,8 @@ class MixtureBaseline(
 ):
     """Base class of the methods with clusters of samples and a graph for each."""
 
+    atoms_: NDArray[np.float64]
+    labels_: NDArray[np.intp]
     n_clusters: int
     coefficients_: NDArray[np.float64]
 
@@ -93,7 +96,8 @@ class MixtureBaseline(
         -------
         integer array (T',)
         """
-        return np.asarray(self.transform(X)).argmax(axis=1)
+        result: NDArray[np.intp] = np.asarray(self.transform(X)).argmax(axis=1)
+        return result
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the coefficient of each cluster in each sample.
@@ -137,6 +141,12 @@ class MixtureBaseline(
 class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     """Base class of the mixtures whose graphs minimise the log-degree objective."""
 
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
+    shares_: NDArray[np.float64]
+    means_: NDArray[np.float64]
+    beta_: NDArray[np.float64]
     n_clusters: int
     max_iter: int
     tol: float
@@ -241,7 +251,8 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         normaliser = log_likelihoods(np.zeros((count, count)), np.eye(count), clusters.weights)
         with np.errstate(divide="ignore"):
             joint = np.log(clusters.shares) + normaliser - clusters.energies(signals) / 2
-        return np.logaddexp.reduce(joint, axis=1)
+        result: NDArray[np.float64] = np.logaddexp.reduce(joint, axis=1)
+        return result
 
     @property
     def _clusters(self) -> Clusters:

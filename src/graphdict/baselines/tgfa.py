@@ -73,6 +73,12 @@ class TGFA(WindowBaseline):
         As for the dictionaries.
     """
 
+    atoms_: NDArray[np.float64]
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    beta_: float
+    n_iter_: int
+
     _parameter_constraints: dict[str, Any] = {
         **WindowBaseline._parameter_constraints,
         "alpha_diff": [Interval(Real, 0, None, closed="left")],
@@ -155,7 +161,8 @@ def _smooth(values: NDArray[np.float64], strength: float, penalty: str) -> NDArr
     banded[0] = -strength
     banded[1] = 1 + 2 * strength
     banded[1, [0, -1]] = 1 + strength
-    return solveh_banded(banded, values, check_finite=False)
+    result: NDArray[np.float64] = solveh_banded(banded, values, check_finite=False)
+    return result
 
 
 def _change(weights: NDArray[np.float64], penalty: str) -> float:

@@ -21,6 +21,7 @@ __all__ = ["WindowLogModel"]
 class WindowBaseline(LogDegreeBaseline):
     """Base class of the methods with a graph for each window of samples."""
 
+    states_: NDArray[np.intp]
     window_size: int
     _takes_gaps = True
     _copies = 6  # of the graphs of all windows that a fit holds at a time
@@ -110,6 +111,11 @@ class WindowLogModel(WindowBaseline):
     scale_, active_nodes_, n_features_in_, feature_names_in_
         As for the dictionaries.
     """
+
+    atoms_: NDArray[np.float64]
+    objective_: float
+    residual_: float
+    n_iter_: int
 
     def __init__(
         self,

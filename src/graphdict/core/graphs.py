@@ -36,7 +36,7 @@ def n_edges(nodes: int) -> int:
 
 def n_nodes(edges: int) -> int:
     """Number of nodes of a graph whose weight vector has ``edges`` entries."""
-    nodes = round((1 + (1 + 8 * edges) ** 0.5) / 2)
+    nodes: int = round((1 + (1 + 8 * edges) ** 0.5) / 2)
     if edges < 1 or n_edges(nodes) != edges:
         raise ValueError(
             f"a weight vector has N (N - 1) / 2 entries (1, 3, 6, 10, ...), got {edges}"
@@ -113,14 +113,16 @@ def laplacian_adjoint(matrix: ArrayLike) -> NDArray[np.float64]:
     rows, cols = edge_index(matrix.shape[-1])
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     pair_sum = diagonal[..., rows] + diagonal[..., cols]
-    return pair_sum - matrix[..., rows, cols] - matrix[..., cols, rows]
+    result: NDArray[np.float64] = pair_sum - matrix[..., rows, cols] - matrix[..., cols, rows]
+    return result
 
 
 def squared_differences(signals: ArrayLike) -> NDArray[np.float64]:
     """The matrix ``Z`` of ``(x_ti - x_tj)^2`` over edges, (T, N) -> (T, E)."""
     signals = np.asarray(signals)
     rows, cols = edge_index(signals.shape[-1])
-    return np.square(signals[..., rows] - signals[..., cols])
+    result: NDArray[np.float64] = np.square(signals[..., rows] - signals[..., cols])
+    return result
 
 
 def fourier_basis(weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -131,9 +133,11 @@ def fourier_basis(weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.f
 
 def fourier_transform(signals: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
     """Graph Fourier transform of the rows of ``signals``: ``X U``."""
-    return np.asarray(signals) @ np.asarray(modes)
+    result: NDArray[np.float64] = np.asarray(signals) @ np.asarray(modes)
+    return result
 
 
 def inverse_fourier_transform(spectra: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
     """Signals (T, N) whose graph Fourier transform is ``spectra``: ``X_hat U'``."""
-    return np.asarray(spectra) @ np.swapaxes(modes, -1, -2)
+    result: NDArray[np.float64] = np.asarray(spectra) @ np.swapaxes(modes, -1, -2)
+    return result

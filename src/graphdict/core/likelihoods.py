@@ -95,6 +95,8 @@ class Likelihood:
 class LogDegrees(Likelihood):
     """``-sum_n log d_n`` of the degrees: the paper's cheap barrier, which is no density."""
 
+    barrier: LogBarrier
+
     def __init__(self) -> None:
         self.barrier = LogBarrier()
 
@@ -105,6 +107,8 @@ class LogDegrees(Likelihood):
 class LogDeterminant(Likelihood):
     """``-log det_+ L``: the exact density of a Laplacian-constrained Gaussian Markov field."""
 
+    barrier: LogDet
+
     def __init__(self) -> None:
         self.barrier = LogDet()
 
@@ -114,6 +118,9 @@ class LogDeterminant(Likelihood):
 
 class LogSpectra(Likelihood):
     """``-sum_m log lambda_m``: the exact density of graphs that share eigenvectors."""
+
+    barrier: LogBarrier
+    spectra: Spectra
 
     def __init__(self, modes: NDArray[np.float64]):
         self.barrier = LogBarrier()

@@ -98,6 +98,9 @@ class Spectra:
     are to a fit. What is constant in a mode does not count, and is taken off.
     """
 
+    modes: NDArray[np.float64]
+    size: int
+
     kind = "spectra"
 
     def __init__(self, modes: NDArray[np.float64]):
@@ -140,12 +143,14 @@ class Spectra:
     def _energies(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
         """``diag(U' A U)``, (..., N, N) -> (..., M)."""
         modes = self.modes.astype(matrices.dtype, copy=False)
-        return ((matrices @ modes) * modes).sum(axis=-2)
+        result: NDArray[np.float64] = ((matrices @ modes) * modes).sum(axis=-2)
+        return result
 
     def _matrices(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """``U diag(values) U'``, (..., M) -> (..., N, N)."""
         modes = self.modes.astype(values.dtype, copy=False)
-        return (modes * values[..., None, :]) @ modes.T
+        result: NDArray[np.float64] = (modes * values[..., None, :]) @ modes.T
+        return result
 
 
 class BilinearOperator(Protocol):

@@ -43,6 +43,12 @@ class TermGroup:
     ``first_sample``.
     """
 
+    terms: tuple[Any, ...]
+    counts: NDArray[np.intp] | None
+    smooth: tuple[Any, ...]
+    direct: tuple[Any, ...]
+    split: tuple[Any, ...]
+
     def __init__(
         self, terms: Sequence[Any], counts: NDArray[np.intp] | None = None, first_sample: int = 0
     ):
@@ -253,7 +259,10 @@ class Problem:
         self, rows: slice, coefficients: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """``(p Delta)' Z`` (K, E) of some rows."""
-        return self.fit.weighted_distances(self.shares(rows, coefficients) * coefficients, rows)
+        result: NDArray[np.float64] = self.fit.weighted_distances(
+            self.shares(rows, coefficients) * coefficients, rows
+        )
+        return result
 
     def objective(self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]) -> float:
         """``F`` at a point."""
@@ -299,12 +308,14 @@ class _Rows:
         self.start, self.stop, _ = rows.indices(rows.stop)
 
     def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
-        return self.fit.energies(atoms, self._all(rows))
+        result: NDArray[np.float64] = self.fit.energies(atoms, self._all(rows))
+        return result
 
     def weighted_distances(
         self, coefficients: NDArray[np.float64], rows: slice = ALL
     ) -> NDArray[np.float64]:
-        return self.fit.weighted_distances(coefficients, self._all(rows))
+        result: NDArray[np.float64] = self.fit.weighted_distances(coefficients, self._all(rows))
+        return result
 
     def _all(self, rows: slice) -> slice:
         start, stop, _ = rows.indices(self.stop - self.start)

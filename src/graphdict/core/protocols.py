@@ -27,7 +27,7 @@ __all__ = ["Backend", "BlockStates", "Deferred", "Executor", "Step", "deferred",
 Step = Callable[..., Any]
 
 
-class BlockStates(list):
+class BlockStates(list[Any]):
     """One state for every block, listed by shard; opaque to whoever is not the executor."""
 
 
@@ -103,7 +103,7 @@ class Executor(Protocol):
 
     def stream(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
-    ) -> Iterator[tuple[NDArray[np.float64], tuple]]:
+    ) -> Iterator[tuple[NDArray[np.float64], tuple[Any, ...]]]:
         """Run ``work`` on one shard after the other; yield its states as an array, and its sums."""
 
     def scatter(self, array: NDArray[np.float64] | BlockStates | None) -> BlockStates:

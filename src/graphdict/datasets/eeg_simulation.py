@@ -164,4 +164,5 @@ def _fields(directions: NDArray[np.float64], count: int, rng: Any) -> NDArray[np
     near = np.exp(3 * (np.einsum("kpd,nd->kpn", poles, directions) - 1))
     maps = near[:, 0] - near[:, 1]
     maps -= maps.mean(axis=1, keepdims=True)
-    return maps / maps.std(axis=1, keepdims=True)
+    result: NDArray[np.float64] = maps / maps.std(axis=1, keepdims=True)
+    return result

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +20,7 @@ from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.peaks import Peaks, gfp_peaks
 from graphdict.eeg.recording import Instance, each_recording
 from graphdict.eeg.states import States
+from graphdict.engine.scikit import BaseEstimator
 
 __all__ = ["StateEmbedding", "backfit", "model_coefficients", "n_states"]
 
@@ -51,7 +52,8 @@ def model_coefficients(model: Any, signals: NDArray[np.float64]) -> NDArray[np.f
         return np.asarray(model.predict_proba(signals))
     if hasattr(model, "predict"):
         labels = np.asarray(model.predict(signals))
-        return np.eye(n_states(model))[labels]
+        result: NDArray[np.float64] = np.eye(n_states(model))[labels]
+        return result
     if hasattr(model, "transform"):
         return np.asarray(model.transform(signals))
     raise TypeError(
@@ -353,7 +355,8 @@ class StateEmbedding(BaseEstimator):
             return np.full(self.n_states_, float(self.activity))
         coefficients = model_coefficients(self.model_, signals)
         if self.activity == "mean":
-            return coefficients.mean(axis=0).astype(np.float64)
+            result: str | NDArray[np.float64] = coefficients.mean(axis=0).astype(np.float64)
+            return result
         if np.allclose(coefficients.sum(axis=1), 1, atol=1e-4):
             return "largest"
         return np.full(self.n_states_, 0.5)

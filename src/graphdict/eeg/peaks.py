@@ -79,7 +79,10 @@ def gfp(inst: Instance, **options: Any) -> NDArray[np.float64]:
     """
     recording = as_recording(inst, **options)
     power = recording.signals.std(axis=1) / MICROVOLTS
-    return power if recording.frame.kind == "raw" else power.reshape(recording.n_events, -1)
+    result: NDArray[np.float64] = (
+        power if recording.frame.kind == "raw" else power.reshape(recording.n_events, -1)
+    )
+    return result
 
 
 def gfp_peaks(inst: Instance, *, min_distance: float = 0.0, **options: Any) -> Peaks:

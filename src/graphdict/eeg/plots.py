@@ -148,7 +148,7 @@ def plot_atoms_on_head(
     import matplotlib.pyplot as plt
 
     from graphdict.core import graphs
-    from graphdict.viz.figures import COLOURS
+    from graphdict.viz.drawing import COLOURS
 
     atoms = np.atleast_2d(np.asarray(atoms))
     nodes = len(info["ch_names"])

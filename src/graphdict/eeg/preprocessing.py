@@ -70,7 +70,8 @@ def preprocess(
         out.set_eeg_reference("average", projection=False)
     if l_freq is not None or h_freq is not None:
         _filter(out, l_freq, h_freq)
-    return out
+    result: Inst = out
+    return result
 
 
 def _filter(inst: Any, l_freq: float | None, h_freq: float | None) -> None:

@@ -180,7 +180,8 @@ def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray[np.int
             f"at least two good EEG channels are needed, the recording has {len(chosen)} (bad: "
             f"{info['bads']}); set channel types with inst.set_channel_types if it has more"
         )
-    return chosen
+    result: NDArray[np.intp] = chosen
+    return result
 
 
 def _rows(

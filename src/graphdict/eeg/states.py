@@ -179,7 +179,8 @@ class States:
     @property
     def n_states(self) -> int:
         """Number K of states."""
-        return self.coefficients.shape[1]
+        result: int = self.coefficients.shape[1]
+        return result
 
     @property
     def labels(self) -> NDArray[np.intp]:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core.annotations import RandomState
 from graphdict.eeg.embedding import StateEmbedding
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.features import FEATURES, PAPER_FEATURES
+from graphdict.engine.scikit import BaseEstimator, TransformerMixin
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import metaestimators
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
+from graphdict.engine.scikit import BaseEstimator
 from graphdict.engine.signals import Preparation, check_finite, largest_value
 from graphdict.engine.sources import Rows, open_rows, prepared
 from graphdict.exceptions import ConvergenceWarning, warn
 
-__all__ = ["SignalEstimator", "available_if"]
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.results import InstantaneousGraphs
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """Scikit-learn's decorator of that name, under which a method keeps its type."""
-    decorator: Callable[[Method], Method] = metaestimators.available_if(check)
-    return decorator
+__all__ = ["SignalEstimator"]
 
 
 class SignalEstimator(BaseEstimator):
@@ -42,13 +35,10 @@ class SignalEstimator(BaseEstimator):
     _reads_in_parts = False  # whether signals may be larger than memory
     _takes_gaps = False  # whether values may be missing (NaN)
 
-    if TYPE_CHECKING:  # what scikit-learn's base classes have, and say no types of
-        n_features_in_: int
-        feature_names_in_: NDArray[np.object_]
+    if TYPE_CHECKING:  # pragma: no cover - each estimator has its own
 
         def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Self: ...
+        def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -106,7 +96,8 @@ class SignalEstimator(BaseEstimator):
 
     def _apply(self, preparation: Preparation, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._reads_in_parts:
-            return prepared(samples, preparation)
+            result: NDArray[np.float64] = prepared(samples, preparation)
+            return result
         return preparation.apply(samples)
 
     @property

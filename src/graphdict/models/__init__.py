@@ -37,4 +37,5 @@ MODELS: dict[str, type[GraphDictionary]] = {
 
 def load_model(path: StrPath) -> GraphDictionary:
     """Read a model written by its ``save`` method."""
-    return model_files.load(path, MODELS)
+    result: GraphDictionary = model_files.load(path, MODELS)
+    return result

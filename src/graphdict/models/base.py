@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core.annotations import StrPath
@@ -15,6 +14,7 @@ from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.terms.coefficients import window_counts
 from graphdict.core.terms.missing import Gaps
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.storage import model_files
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
@@ -48,16 +48,6 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         "n_features_in_": COUNT,
         "n_iter_": COUNT,
     }
-
-    if TYPE_CHECKING:  # what scikit-learn's mixins have, and say no types of
-
-        def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]: ...
-        def set_output(
-            self, *, transform: Literal["default", "pandas", "polars"] | None = None
-        ) -> Self: ...
-        def get_feature_names_out(
-            self, input_features: ArrayLike | None = None
-        ) -> NDArray[np.object_]: ...
 
     # What a kind chooses --------------------------------------------------------------------
 
@@ -156,7 +146,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         """``x' L_k x`` of every sample (T, K)."""
         ones = np.ones(len(signals), dtype=int)
         term = self._likelihood().signal_term(signals, ones, keep=False, gaps=gaps)
-        return term.energies(atoms)
+        result: NDArray[np.float64] = term.energies(atoms)
+        return result
 
     def _likelihood(self) -> Likelihood:
         """Return the likelihood of signals under their graphs; once fitted, that of the fit."""

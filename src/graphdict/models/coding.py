@@ -44,7 +44,7 @@ def code(
     """
     shape = (problem.counts, len(atoms), atoms.dtype, out)
     if codes_samples_alone(problem):
-        sums: list[tuple] = []
+        sums: list[tuple[Any, ...]] = []
 
         def pieces() -> Iterator[NDArray[np.float64]]:
             for coefficients, part in executor.stream(code_shard, atoms):

@@ -22,8 +22,8 @@ from graphdict.core.graph_learning.windows import (
 )
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.blas import single_threaded_blas
-from graphdict.engine.estimator import available_if
 from graphdict.engine.memory import BLOCK
+from graphdict.engine.scikit import available_if
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.models.base import GraphDictionary
 
@@ -35,7 +35,7 @@ def _never(model: Any) -> bool:
     return False
 
 
-class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     """Hierarchical graph dictionary (Yamada and Tanaka 2021): coefficients fixed by a tree.
 
     The series is cut into windows, the leaves of a binary tree in which neighbours share parents.
@@ -103,6 +103,11 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         "rescale": ["boolean"],
     }
     window_size = 1
+    atoms_: NDArray[np.float64]
+    coefficients_: NDArray[np.float64]
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
     parents_: NDArray[np.intp]
     beta_: float
 
@@ -244,7 +249,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     def _windows(self, samples: int) -> int:
         """Number of windows of a series to learn from."""
         if self.n_windows is None:
-            return min(2 ** min(self.depth, 62), samples)
+            result: int = min(2 ** min(self.depth, 62), samples)
+            return result
         if self.n_windows > samples:
             raise ValueError(
                 f"n_windows={self.n_windows} is larger than the {samples} samples of X; use at "

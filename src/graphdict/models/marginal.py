@@ -26,7 +26,6 @@ from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
-from graphdict.engine.estimator import available_if
 from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
@@ -43,6 +42,7 @@ from graphdict.engine.memory import BLOCK
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import with_progress
+from graphdict.engine.scikit import available_if
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.exceptions import DeadAtomWarning, warn
@@ -168,6 +168,10 @@ class GraphDictMarginal(GraphDictionary):
         After ``partial_fit``: the averages that later batches are added to.
     """
 
+    atoms_: NDArray[np.float64]
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
     patterns_: NDArray[Any]
     pattern_probabilities_: NDArray[np.float64]
     edge_probabilities_: NDArray[np.float64]

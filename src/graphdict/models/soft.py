@@ -48,6 +48,9 @@ __all__ = ["SoftDictionary"]
 class SoftDictionary(GraphDictionary):
     """Base of the soft dictionaries. A model is a choice of likelihood."""
 
+    atoms_: NDArray[np.float64]
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
     backend_: str
     _objects: ClassVar[tuple[str, ...]] = ("atom_priors", "coefficient_priors")
 
@@ -210,7 +213,8 @@ class SoftDictionary(GraphDictionary):
             energies = self._energies(signals[some], atoms, gaps)
             fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
             scores[some] -= (fit + likelihood.rest(signals[some])) / 2
-        return scores
+        result: NDArray[np.float64] = scores
+        return result
 
     # How it is done -------------------------------------------------------------------------
 

@@ -62,7 +62,8 @@ def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray[n
     nodes = graphs.n_nodes(means.shape[1])
     typical = means.mean() or 1.0
     means = np.maximum(means, 1e-3 * typical)
-    return (1 / (means * (nodes - 1) * len(means))).astype(distances.dtype)
+    result: NDArray[np.float64] = (1 / (means * (nodes - 1) * len(means))).astype(distances.dtype)
+    return result
 
 
 def _moments(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
@@ -116,16 +117,18 @@ def _uniform(
     for start in range(0, rows, AT_ONCE):
         some = drawn[start : start + AT_ONCE]
         some[...] = rng.uniform(size=some.shape)
-    return executor.scatter(drawn)
+    result: BlockStates = executor.scatter(drawn)
+    return result
 
 
 def _discrete(
     executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
 ) -> BlockStates:
     """Every sample uses one atom, drawn at random."""
-    return executor.map_blocks(
+    result: BlockStates = executor.map_blocks(
         _soften, [executor.scatter(rng.randint(n_atoms, size=rows))], n_atoms, dtype
     )[0]
+    return result
 
 
 def _kmeans(
@@ -141,9 +144,10 @@ def _kmeans(
         within = float(np.clip((chance * masses[:, 1].sum() - before) / mass, 0, 1))
         _, (seed,) = executor.map_blocks(_pick, [states], int(masses[block, 0]), within)
         states, _ = executor.map_blocks(_assign, [states], seed, cluster)
-    return executor.map_blocks(
+    result: BlockStates = executor.map_blocks(
         _soften, [executor.map_blocks(_labels, [states])[0]], n_atoms, dtype
     )[0]
+    return result
 
 
 # Steps ----------------------------------------------------------------------------------------

@@ -50,7 +50,10 @@ def densities(
     atoms = np.atleast_2d(atoms)
     nodes = graphs.n_nodes(atoms.shape[1]) if active is None else int(np.sum(active))
     largest = atoms.max(axis=1, keepdims=True)
-    return ((atoms > EDGE * largest) & (atoms > 0)).sum(axis=1) / graphs.n_edges(nodes)
+    result: NDArray[np.float64] = ((atoms > EDGE * largest) & (atoms > 0)).sum(
+        axis=1
+    ) / graphs.n_edges(nodes)
+    return result
 
 
 @dataclass(frozen=True)

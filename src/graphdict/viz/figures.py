@@ -18,7 +18,6 @@ from graphdict.results import InstantaneousGraphs, thresholded_atoms
 from graphdict.viz.drawing import (
     COLOURS,
     COLUMN,
-    AxesLike,
     Positions,
     colour_of,
     draw_graph,
@@ -86,7 +85,7 @@ def plot_graph(
 
 def plot_atoms(
     atoms: ArrayLike | SignalEstimator,
-    axes: AxesLike | None = None,
+    axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
     *,
     title: str = "Atom",
     **options: Any,
@@ -120,7 +119,7 @@ def plot_atoms(
 def plot_instantaneous(
     mixtures: InstantaneousGraphs | SignalEstimator,
     samples: Sequence[int],
-    axes: AxesLike | None = None,
+    axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
     *,
     times: Sequence[Any] | NDArray[Any] | None = None,
     **options: Any,
@@ -147,17 +146,18 @@ def plot_instantaneous(
     -------
     list of Axes
     """
+    graphs: Any = mixtures
     if hasattr(mixtures, "instantaneous_graphs"):
-        mixtures = mixtures.instantaneous_graphs()
+        graphs = mixtures.instantaneous_graphs()
     samples = [int(t) for t in np.atleast_1d(samples)]
-    outside = [t for t in samples if not -len(mixtures) <= t < len(mixtures)]
+    outside = [t for t in samples if not -len(graphs) <= t < len(graphs)]
     if outside:
-        raise IndexError(f"samples: {outside} are not among the {len(mixtures)} of the graphs")
+        raise IndexError(f"samples: {outside} are not among the {len(graphs)} of the graphs")
     axes = grid_axes(len(samples), axes, panel=1.45, across=_across(options))
-    chosen = mixtures[np.array(samples, dtype=np.intp)]
+    chosen = graphs[np.array(samples, dtype=np.intp)]
     options.setdefault("strongest", float(np.max(chosen.weights, initial=0)) or 1.0)
     for ax, t, coefficients, weights in zip(axes, samples, chosen.coefficients, chosen.weights):
-        largest = np.argmax(coefficients[:, None] * mixtures.atoms, axis=0)
+        largest = np.argmax(coefficients[:, None] * graphs.atoms, axis=0)
         title = f"sample {t}" if times is None else f"{times[t]}"
         colours = [colour_of(k) for k in largest]
         reach = draw_graph(ax, weights, colours, title=title, **options)
@@ -194,7 +194,8 @@ def plot_coefficients(
     """
     if ax is None:
         ax = plt.subplots(figsize=(COLUMN, 1.4), layout="constrained")[1]
-    image = np.atleast_2d(getattr(coefficients, "coefficients_", coefficients))
+    shown: Any = coefficients
+    image = np.atleast_2d(getattr(coefficients, "coefficients_", shown))
     samples, count = image.shape
     edges = np.arange(samples + 1) if times is None else _between(_as_numbers(ax, times, samples))
     size = -(-samples // COLUMNS_SHOWN)
@@ -239,9 +240,9 @@ def plot_convergence(
     """
     if ax is None:
         ax = plt.subplots(figsize=(COLUMN, 2.1), layout="constrained")[1]
-    history = getattr(history, "history_", history)
-    steps = np.asarray(history["iteration"])
-    objective, residual = np.asarray(history["objective"]), np.asarray(history["residual"])
+    by_name: Any = getattr(history, "history_", history)
+    steps = np.asarray(by_name["iteration"])
+    objective, residual = np.asarray(by_name["objective"]), np.asarray(by_name["residual"])
     finite = np.isfinite(objective)
     ax.plot(steps[finite], objective[finite], color=COLOURS[0])
     ax.set_xlabel("iteration", fontsize=8)
@@ -281,8 +282,9 @@ def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray[np.float64]:
     times = np.asarray(times)
     if times.shape != (samples,):
         raise ValueError(f"times must have shape ({samples},), got {times.shape}")
-    ax.xaxis.update_units(times)
-    numbers = np.asarray(ax.xaxis.convert_units(times), dtype=float)
+    axis: Any = ax.xaxis  # whose methods have no types
+    axis.update_units(times)
+    numbers = np.asarray(axis.convert_units(times), dtype=np.float64)
     if (np.diff(numbers) <= 0).any():
         raise ValueError("times must ascend from sample to sample")
     return numbers

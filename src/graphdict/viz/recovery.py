@@ -8,11 +8,11 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core import graphs
 from graphdict.metrics import edge_scores, match_atoms
-from graphdict.viz.drawing import COLUMN, INK, AxesLike, grid_axes
+from graphdict.viz.drawing import COLUMN, INK, grid_axes
 from graphdict.viz.figures import plot_atoms, plot_coefficients
 
 __all__ = ["plot_comparison", "plot_recovery"]
@@ -64,7 +64,7 @@ def plot_recovery(
     atoms: ArrayLike,
     true_coefficients: ArrayLike,
     coefficients: ArrayLike,
-    axes: AxesLike | None = None,
+    axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
     **options: Any,
 ) -> Sequence[Axes]:
     """Draw true and learned atoms with their edge recovery, and both coefficient series.

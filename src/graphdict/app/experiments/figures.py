@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from graphdict.app.experiments.tables import METRICS
-from graphdict.viz.figures import COLOURS
+from graphdict.viz.drawing import COLOURS
 
 __all__ = ["bars_with_published", "coefficient_samples", "save", "scores_against"]
 

@@ -92,5 +92,7 @@ def _iso_times(values: NDArray[Any]) -> list[str]:
     for unit in ("D", "s", "ms"):
         coarse = values.astype(f"datetime64[{unit}]")
         if (np.isnat(values) | (coarse == values)).all():
-            return np.datetime_as_string(coarse).tolist()
-    return np.datetime_as_string(values.astype("datetime64[us]")).tolist()
+            result: list[str] = np.datetime_as_string(coarse).tolist()
+            return result
+    result = np.datetime_as_string(values.astype("datetime64[us]")).tolist()
+    return result

@@ -172,7 +172,7 @@ class _Point:
 class _Run:
     """One call: the starting point, the step from a point to the next, and the way back."""
 
-    def __init__(self, executor: Executor, fixed: str | None, given: tuple):
+    def __init__(self, executor: Executor, fixed: str | None, given: tuple[Any, ...]):
         self.executor = executor
         self.problem = executor.problem
         self.linear = self.problem.linear

@@ -60,7 +60,8 @@ def code_shard(
 
 def total_objective(executor: Executor, coefficients: Any, atoms: NDArray[np.float64]) -> float:
     """Return ``F`` at a point whose coefficients are with an executor, but for priors on atoms."""
-    return executor.map_blocks(keep_value, [coefficients], atoms)[1][0]
+    result: float = executor.map_blocks(keep_value, [coefficients], atoms)[1][0]
+    return result
 
 
 def keep_value(

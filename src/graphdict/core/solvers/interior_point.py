@@ -93,10 +93,12 @@ def _solve(matrices: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray
     unit = np.sqrt(np.einsum("tkk->tk", matrices))
     scaled = matrices / (unit[:, :, None] * unit[:, None, :])
     scaled += DAMPING * np.eye(matrices.shape[-1])
-    return np.linalg.solve(scaled, (right / unit)[..., None])[..., 0] / unit
+    result: NDArray[np.float64] = np.linalg.solve(scaled, (right / unit)[..., None])[..., 0] / unit
+    return result
 
 
 def _step_length(x: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how far each sample may go along ``step`` with ``x`` positive: at most one."""
     ratio = np.divide(-REACH * x, step, out=np.ones_like(x), where=step < 0)
-    return np.minimum(ratio.min(axis=1, keepdims=True), 1.0)
+    result: NDArray[np.float64] = np.minimum(ratio.min(axis=1, keepdims=True), 1.0)
+    return result

@@ -328,4 +328,5 @@ def stationarity(
 
 
 def _relative(square: float, reference: float) -> float:
-    return (square / max(reference, 1e-300)) ** 0.5
+    result: float = (square / max(reference, 1e-300)) ** 0.5
+    return result

@@ -25,7 +25,8 @@ class Orthogonality:
         return self.alpha * squares / 2
 
     def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.alpha * (atoms.sum(axis=0) - atoms)
+        result: NDArray[np.float64] = self.alpha * (atoms.sum(axis=0) - atoms)
+        return result
 
     def lipschitz(self, atoms: NDArray[np.float64]) -> float:
         """Largest eigenvalue in modulus of ``alpha (1 1' - I)``."""

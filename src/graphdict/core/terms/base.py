@@ -77,24 +77,29 @@ def elementwise(term: Any) -> bool:
 
 def value(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
     """The term at ``x``, which holds the given rows of all."""
-    return term.value(x, *_told(term, rows))
+    result: float = term.value(x, *_told(term, rows))
+    return result
 
 
 def gradient(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
     """Gradient of a smooth term."""
-    return term.gradient(x, *_told(term, rows))
+    result: NDArray[np.float64] = term.gradient(x, *_told(term, rows))
+    return result
 
 
 def lipschitz(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
     """Lipschitz constant of the gradient of a smooth term."""
-    return term.lipschitz(x, *_told(term, rows))
+    result: float = term.lipschitz(x, *_told(term, rows))
+    return result
 
 
 def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> NDArray[np.float64]:
     """Proximal operator of ``step * term``, by Moreau's identity where only the dual is known."""
     if hasattr(term, "prox"):
-        return term.prox(x, step, *_told(term, rows))
-    return x - step * term.prox_conjugate(x / step, 1 / step, *_told(term, rows))
+        result: NDArray[np.float64] = term.prox(x, step, *_told(term, rows))
+        return result
+    result = x - step * term.prox_conjugate(x / step, 1 / step, *_told(term, rows))
+    return result
 
 
 def prox_conjugate(
@@ -102,8 +107,10 @@ def prox_conjugate(
 ) -> NDArray[np.float64]:
     """Proximal operator of ``step * term*``, by Moreau's identity where only the primal is."""
     if hasattr(term, "prox_conjugate"):
-        return term.prox_conjugate(y, step, *_told(term, rows))
-    return y - step * term.prox(y / step, 1 / step, *_told(term, rows))
+        result: NDArray[np.float64] = term.prox_conjugate(y, step, *_told(term, rows))
+        return result
+    result = y - step * term.prox(y / step, 1 / step, *_told(term, rows))
+    return result
 
 
 def _told(term: Any, rows: slice) -> tuple[slice, ...]:

@@ -46,6 +46,9 @@ class Smoothness:
     of some rows alone, and ``features`` what tells samples apart where a fit begins.
     """
 
+    signals: NDArray[np.float64]
+    dtype: np.dtype[np.float64]
+
     kind = "signals"
 
     def __init__(self, signals: NDArray[np.float64]):
@@ -75,6 +78,9 @@ class CachedSmoothness:
 
     ``features`` of these are given.
     """
+
+    kept_features: NDArray[np.float64]
+    dtype: np.dtype[np.float64]
 
     def __init__(self, distances: NDArray[np.float64], features: NDArray[np.float64] | None = None):
         self.distances = distances
@@ -123,7 +129,8 @@ def smoothness(
 
 def keeps_distances(shape: tuple[int, int], dtype: Any) -> bool:
     """Whether ``Z`` of all samples is small enough to be kept."""
-    return shape[0] * graphs.n_edges(shape[1]) * np.dtype(dtype).itemsize <= CACHED_BYTES
+    result: bool = shape[0] * graphs.n_edges(shape[1]) * np.dtype(dtype).itemsize <= CACHED_BYTES
+    return result
 
 
 def window_distances(signals: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -160,7 +167,8 @@ class LogBarrier:
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.where(rows > 0, np.log(rows), -np.inf)
-        return -np.einsum("tn->t", logs, dtype=np.float64)
+        result: NDArray[np.float64] = -np.einsum("tn->t", logs, dtype=np.float64)
+        return result
 
     def value(self, rows: NDArray[np.float64]) -> float:
         return float(self.values(rows).sum())
@@ -215,7 +223,10 @@ class LogDet:
         nodes = laplacians.shape[-1]
         # A Laplacian plus s/N in every entry has the eigenvalue s along the constants.
         extra = np.trace(laplacians, axis1=-2, axis2=-1)[:, None, None] / nodes
-        return np.linalg.inv(laplacians + extra / nodes) - 1 / (extra * nodes)
+        result: NDArray[np.float64] = np.linalg.inv(laplacians + extra / nodes) - 1 / (
+            extra * nodes
+        )
+        return result
 
     def curvature(
         self, laplacians: NDArray[np.float64], images: NDArray[np.float64]
@@ -233,7 +244,10 @@ class LogDet:
         values, vectors = np.linalg.eigh(inner)
         changed = positive_root(values, step) - values
         lifted = basis @ vectors
-        return laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(lifted, -1, -2)
+        result: NDArray[np.float64] = laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(
+            lifted, -1, -2
+        )
+        return result
 
     def prox_conjugate(self, dual: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         """``(Y - (Y^2 + 4 step I)^{1/2}) / 2`` off the constants, and zero along them.

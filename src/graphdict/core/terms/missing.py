@@ -67,7 +67,8 @@ class Gaps:
     def sum_of_distances(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """``sum_t z~_t`` (E,)."""
         counts = np.ones(len(signals), dtype=np.intp)
-        return self.distances(signals, counts).sum(axis=0, dtype=np.float64)
+        result: NDArray[np.float64] = self.distances(signals, counts).sum(axis=0, dtype=np.float64)
+        return result
 
     def distances(
         self, signals: NDArray[np.float64], counts: NDArray[np.intp]

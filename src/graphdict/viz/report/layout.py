@@ -82,7 +82,8 @@ def _below(given: NDArray[np.float64], finite: NDArray[np.bool_]) -> NDArray[np.
 def _fit(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scale points to [-1, 1], keeping proportions."""
     low, high = points.min(axis=0), points.max(axis=0)
-    return (points - (low + high) / 2) / (max(*(high - low), 1e-12) / 2)
+    result: NDArray[np.float64] = (points - (low + high) / 2) / (max(*(high - low), 1e-12) / 2)
+    return result
 
 
 def _union(atoms: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -135,14 +136,20 @@ def _modes(backbone: sparse.csr_array) -> NDArray[np.float64]:
     modes = eigsh(scale @ links @ scale, k=3, which="LA", v0=first)[1][:, :2]
     modes = modes / np.sqrt(degree)[:, None]
     modes = modes * np.sign(modes[np.abs(modes).argmax(axis=0), [0, 1]])
-    return modes.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable") / nodes
+    result: NDArray[np.float64] = (
+        modes.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable") / nodes
+    )
+    return result
 
 
 def _level(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rotate points so that the drawing is wider than high."""
     points = points - points.mean(axis=0)
     axes = np.linalg.svd(points, full_matrices=False)[2]
-    return points @ (axes * np.sign(axes[[0, 1], np.abs(axes).argmax(axis=1)])[:, None]).T
+    result: NDArray[np.float64] = (
+        points @ (axes * np.sign(axes[[0, 1], np.abs(axes).argmax(axis=1)])[:, None]).T
+    )
+    return result
 
 
 def _apart(points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -171,7 +178,8 @@ def _start(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     spiral = np.sqrt(np.arange(nodes) / nodes)[:, None] * np.column_stack(
         [np.cos(turn), np.sin(turn)]
     )
-    return modes * np.sqrt(np.maximum(values[-2:], 0)) + 0.3 * spiral
+    result: NDArray[np.float64] = modes * np.sqrt(np.maximum(values[-2:], 0)) + 0.3 * spiral
+    return result
 
 
 def _backbone(union: NDArray[np.float64]) -> sparse.csr_array:
