@@ -2,7 +2,7 @@
 How many atoms?
 ===============
 
-Learn with one atom, two, three, ...; score samples that were not learned from; take the smallest
+Learn with one atom, two, three, ...; score held-out samples; take the smallest
 number whose score is as good as the best. This works with :class:`~graphdict.GraphDictMarginal`,
 which scores a sample without fitting coefficients to it, and not with the soft dictionaries, which
 do. Here the true number is four.

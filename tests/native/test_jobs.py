@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from graphdict import native
+from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, native
 from graphdict.native import log_barrier, log_determinant
 
 
@@ -69,3 +69,14 @@ def test_a_list_that_is_emptied_meanwhile_keeps_its_jobs():
 def test_atoms_that_are_no_graphs_are_refused():
     with pytest.raises(ValueError, match="edges of a graph"):
         log_determinant.atom_slopes(np.ones((4, 2)), np.ones(4), np.ones((2, 5)))
+
+
+@pytest.mark.parametrize("model", [GraphDictLog, GraphDictSpectral, GraphDictExact])
+def test_signals_that_are_not_aligned_are_fitted_like_others(model):
+    signals = np.random.default_rng(0).standard_normal((60, 5))
+    memory = np.frombuffer(b"x" + signals.tobytes(), dtype=np.uint8)[1:]
+    odd = memory.view(np.float64).reshape(60, 5)
+    assert not odd.flags.aligned
+    fits = [model(2, max_iter=5, random_state=0).fit(x) for x in (signals, odd)]
+    np.testing.assert_array_equal(fits[0].atoms_, fits[1].atoms_)
+    np.testing.assert_array_equal(fits[1].transform(odd), fits[0].transform(signals))

@@ -329,7 +329,7 @@ def test_manifests_that_are_no_manifests(originals, folder):
         (lambda m: m.update(format="other"), "not a graphdict model"),
         (lambda m: m.update({"class": "GraphDictHier"}), "GraphDictHier has no setting"),
         (lambda m: m.update({"class": "GraphDictMarginal"}), "GraphDictMarginal has no setting"),
-        (lambda m: m.update({"class": "os.system"}), "known models are GraphDictExact"),
+        (lambda m: m.update({"class": "os.system"}), "known models are GraphDict, GraphDictExact"),
         (lambda m: m["settings"].update(alpha_w=-1), "alpha_w"),
         (lambda m: m["settings"].update(callback="print"), "no setting 'callback'"),
         (lambda m: m["settings"].update(later=1), "no setting 'later'"),

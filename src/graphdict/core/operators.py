@@ -208,8 +208,8 @@ class Bilinear:
 
     def norms(self, gram: NDArray[np.float64], image: NDArray[np.float64]) -> tuple[float, float]:
         """Both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
-        of_coefficients = native.largest_eigenvalue(np.ascontiguousarray(gram))
-        rows = np.ascontiguousarray(image).reshape(len(image), -1)
+        of_coefficients = native.largest_eigenvalue(native.contiguous(gram))
+        rows = native.contiguous(image).reshape(len(image), -1)
         of_atoms = native.largest_eigenvalue_of_products(rows)
         return self.linear.norm * of_coefficients**0.5, of_atoms**0.5
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["compiled", "doubles"]
+__all__ = ["compiled", "contiguous", "doubles"]
 
 
 def _load() -> Any:
@@ -37,9 +37,18 @@ def _load() -> Any:
 compiled = _load()
 
 
+def contiguous(array: Any, dtype: Any = None) -> NDArray:
+    """Return an array as compiled loops take it: in C order and aligned; copied only if it is not.
+
+    What comes over a network or out of a file may lie anywhere in memory.
+    """
+    found = np.asarray(array, dtype=dtype, order="C")
+    return found if found.flags.aligned else found.copy()
+
+
 def doubles(array: Any) -> NDArray:
-    """An array as loops take it that know double precision alone; copied only if it is not so."""
-    return np.ascontiguousarray(array, dtype=np.float64)
+    """Return an array as loops take it that know double precision alone."""
+    return contiguous(array, np.float64)
 
 
 def __getattr__(name: str) -> Any:

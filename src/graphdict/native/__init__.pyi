@@ -17,6 +17,7 @@ from graphdict.native.proxes import Box
 
 compiled: Any
 
+def contiguous(array: Any, dtype: Any = None) -> NDArray: ...
 def doubles(array: Any) -> NDArray: ...
 
 class Job:

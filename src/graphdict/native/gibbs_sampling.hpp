@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,8 @@ struct AffectedPattern {
     Matrix<double> inverse;
     double usage, resistance;
 
-    // What a change multiplies the determinant by. Rounding errors must not make it singular.
-    double ratio(double change) const { return std::max(1 + change * resistance, 1e-12); }
+    // What a change multiplies the determinant by.
+    double ratio(double change) const { return 1 + change * resistance; }
 };
 
 // An element of a symmetric matrix, of which the part above the diagonal is kept up to date.
@@ -62,12 +63,18 @@ inline void update_inverse(const AffectedPattern& pattern, const Edge& edge, dou
 }
 
 // The logarithm, up to a constant, of how probable a change of a weight is.
+// A graph that is all but singular, also one that no sample uses, is not possible: its inverse
+// could not be followed.
 inline double log_density(const std::vector<AffectedPattern>& patterns, double change, double prior,
                           double distance) {
+    constexpr double singular = 1e-10;
     double fit = -change * distance;
     if (change != 0)
-        for (const AffectedPattern& pattern : patterns)
-            fit += pattern.usage * std::log(pattern.ratio(change));
+        for (const AffectedPattern& pattern : patterns) {
+            const double ratio = pattern.ratio(change);
+            if (!(ratio > singular)) return -std::numeric_limits<double>::infinity();
+            fit += pattern.usage * std::log(ratio);
+        }
     return prior + fit / 2;
 }
 
@@ -137,6 +144,11 @@ struct GibbsSampler {
         find_affected(atom, edge_nodes[edge]);
         for (py::ssize_t l = 0; l < values.size; ++l)
             density[l] = log_density(affected, values[l] - weight, prior[l], distances[atom][edge]);
+        if (!std::isfinite(*std::max_element(density.begin(), density.end()))) {
+            means[atom][edge] = weight;  // no level is possible: it stays as it is
+            edges[atom][edge] = weight > values[0] ? 1.0 : 0.0;
+            return;
+        }
         normalise(density);
         double mean = 0.0;
         for (py::ssize_t l = 0; l < values.size; ++l) {

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy import ascontiguousarray as contiguous
 from numpy.typing import NDArray
 
 from graphdict import native
+from graphdict.native import contiguous
 from graphdict.native.proxes import Box
 
 __all__ = [
@@ -49,7 +49,7 @@ def atom_slopes(
     """
     found = np.empty_like(images)
     job = native.log_barrier_atom_slopes(
-        contiguous(coefficients), weights, contiguous(images), found
+        contiguous(coefficients), contiguous(weights), contiguous(images), found
     )
     return job, found
 
@@ -86,7 +86,8 @@ def update_coefficients(
     )
     edges = contiguous(atoms[:, :0] if powers else atoms)
     job = native.log_barrier_update_coefficients(
-        samples, weights, (edges, contiguous(images)), contiguous(coefficients),
+        contiguous(samples), contiguous(weights), (edges, contiguous(images)),
+        contiguous(coefficients),
         (shrinkage, rounds, over_relaxed), found, powers,
     )  # fmt: skip
     return job, found
@@ -199,10 +200,11 @@ def primal_dual_pass(
         np.empty((count, count), dtype),
         np.empty(6 if check else 0),
     )
-    if powers:
-        atoms = atoms._replace(atoms=np.empty((count, 0), dtype))
+    edges_of = np.empty((count, 0), dtype) if powers else contiguous(atoms.atoms)
+    images, extrapolated = contiguous(atoms.images), contiguous(atoms.extrapolated)
+    atoms = AtomMove(edges_of, images, extrapolated, atoms.sigma)
     job = native.primal_dual_pass(
-        samples, weights, atoms, before, move.tau, move.box, found, powers
+        contiguous(samples), contiguous(weights), atoms, before, move.tau, move.box, found, powers
     )
     return job, found
 

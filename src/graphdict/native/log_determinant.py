@@ -15,10 +15,10 @@ are in :mod:`graphdict.core.operators`, :mod:`graphdict.core.kernels` and
 from __future__ import annotations
 
 import numpy as np
-from numpy import ascontiguousarray as contiguous
 from numpy.typing import NDArray
 
 from graphdict import native
+from graphdict.native import contiguous
 from graphdict.native.log_barrier import CoefficientUpdates
 
 __all__ = ["add_laplacians", "atom_slopes", "gradients", "update_coefficients"]
@@ -59,7 +59,9 @@ def atom_slopes(
     ``R`` (T, E) are the effective resistances of the graphs ``C W``, ``weights`` the shares ``p``.
     """
     found = np.empty_like(atoms, order="C")
-    job = native.log_det_atom_slopes(contiguous(coefficients), weights, contiguous(atoms), found)
+    job = native.log_det_atom_slopes(
+        contiguous(coefficients), contiguous(weights), contiguous(atoms), found
+    )
     return job, found
 
 
@@ -77,7 +79,7 @@ def update_coefficients(
         np.empty_like(coefficients, order="C"), np.empty_like(atoms, order="C"), np.empty(3)
     )
     job = native.log_det_update_coefficients(
-        signals, weights, contiguous(atoms), contiguous(coefficients),
+        contiguous(signals), contiguous(weights), contiguous(atoms), contiguous(coefficients),
         (shrinkage, rounds, over_relaxed), found,
     )  # fmt: skip
     return job, found

@@ -11,10 +11,10 @@ With ``z_t`` (E,) the squared differences of sample t over all pairs of nodes,
 from __future__ import annotations
 
 import numpy as np
-from numpy import ascontiguousarray as contiguous
 from numpy.typing import NDArray
 
 from graphdict import native
+from graphdict.native import contiguous
 
 __all__ = ["degrees", "degrees_adjoint", "energies", "weighted_distances"]
 

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import native
+from graphdict.native import contiguous
 
 __all__ = [
     "Box",
@@ -51,7 +52,6 @@ class Box(NamedTuple):
 def projected_step(before: NDArray, gradient: NDArray, tau: float, box: Box) -> NDArray:
     """Return ``min(max(before - tau (gradient + alpha), low), high)``."""
     found = np.empty_like(before, order="C")
-    contiguous = np.ascontiguousarray
     native.projected_step(contiguous(before), contiguous(gradient), tau, box, found)
     return found
 
@@ -59,13 +59,13 @@ def projected_step(before: NDArray, gradient: NDArray, tau: float, box: Box) -> 
 def positive_root(x: NDArray, step: float) -> NDArray:
     """Return ``(x + sqrt(x^2 + 4 step)) / 2``, without cancellation for very negative ``x``."""
     out = np.empty_like(x, order="C")
-    native.positive_root(np.ascontiguousarray(x).reshape(-1), step, out.reshape(-1))
+    native.positive_root(contiguous(x).reshape(-1), step, out.reshape(-1))
     return out
 
 
 def total_variation_prox(values: NDArray, penalty: float) -> NDArray:
     """Return the minimiser (T, K) for each column of ``values``, in double precision inside."""
-    columns = np.ascontiguousarray(values.T, dtype=np.float64)
+    columns = native.doubles(values.T)
     if penalty <= 0 or columns.shape[1] < 2:
         return values.copy()
     out = np.empty_like(columns)
@@ -79,7 +79,7 @@ def log_det_prox_conjugate(dual: NDArray, step: float) -> tuple[NDArray, NDArray
     Those are far from well conditioned: eigenvectors serve them better. Where a matrix, or its
     square, is not finite, so is the result.
     """
-    dual = np.ascontiguousarray(dual)
+    dual = contiguous(dual)
     out, bounds = np.empty_like(dual), np.empty(len(dual), dual.dtype)
     limit = np.finfo(dual.dtype).eps ** (-1 / 3)
     native.log_det_prox_conjugate(dual, step, limit, out, bounds)

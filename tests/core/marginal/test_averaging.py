@@ -302,3 +302,22 @@ def test_says_where_it_does_not_work(few):
     assert "use average=0 for partial_fit" in str(found.value.__cause__)
     with pytest.raises(ValueError, match="average"):
         GraphDictMarginal(3, average=-1).fit(few.train.signals)
+
+
+@pytest.mark.parametrize("prior", ["independent", "free", "markov"])
+@pytest.mark.parametrize("kind", ["two samples", "zero rows", "smooth", "copies"])
+def test_averages_are_numbers_however_odd_the_signals(kind, prior):
+    rng = np.random.default_rng(0)
+    if kind == "two samples":
+        x = np.repeat(rng.standard_normal((2, 16)), 5, axis=0)
+    elif kind == "zero rows":
+        x = np.vstack([rng.standard_normal((20, 8)), np.zeros((20, 8))])
+    elif kind == "smooth":
+        distance = np.subtract.outer(np.arange(20), np.arange(20))
+        x = rng.multivariate_normal(np.zeros(20), np.exp(-((distance / 5) ** 2)), 60, method="svd")
+    else:
+        x = rng.standard_normal((40, 6))[:, [0, 1, 2, 3, 4, 5, 5, 5]]
+    model = GraphDictMarginal(3, average=10, n_init=2, prior=prior, random_state=0).fit(x)
+    for name in ("atoms_", "edge_probabilities_", "coefficients_", "objective_"):
+        assert np.isfinite(getattr(model, name)).all(), name
+    assert np.isfinite(model.score(x))

@@ -179,7 +179,7 @@ class GaussianLikelihood:
         drawn = AtomDraw(
             atoms, np.zeros_like(atoms), np.zeros_like(atoms), np.zeros_like(log_prior)
         )
-        patterns = np.ascontiguousarray(self.patterns, dtype=bool)
+        patterns = native.contiguous(self.patterns, bool)
         native.draw_weights(
             atoms, inverses, (patterns, doubles(usage), doubles(statistics[0])),
             (levels, log_prior), (order, rng.random_sample(len(order))),

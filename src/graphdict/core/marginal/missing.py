@@ -65,6 +65,6 @@ def draw_missing(
     ``patterns`` (T,) are indices into ``covariances`` and ``noise`` (T, N) standard normal numbers.
     """
     filled = np.empty(signals.shape)
-    chosen = np.ascontiguousarray(patterns, dtype=np.intp)
+    chosen = native.contiguous(patterns, np.intp)
     native.draw_missing(doubles(signals), doubles(covariances), chosen, doubles(noise), filled)
     return filled

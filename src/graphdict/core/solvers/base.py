@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.protocols import BlockStates
 from graphdict.exceptions import InterruptedFitWarning, warn
+from graphdict.native import contiguous
 
 __all__ = [
     "Callback",
@@ -163,9 +164,9 @@ def in_precision(array: Any, like: NDArray[np.float64]) -> Any:
     """Return an array in the precision of ``like``, in C order; states are returned as they are."""
     if isinstance(array, BlockStates):
         return array
-    return np.ascontiguousarray(array, dtype=like.dtype)
+    return contiguous(array, like.dtype)
 
 
 def signal_precision(atoms: NDArray[np.float64], problem: Any) -> NDArray[np.float64]:
     """Return atoms in the precision of the signals, in which everything is then done."""
-    return np.ascontiguousarray(atoms, dtype=getattr(problem.fit, "dtype", atoms.dtype))
+    return contiguous(atoms, getattr(problem.fit, "dtype", atoms.dtype))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.missing import GappySmoothness, Gaps
-from graphdict.native import products, proxes
+from graphdict.native import contiguous, products, proxes
 from graphdict.native.proxes import positive_root
 
 __all__ = [
@@ -53,7 +53,7 @@ class Smoothness:
 
     def __init__(self, signals: NDArray[np.float64]):
         # As compiled loops take them: row after row, in the order of bytes of this machine.
-        self.signals = np.ascontiguousarray(signals, dtype=signals.dtype.newbyteorder("="))
+        self.signals = contiguous(signals, signals.dtype.newbyteorder("="))
         self.dtype = self.signals.dtype
 
     def part(self, rows: slice) -> Smoothness:

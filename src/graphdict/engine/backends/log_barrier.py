@@ -24,7 +24,7 @@ from graphdict.core.solvers.primal_dual import (
     PassSums,
     check_sums,
 )
-from graphdict.native import log_barrier
+from graphdict.native import contiguous, log_barrier
 
 __all__ = ["CompiledBackend", "DegreesBackend", "SpectraBackend"]
 
@@ -93,7 +93,7 @@ class DegreesBackend(CompiledBackend):
             after = np.empty_like(before.coefficients)
             move = log_barrier.CoefficientMove(after, 0.0, step.tau, problem.coefficients.box)
         else:
-            after, split_duals = np.ascontiguousarray(moved.coefficients), moved.split_duals
+            after, split_duals = contiguous(moved.coefficients), moved.split_duals
             move = log_barrier.CoefficientMove(after, moved.extra, step.tau, None)
         job, found = log_barrier.primal_dual_pass(
             self.samples(rows), problem.weights[rows].astype(after.dtype, copy=False),
@@ -176,7 +176,8 @@ class SpectraBackend(DegreesBackend):
 
 
 def _arrays(iterate: BlockIterate) -> log_barrier.SampleArrays:
-    return log_barrier.SampleArrays(iterate.coefficients, iterate.gradient, iterate.dual)  # type: ignore[arg-type]
+    arrays = iterate.coefficients, iterate.gradient, iterate.dual
+    return log_barrier.SampleArrays(*(contiguous(array) for array in arrays))
 
 
 def _room(iterate: BlockIterate) -> BlockIterate:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.likelihood import SMALLEST
 from graphdict.core.marginal.m_step import m_step
 from graphdict.core.marginal.protocols import AtomPenalty
 from graphdict.core.solvers.base import Callback, Progress, warn_interrupted
@@ -27,6 +28,7 @@ from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = ["WeightLevels", "average_draws"]
 
+FADED = 10 * SMALLEST  # a weight that EM took away and only pruning would make zero
 STRONG = 0.2  # share of the weights, the largest ones, whose mean is the size of a strong edge
 ABSENT, LEAST, MOST = 1e-4, 0.05, 2.0  # relative to it: no edge, and the range of common weights
 COMMON, BEYOND = 8, 1.5  # number of common weights, and the ratio of those that are larger
@@ -43,6 +45,7 @@ class WeightLevels:
         """Return levels that cover the weights of atoms (K, E)."""
         ordered = np.sort(atoms[atoms > 0])
         strong = ordered[-max(1, round(STRONG * ordered.size)) :]
+        strong = strong[strong > FADED] if strong[-1] > FADED else strong[-1:]
         # Between channels that are nearly copies of each other a weight can be of any size.
         size = min(float(strong.mean()), 1.5 * float(np.median(strong)))
         values = [ABSENT * size, *np.linspace(LEAST * size, MOST * size, COMMON)]
