@@ -1,11 +1,7 @@
 """What a type checker tells users of the package about their own scripts."""
 
-import json
-import os
 import re
-import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
