@@ -1,14 +1,17 @@
 """What a type checker tells users of the package about their own scripts."""
 
+import inspect
 import re
 import sys
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import graphdict
+from public_types import public_names
 
-ROOT = Path(__file__).parents[1]
 SOURCE = Path(graphdict.__file__).parents[1]
 
 RIGHT = """
@@ -214,6 +217,7 @@ edge_scores(X, X, threshold="high")  # wrong
 choose_n_atoms(GraphDictLog(), X)  # wrong
 L1("much")  # wrong
 plot_atoms(X, title=3)  # wrong
+plot_atoms(X, postions=X)  # wrong
 GraphDictLog(n_atoms=3).fit(X).transform(X) @ X.T
 """
 
@@ -248,3 +252,50 @@ def test_scripts_are_checked(tmp_path, cache, monkeypatch):
     marked = {n for n, line in enumerate(WRONG.split("\n"), 1) if line.endswith("# wrong")}
     reported = {int(m[1]) for line in lines if (m := re.search(r"wrong\.py:(\d+): error", line))}
     assert reported == marked, "\n".join(lines)
+
+
+# Where nothing better can be said: anything with the methods of a model, what scikit-learn ignores,
+# terms and barriers, which need no base class, and values that are an array or read in parts.
+ANYTHING = {
+    "Likelihood.signal_term", "Problem.__init__(barrier)", "Problem.__init__(fit)",
+    "Problem.linear", "SignalTable.__init__(values)", "Spectra.rows(dtype)",
+    "StateEmbedding.__init__(model)", "StateEmbedding.fit_transform(insts)",
+    "StateFeatures.__init__(model)", "StateFeatures.get_feature_names_out(input_features)",
+    "LogSpectra.signal_term", "States.from_array(options)", "States.from_labels(options)",
+    "States.from_mne(options)", "model_coefficients(model)", "prox(term)", "prox_conjugate(term)",
+}  # fmt: skip
+
+
+def functions(owner):
+    """Functions of a public name by their own: itself, or the methods of a class of ours."""
+    if not inspect.isclass(owner):
+        yield owner.__name__, owner
+        return
+    for part in owner.__mro__:
+        if not part.__module__.startswith("graphdict") or getattr(part, "_is_protocol", False):
+            continue
+        for name, member in vars(part).items():
+            if isinstance(member, classmethod | staticmethod):
+                member = member.__func__
+            if isinstance(member, property):
+                member = member.fget
+            if isinstance(member, cached_property):
+                member = member.func
+            if inspect.isfunction(member) and (name == "__init__" or not name.startswith("_")):
+                yield f"{part.__name__}.{name}", member
+
+
+@pytest.mark.parametrize(("module", "name"), public_names())
+def test_everything_public_is_annotated(module, name):
+    for place, function in functions(getattr(import_module(module), name)):
+        signature = inspect.signature(function)
+        found = {
+            f"{place}({parameter.name})": parameter.annotation
+            for parameter in signature.parameters.values()
+            if parameter.name not in ("self", "cls")
+        }
+        if not place.endswith("__init__"):
+            found[place] = signature.return_annotation
+        assert not [key for key, kind in found.items() if kind is inspect.Parameter.empty]
+        vague = {key for key, kind in found.items() if kind == "Any" and not key.endswith("(y)")}
+        assert vague <= ANYTHING

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import find_peaks
 
 from graphdict.eeg.extra import require_pandas
-from graphdict.eeg.recording import MICROVOLTS, Instance, Recording, as_recording
+from graphdict.eeg.recording import MICROVOLTS, Instance, Recording, RecordingOptions, as_recording
 
 if TYPE_CHECKING:  # pragma: no cover
     import pandas
@@ -60,7 +60,7 @@ class Peaks:
         return pandas.DataFrame(self.signals, index=index, columns=self.recording.names)
 
 
-def gfp(inst: Instance, **options: Any) -> NDArray[np.float64]:
+def gfp(inst: Instance, **options: Unpack[RecordingOptions]) -> NDArray[np.float64]:
     """Return the global field power in volts: the standard deviation over good electrodes.
 
     Bad samples are included.
@@ -85,7 +85,9 @@ def gfp(inst: Instance, **options: Any) -> NDArray[np.float64]:
     return result
 
 
-def gfp_peaks(inst: Instance, *, min_distance: float = 0.0, **options: Any) -> Peaks:
+def gfp_peaks(
+    inst: Instance, *, min_distance: float = 0.0, **options: Unpack[RecordingOptions]
+) -> Peaks:
     """Find the local maxima of global field power within each stretch.
 
     Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ __all__ = [
     "MICROVOLTS",
     "Instance",
     "Recording",
+    "RecordingOptions",
     "as_recording",
     "each_recording",
     "epochs_layout",
@@ -62,6 +63,14 @@ class Recording:
     sfreq: float
     names: list[str]
     frame: Frame
+
+
+class RecordingOptions(TypedDict, total=False):
+    """Options of :func:`as_recording` that other functions pass on."""
+
+    sfreq: float | None
+    picks: str | Sequence[str]
+    reject_by_annotation: bool
 
 
 Instance: TypeAlias = "mne.io.BaseRaw | mne.BaseEpochs | NDArray[Any] | Recording"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,6 +25,21 @@ FAINTEST = 1e-3  # of the strongest edge: weaker edges are invisible
 
 AxesLike: TypeAlias = Axes | Sequence[Axes] | NDArray[Any]
 Positions: TypeAlias = ArrayLike | dict[Any, Any]
+
+
+class MixtureOptions(TypedDict, total=False):
+    """Options of :func:`graphdict.viz.plot_graph` for graphs whose edges have colours already."""
+
+    positions: Positions | None
+    names: Sequence[Any] | None
+    strongest: float | None
+    threshold: float
+
+
+class GraphOptions(MixtureOptions, total=False):
+    """Options of :func:`graphdict.viz.plot_graph` that other figures pass on."""
+
+    colour: str
 
 
 def colour_of(atom: int) -> str:

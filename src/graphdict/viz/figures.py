@@ -7,7 +7,7 @@ figure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,6 +18,8 @@ from graphdict.results import InstantaneousGraphs, thresholded_atoms
 from graphdict.viz.drawing import (
     COLOURS,
     COLUMN,
+    GraphOptions,
+    MixtureOptions,
     Positions,
     colour_of,
     draw_graph,
@@ -88,7 +90,7 @@ def plot_atoms(
     axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
     *,
     title: str = "Atom",
-    **options: Any,
+    **options: Unpack[GraphOptions],
 ) -> Sequence[Axes]:
     """Draw every atom of a dictionary on a common scale of edge widths.
 
@@ -111,7 +113,11 @@ def plot_atoms(
     axes = grid_axes(len(atoms), axes, across=_across(options))
     top = float(np.max(atoms)) or 1.0
     for k, (ax, weights) in enumerate(zip(axes, atoms)):
-        settings = {"colour": colour_of(k), "strongest": top, "title": f"{title} {k + 1}"}
+        settings: dict[str, Any] = {
+            "colour": colour_of(k),
+            "strongest": top,
+            "title": f"{title} {k + 1}",
+        }
         plot_graph(weights, ax, **{**settings, **options})
     return axes
 
@@ -122,7 +128,7 @@ def plot_instantaneous(
     axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
     *,
     times: Sequence[Any] | NDArray[Any] | None = None,
-    **options: Any,
+    **options: Unpack[MixtureOptions],
 ) -> Sequence[Axes]:
     """Draw the graphs of chosen samples as mixtures of atoms.
 
@@ -272,7 +278,7 @@ def _draw_mix(ax: Axes, coefficients: NDArray[np.float64], reach: float) -> None
     ax.set_ylim(base - 0.02 * height, top)
 
 
-def _across(options: dict[str, Any]) -> int:
+def _across(options: MixtureOptions) -> int:
     """Return the number of graphs in a row: fewer where nodes have names."""
     return 4 if options.get("names") is None else 2
 

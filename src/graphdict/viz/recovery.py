@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core import graphs
 from graphdict.metrics import edge_scores, match_atoms
-from graphdict.viz.drawing import COLUMN, INK, grid_axes
+from graphdict.viz.drawing import COLUMN, INK, GraphOptions, grid_axes
 from graphdict.viz.figures import plot_atoms, plot_coefficients
 
 __all__ = ["plot_comparison", "plot_recovery"]
@@ -65,7 +65,7 @@ def plot_recovery(
     true_coefficients: ArrayLike,
     coefficients: ArrayLike,
     axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
-    **options: Any,
+    **options: Unpack[GraphOptions],
 ) -> Sequence[Axes]:
     """Draw true and learned atoms with their edge recovery, and both coefficient series.
 

@@ -92,7 +92,7 @@ class SignalTable:
         Median seconds between samples, where times have a known unit.
     """
 
-    values: Any
+    values: Any  # an array, or what reads one part by part
     names: list[str]
     times: NDArray[Any] | None = None
     time_unit: str = "samples"
