@@ -111,6 +111,9 @@ log.save("model.npz")
 load_model(Path("model.npz")).fit(X).instantaneous_graphs()
 assert_type(load_model("model.npz").transform(X), Floats)
 assert_type(graphdict.__version__, str)
+assert_type(graphdict.graphs.n_nodes(6), int)
+assert_type(graphdict.viz.plot_coefficients(X), Axes)
+assert_type(graphdict.GraphDictLog().fit(X), GraphDictLog)
 
 graphs = log.instantaneous_graphs(X)
 assert_type(graphs, InstantaneousGraphs)
@@ -180,6 +183,7 @@ assert_type(state_features([0, 1, 1], 100.0), Floats)
 
 WRONG = """
 import numpy as np
+import graphdict
 from graphdict import GraphDictLog, GraphDictMarginal, load_model
 from graphdict.metrics import edge_scores
 from graphdict.results import InstantaneousGraphs
@@ -187,6 +191,8 @@ from graphdict.selection import choose_n_atoms
 from graphdict.solvers import Progress
 from graphdict.terms import L1
 from graphdict.viz import plot_atoms
+from graphdict import GraphDictLogs  # wrong
+from graphdict.terms import L3  # wrong
 
 X = np.zeros((10, 4))
 
@@ -195,6 +201,7 @@ def wrong_callback(progress: int) -> bool:
     return True
 
 
+graphdict.figures  # wrong
 GraphDictLog(n_atoms="x")  # wrong
 GraphDictLog(3, 0.1)  # wrong
 GraphDictLog(alpha=0.1)  # wrong

@@ -386,11 +386,11 @@ class GraphDictMarginal(GraphDictionary):
         averaged = hasattr(self, "edge_probabilities_")
         return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
 
-    def _silent(self, signals: Any) -> NDArray[np.bool_] | None:
+    def _silent(self, signals: Any) -> NDArray | None:
         """Return which nodes are silent in which prepared signals (T, N); None where none is."""
         return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
 
-    def _patterns(self) -> NDArray[Any]:
+    def _patterns(self) -> NDArray:
         """Return the patterns (C, K) that the parameters allow."""
         if self.prior == "hierarchy":
             return hierarchy_patterns(self.n_atoms)
@@ -404,16 +404,12 @@ class GraphDictMarginal(GraphDictionary):
             self.average,
         )  # fmt: skip
 
-    def _pattern_likelihood(self, atoms: NDArray[np.float64]) -> PatternLikelihood:
+    def _pattern_likelihood(self, atoms: NDArray) -> PatternLikelihood:
         """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
         return self._settings.likelihood(self.patterns_, atoms, self.noise_)
 
     def _choose_patterns(
-        self,
-        signals: Any,
-        patterns: NDArray[np.float64],
-        checkpoint: Checkpoint,
-        rng: np.random.RandomState,
+        self, signals: Any, patterns: NDArray, checkpoint: Checkpoint, rng: np.random.RandomState
     ) -> Fit | None:
         """Return a short fit whose patterns are those to allow; None where there is no choice."""
         most = int(patterns.sum(axis=1).max())
@@ -425,7 +421,7 @@ class GraphDictMarginal(GraphDictionary):
     def _learn_dictionary(
         self,
         data: OpenSignals,
-        patterns: NDArray[np.float64],
+        patterns: NDArray,
         checkpoint: Checkpoint,
         rng: np.random.RandomState,
     ) -> Fit:
@@ -455,9 +451,7 @@ class GraphDictMarginal(GraphDictionary):
         with open_signals(signals, self.window_size, len(self.patterns_)) as data:
             yield data, dictionary
 
-    def _encode(
-        self, X: ArrayLike, out: Any = None
-    ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
         with self._open(X) as (data, dictionary):
             return data, dictionary.atoms, coefficients_of(data, dictionary, out)
 
