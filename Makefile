@@ -32,6 +32,7 @@ lint: $(STAMP)  ## check style, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror src/graphdict/native/*.?pp
 	$(BIN)/mypy
+	$(BIN)/python tests/public_types.py
 
 docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warning is a failure
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from graphdict.core.annotations import HasWeights
+
 __all__ = [
     "AtomMatching",
     "EdgeScores",
@@ -42,9 +44,9 @@ class EdgeScores:
         Scores of T graphs, or means over graphs at S thresholds.
     """
 
-    mcc: NDArray
-    precision: NDArray
-    recall: NDArray
+    mcc: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
 
     def mean(self) -> dict[str, float]:
         """Return the mean of each score, by name.
@@ -68,12 +70,14 @@ class AtomMatching:
         Cosine of the weight vectors of each pair.
     """
 
-    true: NDArray
-    learned: NDArray
-    similarity: NDArray
+    true: NDArray[np.intp]
+    learned: NDArray[np.intp]
+    similarity: NDArray[np.float64]
 
 
-def edge_scores(true: Any, predicted: Any, threshold: float = 0.0) -> EdgeScores:
+def edge_scores(
+    true: ArrayLike | HasWeights, predicted: ArrayLike | HasWeights, threshold: float = 0.0
+) -> EdgeScores:
     """Return the edge recovery of each graph.
 
     Parameters
@@ -99,7 +103,9 @@ def edge_scores(true: Any, predicted: Any, threshold: float = 0.0) -> EdgeScores
     return _scores(*(np.concatenate(parts)[:, 0] for parts in zip(*counts)))
 
 
-def scores_by_threshold(true: Any, predicted: Any, thresholds: ArrayLike) -> EdgeScores:
+def scores_by_threshold(
+    true: ArrayLike | HasWeights, predicted: ArrayLike | HasWeights, thresholds: ArrayLike
+) -> EdgeScores:
     """Return the edge recovery averaged over graphs, for each of several thresholds.
 
     Equals the mean of :func:`edge_scores` at each threshold, in one pass over the weights.
@@ -130,7 +136,9 @@ def scores_by_threshold(true: Any, predicted: Any, thresholds: ArrayLike) -> Edg
 
 
 def best_threshold(
-    true: Any, predicted: Any, thresholds: ArrayLike | None = None
+    true: ArrayLike | HasWeights,
+    predicted: ArrayLike | HasWeights,
+    thresholds: ArrayLike | None = None,
 ) -> tuple[float, float]:
     """Return the threshold of the highest mean MCC, and that MCC.
 
@@ -217,12 +225,12 @@ def coefficient_error(
     return float(np.sqrt(np.mean(np.square(paired - true))))
 
 
-def _weights(graphs: Any) -> NDArray:
+def _weights(graphs: Any) -> NDArray[np.float64]:
     """Return edge weights (T, E) of an array or of InstantaneousGraphs."""
     return np.atleast_2d(np.asarray(getattr(graphs, "weights", graphs)))
 
 
-def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
+def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Yield rows of both, as many at a time as fit in a block; raise where they do not match."""
     true, predicted = (
         graphs
@@ -252,7 +260,9 @@ def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray, NDArray]]:
         yield block  # type: ignore[misc]
 
 
-def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDArray, ...]:
+def _counts(
+    true: NDArray[np.float64], predicted: NDArray[np.float64], thresholds: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], ...]:
     """Return tp, fp, fn, tn, each (T, S), for ascending thresholds, by a histogram of each row."""
     present = true > 0
     passed = np.zeros(predicted.shape, dtype=np.intp)
@@ -268,7 +278,12 @@ def _counts(true: NDArray, predicted: NDArray, thresholds: NDArray) -> tuple[NDA
     return beyond[:, 1], beyond[:, 0], total[:, 1], total[:, 0]
 
 
-def _scores(tp: NDArray, fp: NDArray, fn: NDArray, tn: NDArray) -> EdgeScores:
+def _scores(
+    tp: NDArray[np.float64],
+    fp: NDArray[np.float64],
+    fn: NDArray[np.float64],
+    tn: NDArray[np.float64],
+) -> EdgeScores:
     tp, fp, fn, tn = (count.astype(np.float64) for count in (tp, fp, fn, tn))
     scale = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
     return EdgeScores(
@@ -276,13 +291,13 @@ def _scores(tp: NDArray, fp: NDArray, fn: NDArray, tn: NDArray) -> EdgeScores:
     )
 
 
-def safe_ratio(above: NDArray, below: NDArray) -> NDArray:
+def safe_ratio(above: NDArray[Any], below: NDArray[Any]) -> NDArray[np.float64]:
     """Return ``above / below``, zero where ``below`` is."""
     below = np.asarray(below, dtype=np.float64)
     return above / np.where(below > 0, below, 1) * (below > 0)
 
 
-def unit_vectors(atoms: NDArray) -> NDArray:
+def unit_vectors(atoms: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the atoms with unit norm; those without edges stay zero."""
     norms = np.linalg.norm(atoms, axis=1, keepdims=True)
     return atoms / np.where(norms > 0, norms, 1)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from graphdict.core import graphs
+from graphdict.core.annotations import RowIndex
 
 if TYPE_CHECKING:  # pragma: no cover
     import networkx
@@ -51,13 +52,19 @@ class InstantaneousGraphs:
            [3., 0., 3.]])
     """
 
+    coefficients: NDArray[np.float64]
+    atoms: NDArray[np.float64]
+    silent: NDArray[np.bool_] | None
+    n_nodes: int
+    node_names: list[Any]
+
     def __init__(
         self,
-        coefficients: NDArray,
-        atoms: NDArray,
-        node_names: Any = None,
-        silent: NDArray | None = None,
-        probable: tuple[NDArray, float] | None = None,
+        coefficients: ArrayLike,
+        atoms: ArrayLike,
+        node_names: Sequence[Any] | None = None,
+        silent: ArrayLike | None = None,
+        probable: tuple[NDArray[np.float64], float] | None = None,
     ):
         self.coefficients = np.atleast_2d(coefficients)
         self.atoms = np.atleast_2d(atoms)
@@ -81,7 +88,7 @@ class InstantaneousGraphs:
     def __len__(self) -> int:
         return len(self.coefficients)
 
-    def __getitem__(self, samples: Any) -> InstantaneousGraphs:
+    def __getitem__(self, samples: RowIndex) -> InstantaneousGraphs:
         """Return the graphs of one sample, a slice, an index array or a mask."""
         silent = None if self.silent is None else self.silent[samples]
         coefficients = self.coefficients[samples]
@@ -97,7 +104,7 @@ class InstantaneousGraphs:
         )
 
     @property
-    def weights(self) -> NDArray:
+    def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E)."""
         weights = self.coefficients @ self.atoms
         if self.probable is not None:
@@ -112,12 +119,12 @@ class InstantaneousGraphs:
         return weights
 
     @property
-    def adjacencies(self) -> NDArray:
+    def adjacencies(self) -> NDArray[np.float64]:
         """Adjacency matrices (T, N, N)."""
         return graphs.adjacency(self.weights)
 
     @property
-    def laplacians(self) -> NDArray:
+    def laplacians(self) -> NDArray[np.float64]:
         """Combinatorial Laplacians (T, N, N)."""
         if not self._plain:
             return graphs.laplacian(self.weights)
@@ -126,7 +133,7 @@ class InstantaneousGraphs:
         return mixed.reshape(len(self), self.n_nodes, self.n_nodes)
 
     @property
-    def degrees(self) -> NDArray:
+    def degrees(self) -> NDArray[np.float64]:
         """Node degrees (T, N)."""
         if not self._plain:
             return graphs.degrees(self.weights)
@@ -188,7 +195,9 @@ class InstantaneousGraphs:
             }
         )
 
-    def to_networkx(self, threshold: float = 0.0) -> networkx.Graph | list[networkx.Graph]:
+    def to_networkx(
+        self, threshold: float = 0.0
+    ) -> networkx.Graph[Any] | list[networkx.Graph[Any]]:
         """Return NetworkX graphs with ``weight`` on their edges.
 
         Parameters
@@ -216,7 +225,7 @@ class InstantaneousGraphs:
         return built[0] if len(built) == 1 else built
 
 
-def thresholded_atoms(model: Any) -> NDArray:
+def thresholded_atoms(model: Any) -> NDArray[np.float64]:
     """Return the atoms of a fitted model without improbable edges.
 
     Only averaged atoms have edge probabilities: an edge stays if it is in the graph of a sample in
@@ -273,8 +282,6 @@ def describe_signals(model: Any) -> list[str]:
     gains = np.asarray(getattr(model, "gains_", ()))
     if gains.size:
         low, high = np.quantile(gains**-0.5, [0.05, 0.95])
-        sentence += (
-            f"; nine in ten samples have {low:.2g} to {high:.2g} times the usual amplitude"
-        )
+        sentence += f"; nine in ten samples have {low:.2g} to {high:.2g} times the usual amplitude"
     said.append(sentence + ".")
     return said

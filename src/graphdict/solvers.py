@@ -5,8 +5,10 @@ Each takes a :class:`Problem`, opens the executor for where its samples are, and
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import HeldVariable
 from graphdict.core.problem import Problem, TermGroup
 from graphdict.core.solvers import bipds as _bipds
 from graphdict.core.solvers import coding as _coding
@@ -19,11 +21,11 @@ __all__ = ["History", "Problem", "Progress", "Solution", "TermGroup", "bipds", "
 
 def bipds(
     problem: Problem,
-    coefficients: NDArray,
-    atoms: NDArray,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
     *,
-    dual: NDArray | None = None,
-    fixed: str | None = None,
+    dual: NDArray[np.float64] | None = None,
+    fixed: HeldVariable | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
     tau_atoms: float | None = None,
@@ -70,10 +72,10 @@ def bipds(
 
 def mm(
     problem: Problem,
-    coefficients: NDArray,
-    atoms: NDArray,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
     *,
-    fixed: str | None = None,
+    fixed: HeldVariable | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
     callback: Callback | None = None,
@@ -107,7 +109,9 @@ def mm(
         )  # fmt: skip
 
 
-def code(problem: Problem, atoms: NDArray, *, max_iter: int = 100, tol: float = 1e-12) -> NDArray:
+def code(
+    problem: Problem, atoms: NDArray[np.float64], *, max_iter: int = 100, tol: float = 1e-12
+) -> NDArray[np.float64]:
     """Return the optimal coefficients (T, K) of every row of a problem for known atoms.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from graphdict.core import graphs
+from graphdict.core.annotations import RowIndex
 from graphdict.core.graph_learning import choose_ridge
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.results import InstantaneousGraphs
@@ -31,37 +33,44 @@ class StateGraphs(InstantaneousGraphs):
     node_names : sequence of N names, optional
     """
 
-    def __init__(self, states: NDArray, atoms: NDArray, node_names: Any = None):
+    states: NDArray[np.intp]
+
+    def __init__(
+        self,
+        states: NDArray[np.intp],
+        atoms: NDArray[np.float64],
+        node_names: Sequence[Any] | None = None,
+    ):
         self.states = np.atleast_1d(states)
         super().__init__(np.empty((0, len(atoms)), atoms.dtype), atoms, node_names)
 
     @property
-    def coefficients(self) -> NDArray:
+    def coefficients(self) -> NDArray[np.float64]:
         """One-hot rows (T, K)."""
         return np.eye(len(self.atoms), dtype=self.atoms.dtype)[self.states]
 
     @coefficients.setter
-    def coefficients(self, _: NDArray) -> None:
+    def coefficients(self, _: NDArray[np.float64]) -> None:
         """Ignore: coefficients follow from the states."""
 
     def __len__(self) -> int:
         return len(self.states)
 
-    def __getitem__(self, samples: Any) -> StateGraphs:
+    def __getitem__(self, samples: RowIndex) -> StateGraphs:
         return StateGraphs(self.states[samples], self.atoms, self.node_names)
 
     @property
-    def weights(self) -> NDArray:
+    def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E)."""
         return self.atoms[self.states]
 
     @property
-    def laplacians(self) -> NDArray:
+    def laplacians(self) -> NDArray[np.float64]:
         """Combinatorial Laplacians (T, N, N)."""
         return graphs.laplacian(self.atoms)[self.states]
 
     @property
-    def degrees(self) -> NDArray:
+    def degrees(self) -> NDArray[np.float64]:
         """Node degrees (T, N)."""
         return graphs.degrees(self.atoms)[self.states]
 
@@ -69,7 +78,7 @@ class StateGraphs(InstantaneousGraphs):
 class LikelihoodScoreMixin:
     """Score of the estimators that have ``score_samples``."""
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the log-likelihood of each sample.
 
         Parameters
@@ -107,13 +116,15 @@ class LogDegreeBaseline(SignalEstimator):
     beta: float | None
     alpha_w: float
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "avg_degree": [Interval(Real, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "rescale": ["boolean"],
     }
 
-    def _ridge(self, costs: NDArray, active: NDArray | None = None) -> NDArray:
+    def _ridge(
+        self, costs: NDArray[np.float64], active: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
         """Return the ridge (B,) of edge costs (B, E): ``beta``, or by the average degree."""
         return choose_ridge(costs, self.beta, self.avg_degree, active)

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.mixtures import MixtureBaseline
 from graphdict.core import graphs
+from graphdict.core.annotations import RandomState
 from graphdict.core.terms.likelihoods import centred_basis
 from graphdict.engine.blas import single_threaded_blas
 
@@ -58,7 +59,11 @@ class GaussianMixtureGraphs(MixtureBaseline):
         As for the dictionaries.
     """
 
-    _parameter_constraints: dict = {
+    mixture_: Any
+    objective_: float
+    n_iter_: int
+
+    _parameter_constraints: dict[str, Any] = {
         "n_clusters": [COUNT],
         "max_iter": [COUNT],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -77,7 +82,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         n_init: int = 1,
         reg_covar: float = 1e-6,
         rescale: bool = True,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_clusters = n_clusters
         self.max_iter = max_iter
@@ -122,12 +127,13 @@ class GaussianMixtureGraphs(MixtureBaseline):
         self._describe(weights.astype(signals.dtype), coefficients.astype(signals.dtype))
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         probabilities = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
-        return probabilities.astype(signals.dtype)
+        result: NDArray[np.float64] = probabilities.astype(signals.dtype)
+        return result
 
-    def predict_proba(self, X: ArrayLike) -> NDArray:
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each component in each sample.
 
         Parameters
@@ -141,10 +147,13 @@ class GaussianMixtureGraphs(MixtureBaseline):
         """
         return np.asarray(self.transform(X))
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
-        return self.mixture_.score_samples(signals @ self._basis(signals.dtype))
+        result: NDArray[np.float64] = self.mixture_.score_samples(
+            signals @ self._basis(signals.dtype)
+        )
+        return result
 
-    def _basis(self, dtype: Any) -> NDArray:
+    def _basis(self, dtype: Any) -> NDArray[np.float64]:
         """Return an orthonormal basis (N, N - 1) of signals with zero mean."""
         return centred_basis(int(self.active_nodes_.sum())).astype(dtype)

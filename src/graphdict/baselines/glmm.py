@@ -73,7 +73,7 @@ class GLMM(LogDegreeMixture):
 
     _free_means = True
 
-    def predict_proba(self, X: ArrayLike) -> NDArray:
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each cluster in each sample.
 
         Parameters
@@ -87,7 +87,9 @@ class GLMM(LogDegreeMixture):
         """
         return np.asarray(self.transform(X))
 
-    def _e_step(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
+    def _e_step(
+        self, costs: NDArray[np.float64], shares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
         with np.errstate(divide="ignore"):
             joint = np.log(shares) - costs / 2
         highest = joint.max(axis=1, keepdims=True)
@@ -95,11 +97,14 @@ class GLMM(LogDegreeMixture):
         total = scaled.sum(axis=1, keepdims=True)
         return scaled / total, -float(np.mean(highest + np.log(total)))
 
-    def _initial_responsibilities(self, signals: NDArray, start: int, rng: Any) -> NDArray:
+    def _initial_responsibilities(
+        self, signals: NDArray[np.float64], start: int, rng: Any
+    ) -> NDArray[np.float64]:
         """Start the second time from K-means, for clusters that differ in their means."""
         if start != 1 or self.n_clusters > len(signals):
             return super()._initial_responsibilities(signals, start, rng)
         clusters = KMeans(self.n_clusters, n_init=1, random_state=rng)
         with warnings.catch_warnings():  # of fewer distinct samples than clusters
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return np.eye(self.n_clusters)[clusters.fit_predict(signals)]
+            result: NDArray[np.float64] = np.eye(self.n_clusters)[clusters.fit_predict(signals)]
+            return result

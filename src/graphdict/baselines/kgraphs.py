@@ -64,6 +64,8 @@ class KGraphs(LogDegreeMixture):
         As for the dictionaries.
     """
 
-    def _e_step(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
+    def _e_step(
+        self, costs: NDArray[np.float64], shares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
         nearest = costs.argmin(axis=1)
         return np.eye(costs.shape[1])[nearest], float(costs.min(axis=1).mean())

@@ -58,6 +58,12 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         As for the dictionaries.
     """
 
+    atoms_: NDArray[np.float64]
+    objective_: float
+    residual_: float
+    beta_: float
+    n_iter_: int
+
     _takes_gaps = True
 
     def __init__(
@@ -104,7 +110,7 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         self.n_iter_ = max(found.n_iter, 1)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the log-likelihood of each sample; the Laplacian is the precision.
 
         Parameters

@@ -16,13 +16,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.baselines.base import COUNT, LikelihoodScoreMixin, LogDegreeBaseline
 from graphdict.core import graphs
+from graphdict.core.annotations import RandomState
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import without_rounding
@@ -30,6 +30,7 @@ from graphdict.core.seeding import spread_labels
 from graphdict.core.solvers.base import History
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.native import products
 from graphdict.results import InstantaneousGraphs
@@ -44,19 +45,20 @@ PRECISION = 1e-7  # of the graphs in each step
 class Clusters:
     """Weights ``pi`` (K,), means (K, N) and edge weights (K, E), with ridge and dual variables."""
 
-    shares: NDArray
-    means: NDArray
-    weights: NDArray
-    ridge: NDArray
-    dual: NDArray | None = None
+    shares: NDArray[np.float64]
+    means: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    ridge: NDArray[np.float64]
+    dual: NDArray[np.float64] | None = None
 
-    def costs(self, signals: NDArray, alpha_w: float) -> NDArray[np.float64]:
+    def costs(self, signals: NDArray[np.float64], alpha_w: float) -> NDArray[np.float64]:
         """Return the costs ``c_tk`` (T, K)."""
         weights = self.weights.astype(np.float64)
         own = log_degree_objective(weights, np.full_like(weights, alpha_w), self.ridge)
-        return self.energies(signals) + own
+        result: NDArray[np.float64] = self.energies(signals) + own
+        return result
 
-    def energies(self, signals: NDArray) -> NDArray[np.float64]:
+    def energies(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
         weights = self.weights.astype(signals.dtype)
         energies = products.energies(signals, weights).astype(np.float64)
@@ -72,15 +74,17 @@ class MixtureBaseline(
 ):
     """Base class of the methods with clusters of samples and a graph for each."""
 
+    atoms_: NDArray[np.float64]
+    labels_: NDArray[np.intp]
     n_clusters: int
-    coefficients_: NDArray
+    coefficients_: NDArray[np.float64]
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         clusters = self.n_clusters
         solving = 8 * clusters * graphs.n_edges(nodes) * size
         return 0, solving + (5 * samples * clusters * 8 if clusters > 1 else 0)
 
-    def predict(self, X: ArrayLike) -> NDArray:
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Return the most likely cluster of each sample.
 
         Parameters
@@ -92,9 +96,10 @@ class MixtureBaseline(
         -------
         integer array (T',)
         """
-        return np.asarray(self.transform(X)).argmax(axis=1)
+        result: NDArray[np.intp] = np.asarray(self.transform(X)).argmax(axis=1)
+        return result
 
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the coefficient of each cluster in each sample.
 
         Parameters
@@ -125,7 +130,7 @@ class MixtureBaseline(
         coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
 
-    def _describe(self, weights: NDArray, coefficients: NDArray) -> None:
+    def _describe(self, weights: NDArray[np.float64], coefficients: NDArray[np.float64]) -> None:
         """Set ``atoms_``, ``coefficients_`` and ``labels_``."""
         self.atoms_ = self._preparation.embed(weights)
         self.coefficients_ = coefficients
@@ -136,14 +141,20 @@ class MixtureBaseline(
 class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     """Base class of the mixtures whose graphs minimise the log-degree objective."""
 
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
+    shares_: NDArray[np.float64]
+    means_: NDArray[np.float64]
+    beta_: NDArray[np.float64]
     n_clusters: int
     max_iter: int
     tol: float
     n_init: int
-    random_state: Any
+    random_state: RandomState
 
     _free_means = False
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LogDegreeBaseline._parameter_constraints,
         "n_clusters": [COUNT],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
@@ -164,7 +175,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         tol: float = 1e-4,
         n_init: int = 4,
         rescale: bool = True,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.n_clusters = n_clusters
         self.avg_degree = avg_degree
@@ -176,13 +187,15 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         self.rescale = rescale
         self.random_state = random_state
 
-    def _e_step(self, costs: NDArray, shares: NDArray) -> tuple[NDArray, float]:
+    def _e_step(
+        self, costs: NDArray[np.float64], shares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
         """Return responsibilities (T, K), given costs (T, K) and ``pi`` (K,), and the objective."""
         raise NotImplementedError
 
     def _initial_responsibilities(
-        self, signals: NDArray, start: int, rng: np.random.RandomState
-    ) -> NDArray:
+        self, signals: NDArray[np.float64], start: int, rng: np.random.RandomState
+    ) -> NDArray[np.float64]:
         """Return the responsibilities (T, K) of a start."""
         return np.eye(self.n_clusters)[spread_labels(signals, self.n_clusters, rng)]
 
@@ -225,20 +238,21 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         self._warn(converged)
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         clusters = self._clusters
         responsibilities = self._e_step(clusters.costs(signals, self.alpha_w), clusters.shares)[0]
         return responsibilities.astype(signals.dtype)
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         clusters = self._clusters
         count = len(clusters.shares)
         normaliser = log_likelihoods(np.zeros((count, count)), np.eye(count), clusters.weights)
         with np.errstate(divide="ignore"):
             joint = np.log(clusters.shares) + normaliser - clusters.energies(signals) / 2
-        return np.logaddexp.reduce(joint, axis=1)
+        result: NDArray[np.float64] = np.logaddexp.reduce(joint, axis=1)
+        return result
 
     @property
     def _clusters(self) -> Clusters:
@@ -246,7 +260,9 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         means = self.means_[:, self.active_nodes_]
         return Clusters(self.shares_, means, self._active_atoms, self.beta_)
 
-    def _warm_up(self, signals: NDArray, responsibilities: NDArray) -> tuple[float, Clusters]:
+    def _warm_up(
+        self, signals: NDArray[np.float64], responsibilities: NDArray[np.float64]
+    ) -> tuple[float, Clusters]:
         """Run some iterations of one start, in which the average degree sets the ridge."""
         clusters, objective = None, np.inf
         for _ in range(WARM_UP):
@@ -258,8 +274,8 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         return objective, clusters
 
     def _iterate(
-        self, signals: NDArray, clusters: Clusters
-    ) -> tuple[Clusters, NDArray, History, bool]:
+        self, signals: NDArray[np.float64], clusters: Clusters
+    ) -> tuple[Clusters, NDArray[np.float64], History, bool]:
         """Iterate with fixed ridges; return clusters, responsibilities, history, convergence."""
         history = History()
         costs = clusters.costs(signals, self.alpha_w)
@@ -276,8 +292,8 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
 
     def _m_step(
         self,
-        signals: NDArray,
-        responsibilities: NDArray,
+        signals: NDArray[np.float64],
+        responsibilities: NDArray[np.float64],
         before: Clusters | None,
         *,
         fix_ridge: bool,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,7 +73,13 @@ class TGFA(WindowBaseline):
         As for the dictionaries.
     """
 
-    _parameter_constraints: dict = {
+    atoms_: NDArray[np.float64]
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    beta_: float
+    n_iter_: int
+
+    _parameter_constraints: dict[str, Any] = {
         **WindowBaseline._parameter_constraints,
         "alpha_diff": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions({"l1", "l2"})],
@@ -89,7 +95,7 @@ class TGFA(WindowBaseline):
         window_size: int = 20,
         *,
         alpha_diff: float = 1.0,
-        penalty: str = "l1",
+        penalty: Literal["l1", "l2"] = "l1",
         avg_degree: float = 5,
         beta: float | None = None,
         alpha_w: float = 0.0,
@@ -145,7 +151,7 @@ class TGFA(WindowBaseline):
         return self
 
 
-def _smooth(values: NDArray, strength: float, penalty: str) -> NDArray:
+def _smooth(values: NDArray[np.float64], strength: float, penalty: str) -> NDArray[np.float64]:
     """Return the proximal operator of ``strength sum_b psi(w_{b+1} - w_b)`` at values (B, E)."""
     if len(values) < 2 or strength == 0:
         return values
@@ -155,10 +161,11 @@ def _smooth(values: NDArray, strength: float, penalty: str) -> NDArray:
     banded[0] = -strength
     banded[1] = 1 + 2 * strength
     banded[1, [0, -1]] = 1 + strength
-    return solveh_banded(banded, values, check_finite=False)
+    result: NDArray[np.float64] = solveh_banded(banded, values, check_finite=False)
+    return result
 
 
-def _change(weights: NDArray, penalty: str) -> float:
+def _change(weights: NDArray[np.float64], penalty: str) -> float:
     """Return ``sum_b psi(w_{b+1} - w_b)`` of weights (B, E)."""
     jumps = np.diff(weights, axis=0)
     return float(np.abs(jumps).sum() if penalty == "l1" else np.square(jumps).sum() / 2)

@@ -21,6 +21,7 @@ __all__ = ["WindowLogModel"]
 class WindowBaseline(LogDegreeBaseline):
     """Base class of the methods with a graph for each window of samples."""
 
+    states_: NDArray[np.intp]
     window_size: int
     _takes_gaps = True
     _copies = 6  # of the graphs of all windows that a fit holds at a time
@@ -30,12 +31,12 @@ class WindowBaseline(LogDegreeBaseline):
         building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
         return building, 8 * edges * size + self._copies * windows * edges * 8
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LogDegreeBaseline._parameter_constraints,
         "window_size": [COUNT],
     }
 
-    def _windows(self, X: ArrayLike) -> tuple[NDArray, NDArray]:
+    def _windows(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return edge costs (B, E) of the windows, and their nodes (B, N) that are not silent."""
         samples, signals = self._learn(X, self.rescale)
         if self.window_size > len(samples):
@@ -110,6 +111,11 @@ class WindowLogModel(WindowBaseline):
     scale_, active_nodes_, n_features_in_, feature_names_in_
         As for the dictionaries.
     """
+
+    atoms_: NDArray[np.float64]
+    objective_: float
+    residual_: float
+    n_iter_: int
 
     def __init__(
         self,

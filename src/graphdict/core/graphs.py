@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "adjacency",
@@ -36,7 +36,7 @@ def n_edges(nodes: int) -> int:
 
 def n_nodes(edges: int) -> int:
     """Number of nodes of a graph whose weight vector has ``edges`` entries."""
-    nodes = round((1 + (1 + 8 * edges) ** 0.5) / 2)
+    nodes: int = round((1 + (1 + 8 * edges) ** 0.5) / 2)
     if edges < 1 or n_edges(nodes) != edges:
         raise ValueError(
             f"a weight vector has N (N - 1) / 2 entries (1, 3, 6, 10, ...), got {edges}"
@@ -53,7 +53,7 @@ def edge_index(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return rows, cols
 
 
-def adjacency(weights: NDArray) -> NDArray:
+def adjacency(weights: ArrayLike) -> NDArray[np.float64]:
     """Symmetric adjacency matrices (..., N, N) of weight vectors (..., E)."""
     weights = np.asarray(weights)
     nodes = n_nodes(weights.shape[-1])
@@ -64,14 +64,14 @@ def adjacency(weights: NDArray) -> NDArray:
     return matrix
 
 
-def adjacency_to_weights(matrix: NDArray) -> NDArray:
+def adjacency_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
     """Weight vectors (..., E) of symmetric adjacency matrices (..., N, N)."""
     matrix = np.asarray(matrix)
     rows, cols = edge_index(matrix.shape[-1])
     return matrix[..., rows, cols]
 
 
-def degrees(weights: NDArray) -> NDArray:
+def degrees(weights: ArrayLike) -> NDArray[np.float64]:
     """Sum of the weights at each node, (..., E) -> (..., N)."""
     weights = np.asarray(weights)
     nodes = n_nodes(weights.shape[-1])
@@ -92,7 +92,7 @@ def _edge_runs(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[
     return row_starts, by_column, column_starts
 
 
-def laplacian(weights: NDArray) -> NDArray:
+def laplacian(weights: ArrayLike) -> NDArray[np.float64]:
     """Combinatorial Laplacians ``diag(degrees) - adjacency``, (..., E) -> (..., N, N)."""
     matrix = adjacency(weights)
     node = np.arange(matrix.shape[-1])
@@ -102,38 +102,42 @@ def laplacian(weights: NDArray) -> NDArray:
     return matrix
 
 
-def laplacian_to_weights(matrix: NDArray) -> NDArray:
+def laplacian_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
     """Weight vectors (..., E) of Laplacians (..., N, N): minus the upper triangle."""
     return -adjacency_to_weights(matrix)
 
 
-def laplacian_adjoint(matrix: NDArray) -> NDArray:
+def laplacian_adjoint(matrix: ArrayLike) -> NDArray[np.float64]:
     """Adjoint of :func:`laplacian`: ``M_ii + M_jj - M_ij - M_ji``, (..., N, N) -> (..., E)."""
     matrix = np.asarray(matrix)
     rows, cols = edge_index(matrix.shape[-1])
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     pair_sum = diagonal[..., rows] + diagonal[..., cols]
-    return pair_sum - matrix[..., rows, cols] - matrix[..., cols, rows]
+    result: NDArray[np.float64] = pair_sum - matrix[..., rows, cols] - matrix[..., cols, rows]
+    return result
 
 
-def squared_differences(signals: NDArray) -> NDArray:
+def squared_differences(signals: ArrayLike) -> NDArray[np.float64]:
     """The matrix ``Z`` of ``(x_ti - x_tj)^2`` over edges, (T, N) -> (T, E)."""
     signals = np.asarray(signals)
     rows, cols = edge_index(signals.shape[-1])
-    return np.square(signals[..., rows] - signals[..., cols])
+    result: NDArray[np.float64] = np.square(signals[..., rows] - signals[..., cols])
+    return result
 
 
-def fourier_basis(weights: NDArray) -> tuple[NDArray, NDArray]:
+def fourier_basis(weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Graph frequencies (..., N), ascending, and modes (..., N, N) in columns."""
     frequencies, modes = np.linalg.eigh(laplacian(weights))
     return np.maximum(frequencies, 0), modes
 
 
-def fourier_transform(signals: NDArray, modes: NDArray) -> NDArray:
+def fourier_transform(signals: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
     """Graph Fourier transform of the rows of ``signals``: ``X U``."""
-    return np.asarray(signals) @ modes
+    result: NDArray[np.float64] = np.asarray(signals) @ np.asarray(modes)
+    return result
 
 
-def inverse_fourier_transform(spectra: NDArray, modes: NDArray) -> NDArray:
+def inverse_fourier_transform(spectra: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
     """Signals (T, N) whose graph Fourier transform is ``spectra``: ``X_hat U'``."""
-    return np.asarray(spectra) @ np.swapaxes(modes, -1, -2)
+    result: NDArray[np.float64] = np.asarray(spectra) @ np.swapaxes(modes, -1, -2)
+    return result

@@ -23,7 +23,9 @@ __all__ = ["energies", "weighted_distances"]
 BLOCK_BYTES = 1 << 20
 
 
-def weighted_distances(signals: NDArray, coefficients: NDArray) -> NDArray:
+def weighted_distances(
+    signals: NDArray[np.float64], coefficients: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """``C' Z`` (K, E): squared differences of ``signals`` (T, N), summed with weights (T, K)."""
     nodes, count = signals.shape[1], coefficients.shape[1]
     moments = np.zeros((nodes, count * nodes), dtype=signals.dtype)
@@ -34,7 +36,7 @@ def weighted_distances(signals: NDArray, coefficients: NDArray) -> NDArray:
     return graphs.laplacian_adjoint(moments.reshape(nodes, count, nodes).transpose(1, 0, 2))
 
 
-def energies(signals: NDArray, atoms: NDArray) -> NDArray:
+def energies(signals: NDArray[np.float64], atoms: NDArray[np.float64]) -> NDArray[np.float64]:
     """``Z W'`` (T, K): ``x_t' L_k x_t`` of every sample (T, N) and atom (K, E)."""
     nodes, count = signals.shape[1], len(atoms)
     laplacians = graphs.laplacian(atoms)
@@ -47,7 +49,7 @@ def energies(signals: NDArray, atoms: NDArray) -> NDArray:
     return energy
 
 
-def _blocks(signals: NDArray, count: int) -> list[slice]:
+def _blocks(signals: NDArray[np.float64], count: int) -> list[slice]:
     """Row blocks whose (rows, K N) intermediate is about ``BLOCK_BYTES``."""
     row_bytes = signals.shape[1] * count * signals.itemsize
     size = max(64, BLOCK_BYTES // row_bytes)

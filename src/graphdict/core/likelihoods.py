@@ -56,7 +56,7 @@ class Likelihood:
         """
         raise NotImplementedError(f"{type(self).__name__} lacks linear_map(nodes)")
 
-    def rest(self, signals: NDArray) -> NDArray:
+    def rest(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the density adds whatever the graph is, (T, N) -> (T,); by default nothing.
 
         It changes no fit, only scores.
@@ -65,8 +65,8 @@ class Likelihood:
 
     def signal_term(
         self,
-        signals: NDArray,
-        counts: NDArray,
+        signals: NDArray[np.float64],
+        counts: NDArray[np.intp],
         keep: bool | None = None,
         gaps: Gaps | None = None,
     ) -> Any:
@@ -95,6 +95,8 @@ class Likelihood:
 class LogDegrees(Likelihood):
     """``-sum_n log d_n`` of the degrees: the paper's cheap barrier, which is no density."""
 
+    barrier: LogBarrier
+
     def __init__(self) -> None:
         self.barrier = LogBarrier()
 
@@ -104,6 +106,8 @@ class LogDegrees(Likelihood):
 
 class LogDeterminant(Likelihood):
     """``-log det_+ L``: the exact density of a Laplacian-constrained Gaussian Markov field."""
+
+    barrier: LogDet
 
     def __init__(self) -> None:
         self.barrier = LogDet()
@@ -115,7 +119,10 @@ class LogDeterminant(Likelihood):
 class LogSpectra(Likelihood):
     """``-sum_m log lambda_m``: the exact density of graphs that share eigenvectors."""
 
-    def __init__(self, modes: NDArray):
+    barrier: LogBarrier
+    spectra: Spectra
+
+    def __init__(self, modes: NDArray[np.float64]):
         self.barrier = LogBarrier()
         self.spectra = Spectra(modes)
 
@@ -124,8 +131,8 @@ class LogSpectra(Likelihood):
 
     def signal_term(
         self,
-        signals: NDArray,
-        counts: NDArray,
+        signals: NDArray[np.float64],
+        counts: NDArray[np.intp],
         keep: bool | None = None,
         gaps: Gaps | None = None,
     ) -> Any:

@@ -42,8 +42,8 @@ class LinearMap(Protocol):
 
     @property
     def norm(self) -> float: ...
-    def apply(self, weights: NDArray) -> NDArray: ...
-    def adjoint(self, values: NDArray) -> NDArray: ...
+    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Degrees:
         """``||D||``: D D' = (N - 2) I + 1 1', whose largest eigenvalue is 2 (N - 1)."""
         return float(np.sqrt(2 * (self.nodes - 1)))
 
-    def apply(self, weights: NDArray) -> NDArray:
+    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         found = products.degrees(_flat(weights), self.nodes)
         return found.reshape(*weights.shape[:-1], self.nodes)
 
-    def adjoint(self, values: NDArray) -> NDArray:
+    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         found = products.degrees_adjoint(_flat(values))
         return found.reshape(*values.shape[:-1], found.shape[1])
 
@@ -83,10 +83,10 @@ class Laplacians:
         """``||L||``: L* L = 2 I + D' D, whose largest eigenvalue is 2 N."""
         return float(np.sqrt(2 * self.nodes))
 
-    def apply(self, weights: NDArray) -> NDArray:
+    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         return graphs.laplacian(weights)
 
-    def adjoint(self, values: NDArray) -> NDArray:
+    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return graphs.laplacian_adjoint(values)
 
 
@@ -98,9 +98,12 @@ class Spectra:
     are to a fit. What is constant in a mode does not count, and is taken off.
     """
 
+    modes: NDArray[np.float64]
+    size: int
+
     kind = "spectra"
 
-    def __init__(self, modes: NDArray):
+    def __init__(self, modes: NDArray[np.float64]):
         self.modes = np.asarray(modes) - np.mean(modes, axis=0)
         self.size = self.modes.shape[1]
 
@@ -112,50 +115,58 @@ class Spectra:
         gram = len(self.modes) * squares.T @ squares + np.outer(total, total)
         return float(np.sqrt(np.linalg.norm(gram + 2 * np.square(products), 2)))
 
-    def apply(self, weights: NDArray) -> NDArray:
+    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         flat = _flat(weights)
         found = products.energies(self.rows(flat.dtype), flat)
         return np.ascontiguousarray(found.T).reshape(*weights.shape[:-1], self.size)
 
-    def adjoint(self, values: NDArray) -> NDArray:
+    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         flat = _flat(values)
         found = products.weighted_distances(self.rows(flat.dtype), flat.T)
         return found.reshape(*values.shape[:-1], found.shape[1])
 
-    def rows(self, dtype: Any) -> NDArray:
+    def rows(self, dtype: Any) -> NDArray[np.float64]:
         """Modes as signals, (M, N)."""
         return self._rows.astype(dtype, copy=False)
 
-    def weights(self, spectra: NDArray) -> NDArray:
+    def weights(self, spectra: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weights (..., E) of ``U diag(spectra) U'``: they can be negative."""
         return graphs.laplacian_to_weights(self._matrices(spectra))
 
-    def weights_adjoint(self, values: NDArray) -> NDArray:
+    def weights_adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return -self._energies(graphs.adjacency(values)) / 2
 
     @cached_property
-    def _rows(self) -> NDArray:
+    def _rows(self) -> NDArray[np.float64]:
         return np.ascontiguousarray(self.modes.T)
 
-    def _energies(self, matrices: NDArray) -> NDArray:
+    def _energies(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
         """``diag(U' A U)``, (..., N, N) -> (..., M)."""
         modes = self.modes.astype(matrices.dtype, copy=False)
-        return ((matrices @ modes) * modes).sum(axis=-2)
+        result: NDArray[np.float64] = ((matrices @ modes) * modes).sum(axis=-2)
+        return result
 
-    def _matrices(self, values: NDArray) -> NDArray:
+    def _matrices(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """``U diag(values) U'``, (..., M) -> (..., N, N)."""
         modes = self.modes.astype(values.dtype, copy=False)
-        return (modes * values[..., None, :]) @ modes.T
+        result: NDArray[np.float64] = (modes * values[..., None, :]) @ modes.T
+        return result
 
 
 class BilinearOperator(Protocol):
     """What a solver asks of an operator."""
 
-    def forward(self, coefficients: NDArray, atoms: NDArray) -> NDArray: ...
-    def adjoint_atoms(self, coefficients: NDArray, dual: NDArray) -> NDArray: ...
-    def adjoint_coefficients(self, dual: NDArray, atoms: NDArray) -> NDArray: ...
-    def norm_atoms(self, coefficients: NDArray) -> float: ...
-    def norm_coefficients(self, atoms: NDArray) -> float: ...
+    def forward(
+        self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...
+    def adjoint_atoms(
+        self, coefficients: NDArray[np.float64], dual: NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...
+    def adjoint_coefficients(
+        self, dual: NDArray[np.float64], atoms: NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...
+    def norm_atoms(self, coefficients: NDArray[np.float64]) -> float: ...
+    def norm_coefficients(self, atoms: NDArray[np.float64]) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -164,32 +175,38 @@ class Bilinear:
 
     linear: LinearMap
 
-    def forward(self, coefficients: NDArray, atoms: NDArray) -> NDArray:
+    def forward(
+        self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """The map itself, (T, K) and (K, E) -> (T, ...)."""
         image = self.linear.apply(atoms)
         flat = coefficients @ image.reshape(len(image), -1)
         return flat.reshape(len(coefficients), *image.shape[1:])
 
-    def adjoint_atoms(self, coefficients: NDArray, dual: NDArray) -> NDArray:
+    def adjoint_atoms(
+        self, coefficients: NDArray[np.float64], dual: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """``A**(Delta, Y)`` (K, E): adjoint of ``W -> A(Delta, W)``."""
         mixed = coefficients.T @ dual.reshape(len(dual), -1)
         return self.linear.adjoint(mixed.reshape(-1, *dual.shape[1:]))
 
-    def adjoint_coefficients(self, dual: NDArray, atoms: NDArray) -> NDArray:
+    def adjoint_coefficients(
+        self, dual: NDArray[np.float64], atoms: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """``A*(Y, W)`` (T, K): adjoint of ``Delta -> A(Delta, W)``."""
         image = self.linear.apply(atoms)
         return dual.reshape(len(dual), -1) @ image.reshape(len(image), -1).T
 
-    def norm_atoms(self, coefficients: NDArray) -> float:
+    def norm_atoms(self, coefficients: NDArray[np.float64]) -> float:
         """Norm of ``W -> A(Delta, W)``, exactly ``||M|| ||Delta||_2``."""
         return self.linear.norm * _spectral_norm(coefficients)
 
-    def norm_coefficients(self, atoms: NDArray) -> float:
+    def norm_coefficients(self, atoms: NDArray[np.float64]) -> float:
         """Norm of ``Delta -> A(Delta, W)``, exactly ``||M(W)||_2`` over the K rows."""
         image = self.linear.apply(atoms)
         return _spectral_norm(image.reshape(len(image), -1))
 
-    def norms(self, gram: NDArray, image: NDArray) -> tuple[float, float]:
+    def norms(self, gram: NDArray[np.float64], image: NDArray[np.float64]) -> tuple[float, float]:
         """Both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
         of_coefficients = native.largest_eigenvalue(native.contiguous(gram))
         rows = native.contiguous(image).reshape(len(image), -1)
@@ -197,9 +214,9 @@ class Bilinear:
         return self.linear.norm * of_coefficients**0.5, of_atoms**0.5
 
 
-def _flat(values: NDArray) -> NDArray:
+def _flat(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """A row for each graph, in single precision if it is that, else in double."""
-    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    dtype: Any = np.float32 if values.dtype == np.float32 else np.float64
     count = int(np.prod(values.shape[:-1]))
     return np.asarray(values, dtype=dtype).reshape(count, values.shape[-1])
 
@@ -209,7 +226,7 @@ def linear_of(operator: Any) -> Any:
     return operator.linear if type(operator) is Bilinear else None
 
 
-def _spectral_norm(matrix: NDArray) -> float:
+def _spectral_norm(matrix: NDArray[np.float64]) -> float:
     """Largest singular value, from the smaller of the two Gram matrices."""
     gram = matrix.T @ matrix if matrix.shape[0] > matrix.shape[1] else matrix @ matrix.T
     return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))

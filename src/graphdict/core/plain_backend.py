@@ -43,12 +43,20 @@ class PlainBackend:
         return evaluate(problem, rows, after, moved.extra, before, step)
 
     def atom_slopes(
-        self, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+        self,
+        rows: slice,
+        coefficients: NDArray[np.float64],
+        atoms: NDArray[np.float64],
+        images: NDArray[np.float64] | None,
     ) -> Deferred:
         return Deferred.of(self._atom_slopes, rows, coefficients, atoms, images)
 
     def _atom_slopes(
-        self, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+        self,
+        rows: slice,
+        coefficients: NDArray[np.float64],
+        atoms: NDArray[np.float64],
+        images: NDArray[np.float64] | None,
     ) -> Any:
         operator, barrier = self.problem.operator, self.problem.barrier
         weighted = self.problem.shares(rows, coefficients) * coefficients
@@ -58,10 +66,14 @@ class PlainBackend:
         slope = barrier.slope(np.tensordot(coefficients, images, 1))
         return None, (0.0, np.tensordot(weighted.T, slope, 1))
 
-    def update_coefficients(self, rows: slice, coefficients: NDArray, update: Update) -> Deferred:
+    def update_coefficients(
+        self, rows: slice, coefficients: NDArray[np.float64], update: Update
+    ) -> Deferred:
         return Deferred.of(self._update_coefficients, rows, coefficients, update)
 
-    def _update_coefficients(self, rows: slice, coefficients: NDArray, update: Update) -> Any:
+    def _update_coefficients(
+        self, rows: slice, coefficients: NDArray[np.float64], update: Update
+    ) -> Any:
         problem, atoms = self.problem, update.atoms
         operator, barrier = problem.operator, problem.barrier
         energies = update.energies
@@ -86,8 +98,8 @@ class PlainBackend:
         return coefficients, (value, *squares, distances, 0.0)
 
     def solve_coefficients(
-        self, costs: NDArray, images: NDArray, max_iter: int, tol: float
-    ) -> NDArray:
+        self, costs: NDArray[np.float64], images: NDArray[np.float64], max_iter: int, tol: float
+    ) -> NDArray[np.float64]:
         return InteriorPoint(self.problem.barrier, costs, images).solve(max_iter, tol)
 
     @classmethod

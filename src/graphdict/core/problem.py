@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Term
 from graphdict.core.operators import BilinearOperator, linear_of
 from graphdict.core.terms import base
 from graphdict.core.terms.coefficients import window_means
@@ -42,7 +43,15 @@ class TermGroup:
     ``first_sample``.
     """
 
-    def __init__(self, terms: Sequence[Any], counts: NDArray | None = None, first_sample: int = 0):
+    terms: tuple[Any, ...]
+    counts: NDArray[np.intp] | None
+    smooth: tuple[Any, ...]
+    direct: tuple[Any, ...]
+    split: tuple[Any, ...]
+
+    def __init__(
+        self, terms: Sequence[Any], counts: NDArray[np.intp] | None = None, first_sample: int = 0
+    ):
         for term in terms:
             _check(term)
         self.terms = tuple(terms)
@@ -101,34 +110,38 @@ class TermGroup:
             for count in {1, min(2, n_rows)}:
                 _check_on_rows(term, np.full((count, n_columns), 0.5), n_rows)
 
-    def value(self, x: NDArray, rows: slice = ALL) -> float:
+    def value(self, x: NDArray[np.float64], rows: slice = ALL) -> float:
         x, samples = self._expand(x, rows), self._samples(rows, len(x))
         return float(sum(base.value(term, x, samples) for term in self.terms))
 
-    def gradient(self, x: NDArray, rows: slice = ALL) -> NDArray | float:
+    def gradient(self, x: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64] | float:
         if not self.smooth:
             return 0.0
         expanded, samples = self._expand(x, rows), self._samples(rows, len(x))
         found: Any = sum(base.gradient(term, expanded, samples) for term in self.smooth)
         return self._reduce(found, rows)
 
-    def lipschitz(self, x: NDArray) -> float:
+    def lipschitz(self, x: NDArray[np.float64]) -> float:
         if not self.smooth:
             return 0.0
         expanded, samples = self._expand(x, ALL), self._samples(ALL, len(x))
         return float(sum(base.lipschitz(term, expanded, samples) for term in self.smooth))
 
-    def prox(self, x: NDArray, step: float, rows: slice = ALL) -> NDArray:
+    def prox(self, x: NDArray[np.float64], step: float, rows: slice = ALL) -> NDArray[np.float64]:
         for term in self.direct:
             x = self._prox(term, x, step, rows)
         return x
 
-    def prox_conjugate(self, term: Any, dual: NDArray, step: float, rows: slice = ALL) -> NDArray:
+    def prox_conjugate(
+        self, term: Any, dual: NDArray[np.float64], step: float, rows: slice = ALL
+    ) -> NDArray[np.float64]:
         """Dual step of one of the ``split`` terms."""
         expanded, samples = self._expand(dual, rows), self._samples(rows, len(dual))
         return self._reduce(base.prox_conjugate(term, expanded, step, samples), rows)
 
-    def _prox(self, term: Any, x: NDArray, step: float, rows: slice) -> NDArray:
+    def _prox(
+        self, term: Any, x: NDArray[np.float64], step: float, rows: slice
+    ) -> NDArray[np.float64]:
         samples = self._samples(rows, len(x))
         if hasattr(term, "interval") or base.elementwise(term):
             return base.prox(term, x, step, samples)
@@ -143,10 +156,10 @@ class TermGroup:
         before = self.first_sample + int(self.counts[:start].sum())
         return slice(before, before + int(self.counts[start:stop].sum()))
 
-    def _expand(self, x: NDArray, rows: slice) -> NDArray:
+    def _expand(self, x: NDArray[np.float64], rows: slice) -> NDArray[np.float64]:
         return x if self.counts is None else np.repeat(x, self.counts[rows], axis=0)
 
-    def _reduce(self, x: NDArray, rows: slice) -> NDArray:
+    def _reduce(self, x: NDArray[np.float64], rows: slice) -> NDArray[np.float64]:
         return x if self.counts is None else window_means(x, self.counts[rows])
 
 
@@ -175,9 +188,9 @@ class Problem:
     fit: Any
     operator: BilinearOperator
     barrier: Any
-    atom_terms: Sequence[Any]
-    coefficient_terms: Sequence[Any]
-    counts: NDArray
+    atom_terms: Sequence[Term]
+    coefficient_terms: Sequence[Term]
+    counts: NDArray[np.intp]
     samples: int | None = None
     first: int = 0
     first_sample: int = 0
@@ -234,19 +247,24 @@ class Problem:
         """The map of single graphs that the operator lifts; None where it is of another kind."""
         return linear_of(self.operator)
 
-    def images(self, atoms: NDArray) -> NDArray | None:
+    def images(self, atoms: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """What the operator sees of each atom (K, ...), where it lifts a map of single graphs."""
         return None if self.linear is None else self.linear.apply(atoms)
 
-    def shares(self, rows: slice, like: NDArray) -> NDArray:
+    def shares(self, rows: slice, like: NDArray[np.float64]) -> NDArray[np.float64]:
         """Share (rows, 1) of all samples that each row stands for, in the precision of ``like``."""
         return self.weights[rows, None].astype(like.dtype, copy=False)
 
-    def weighted_distances(self, rows: slice, coefficients: NDArray) -> NDArray:
+    def weighted_distances(
+        self, rows: slice, coefficients: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """``(p Delta)' Z`` (K, E) of some rows."""
-        return self.fit.weighted_distances(self.shares(rows, coefficients) * coefficients, rows)
+        result: NDArray[np.float64] = self.fit.weighted_distances(
+            self.shares(rows, coefficients) * coefficients, rows
+        )
+        return result
 
-    def objective(self, coefficients: NDArray, atoms: NDArray) -> float:
+    def objective(self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]) -> float:
         """``F`` at a point."""
         fit = np.einsum("tk,tk->t", coefficients, self.fit.energies(atoms), dtype=np.float64)
         barriers = row_barriers(self.operator, self.barrier, coefficients, atoms)
@@ -254,21 +272,29 @@ class Problem:
         return samples + self.priors_value(coefficients, atoms)
 
     def samples_value(
-        self, rows: slice, coefficients: NDArray, energies: NDArray, image: NDArray
+        self,
+        rows: slice,
+        coefficients: NDArray[np.float64],
+        energies: NDArray[np.float64],
+        image: NDArray[np.float64],
     ) -> float:
         """What some rows add to ``F``, from their energies ``e(W)`` and ``A(Delta, W)``."""
         fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
         return float(self.weights[rows] @ (fit + self.barrier.values(image)))
 
     def rows_value(
-        self, rows: slice, coefficients: NDArray, energies: NDArray, atoms: NDArray
+        self,
+        rows: slice,
+        coefficients: NDArray[np.float64],
+        energies: NDArray[np.float64],
+        atoms: NDArray[np.float64],
     ) -> float:
         """What some rows add to ``F``, priors on their coefficients included."""
         image = self.operator.forward(coefficients, atoms)
         value = self.samples_value(rows, coefficients, energies, image)
         return value + self.coefficients.value(coefficients, rows) / self.total
 
-    def priors_value(self, coefficients: NDArray, atoms: NDArray) -> float:
+    def priors_value(self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]) -> float:
         """What the priors add to ``F``."""
         per_sample = self.coefficients.value(coefficients) / self.total
         return self.atoms.value(atoms) + per_sample
@@ -281,11 +307,15 @@ class _Rows:
         self.fit = fit
         self.start, self.stop, _ = rows.indices(rows.stop)
 
-    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
-        return self.fit.energies(atoms, self._all(rows))
+    def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
+        result: NDArray[np.float64] = self.fit.energies(atoms, self._all(rows))
+        return result
 
-    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
-        return self.fit.weighted_distances(coefficients, self._all(rows))
+    def weighted_distances(
+        self, coefficients: NDArray[np.float64], rows: slice = ALL
+    ) -> NDArray[np.float64]:
+        result: NDArray[np.float64] = self.fit.weighted_distances(coefficients, self._all(rows))
+        return result
 
     def _all(self, rows: slice) -> slice:
         start, stop, _ = rows.indices(self.stop - self.start)
@@ -293,7 +323,10 @@ class _Rows:
 
 
 def row_barriers(
-    operator: BilinearOperator, barrier: Any, coefficients: NDArray, atoms: NDArray
+    operator: BilinearOperator,
+    barrier: Any,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """``h(A(delta, W))`` of every row, a block at a time: the image may be large."""
     row_bytes = operator.forward(coefficients[:1], atoms).nbytes
@@ -322,7 +355,7 @@ def _check(term: Any) -> None:
     raise TypeError(f"the term {base.name_of(term)} lacks {missing}: it cannot be minimised")
 
 
-def _check_on_rows(term: Any, x: NDArray, n_rows: int) -> None:
+def _check_on_rows(term: Any, x: NDArray[np.float64], n_rows: int) -> None:
     """Refuse a term that claims to treat entries on their own and cannot be asked about a few."""
     rows = slice(0, len(x))
     claim = "entrywise" if base.entrywise(term) else "elementwise"

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ __all__ = ["Backend", "BlockStates", "Deferred", "Executor", "Step", "deferred",
 Step = Callable[..., Any]
 
 
-class BlockStates(list):
+class BlockStates(list[Any]):
     """One state for every block, listed by shard; opaque to whoever is not the executor."""
 
 
@@ -102,13 +103,15 @@ class Executor(Protocol):
 
     def stream(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
-    ) -> Iterator[tuple[NDArray, tuple]]:
+    ) -> Iterator[tuple[NDArray[np.float64], tuple[Any, ...]]]:
         """Run ``work`` on one shard after the other; yield its states as an array, and its sums."""
 
-    def scatter(self, array: NDArray | BlockStates | None) -> BlockStates:
+    def scatter(self, array: NDArray[np.float64] | BlockStates | None) -> BlockStates:
         """Cut an array of all rows into states; states are returned as they are."""
 
-    def gather(self, states: BlockStates, read: Callable[[Any], NDArray] = identity) -> NDArray:
+    def gather(
+        self, states: BlockStates, read: Callable[[Any], NDArray[np.float64]] = identity
+    ) -> NDArray[np.float64]:
         """Put together the arrays that ``read`` finds in the states."""
 
     def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
@@ -146,7 +149,11 @@ class Backend(Protocol):
         """Whether :meth:`primal_dual_pass` can move the coefficients itself."""
 
     def atom_slopes(
-        self, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+        self,
+        rows: slice,
+        coefficients: NDArray[np.float64],
+        atoms: NDArray[np.float64],
+        images: NDArray[np.float64] | None,
     ) -> Deferred:
         """Find ``A**(p Delta, B)`` with ``B`` the slope of the barrier: what MM moves atoms by.
 
@@ -154,7 +161,9 @@ class Backend(Protocol):
         still to be taken; one of the two is zero.
         """
 
-    def update_coefficients(self, rows: slice, coefficients: NDArray, update: Any) -> Deferred:
+    def update_coefficients(
+        self, rows: slice, coefficients: NDArray[np.float64], update: Any
+    ) -> Deferred:
         """Take multiplicative updates of the coefficients.
 
         ``update`` is a :class:`graphdict.core.solvers.mm.Update`. The state is the new
@@ -163,8 +172,8 @@ class Backend(Protocol):
         """
 
     def solve_coefficients(
-        self, costs: NDArray, images: NDArray, max_iter: int, tol: float
-    ) -> NDArray:
+        self, costs: NDArray[np.float64], images: NDArray[np.float64], max_iter: int, tol: float
+    ) -> NDArray[np.float64]:
         """Return the optimal coefficients (T, K) of samples with known costs (T, K)."""
 
     @classmethod

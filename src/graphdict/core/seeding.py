@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 __all__ = ["distances_to", "draw", "odds", "spread_labels"]
 
 
-def spread_labels(features: NDArray, count: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+def spread_labels(
+    features: NDArray[np.float64], count: int, rng: np.random.RandomState
+) -> NDArray[np.intp]:
     """Assign each sample (row) to the nearest of ``count`` spread-out samples.
 
     Seeds are drawn one by one with probability proportional to the squared distance from the
@@ -24,18 +26,18 @@ def spread_labels(features: NDArray, count: int, rng: np.random.RandomState) -> 
     return nearest
 
 
-def odds(distance: NDArray) -> NDArray:
+def odds(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     """How likely each sample is to be the next seed, up to a factor."""
     return np.maximum(distance, 0) + 1e-12
 
 
-def draw(weights: NDArray, chance: float) -> int:
+def draw(weights: NDArray[np.float64], chance: float) -> int:
     """The index that a uniform ``chance`` picks with probabilities in proportion to ``weights``."""
     sums = np.cumsum(weights)
     return min(int(np.searchsorted(sums / sums[-1], chance, side="right")), len(sums) - 1)
 
 
-def distances_to(features: NDArray, seed: NDArray) -> NDArray[np.float64]:
+def distances_to(features: NDArray[np.float64], seed: NDArray[np.float64]) -> NDArray[np.float64]:
     """``1 - cos^2`` between each sample (T, N) and one (N,); one where either is zero."""
     squares = np.einsum("tn,tn->t", features, features)
     squares = np.where(squares > 0, squares, 1)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from graphdict.core.annotations import RandomState
 from graphdict.datasets.eegbci import EEGBCI_CHANNELS
+
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
 
 __all__ = ["SimulatedEEG", "make_eeg"]
 
@@ -36,11 +40,11 @@ class SimulatedEEG:
         Scalp map of each state, centred and of unit field power.
     """
 
-    data: Any
-    labels: NDArray
-    events: NDArray
-    states: NDArray
-    maps: NDArray
+    data: mne.io.RawArray
+    labels: NDArray[np.str_]
+    events: NDArray[np.intp]
+    states: NDArray[np.intp]
+    maps: NDArray[np.float64]
 
 
 def make_eeg(
@@ -54,7 +58,7 @@ def make_eeg(
     effect: float = 1.0,
     noise: float = 0.5,
     channels: Sequence[str] = EEGBCI_CHANNELS,
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
 ) -> SimulatedEEG:
     """Simulate a recording in which the class of a trial changes how often states occur.
 
@@ -132,7 +136,9 @@ def make_eeg(
     return SimulatedEEG(raw, np.array(["left", "right"])[classes], events, states, maps)
 
 
-def _draw_states(classes: NDArray, count: int, mean: float, effect: float, rng: Any) -> NDArray:
+def _draw_states(
+    classes: NDArray[np.intp], count: int, mean: float, effect: float, rng: Any
+) -> NDArray[np.intp]:
     """Return the state (T,) of each sample, given the class (T,) of its trial, -1 for rest."""
     states = np.empty(len(classes), dtype=np.intp)
     sample, current = 0, -1
@@ -150,7 +156,7 @@ def _draw_states(classes: NDArray, count: int, mean: float, effect: float, rng: 
     return states
 
 
-def _fields(directions: NDArray, count: int, rng: Any) -> NDArray:
+def _fields(directions: NDArray[np.float64], count: int, rng: Any) -> NDArray[np.float64]:
     """Return smooth maps (count, N) with a random source and sink, centred, of unit power."""
     poles = rng.standard_normal((count, 2, 3))
     poles[..., 2] = np.abs(poles[..., 2])  # above the ears, where electrodes are
@@ -158,4 +164,5 @@ def _fields(directions: NDArray, count: int, rng: Any) -> NDArray:
     near = np.exp(3 * (np.einsum("kpd,nd->kpn", poles, directions) - 1))
     maps = near[:, 0] - near[:, 1]
     maps -= maps.mean(axis=1, keepdims=True)
-    return maps / maps.std(axis=1, keepdims=True)
+    result: NDArray[np.float64] = maps / maps.std(axis=1, keepdims=True)
+    return result

@@ -10,12 +10,15 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.exceptions import GraphDictWarning, warn
+
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
 
 __all__ = ["EEGBCI_CHANNELS", "EEGBCISubject", "RecordingError", "load_eegbci"]
 
@@ -56,22 +59,22 @@ class EEGBCISubject:
     """
 
     subject: int
-    data: Any
-    labels: NDArray
-    events: NDArray
+    data: mne.io.BaseRaw | mne.BaseEpochs
+    labels: NDArray[np.str_]
+    events: NDArray[np.intp]
 
 
 def load_eegbci(
     subjects: int | Iterable[int] = range(1, 16),
     runs: Sequence[int] = (4, 8, 12),
-    data_dir: str | os.PathLike | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
     *,
-    kind: str = "epochs",
+    kind: Literal["epochs", "raw"] = "epochs",
     tmin: float = 0.0,
     tmax: float = 4.0,
     band: tuple[float | None, float | None] | None = (0.5, 30.0),
     sfreq: float = 160.0,
-    errors: str = "raise",
+    errors: Literal["raise", "warn"] = "raise",
     download: bool = True,
     verbose: int = 0,
 ) -> list[EEGBCISubject]:

@@ -13,29 +13,31 @@ smoother than a Markov field. With ``tails``, every sample is as loud as its gai
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from graphdict.core import graphs
+from graphdict.core.annotations import RandomState
 from graphdict.datasets.random_graphs import check_count, generator
 
 __all__ = ["Filter", "check_filter", "check_tails", "heat_kernel", "sample_lgmrf", "sample_states"]
 
-Filter = float | Callable[[NDArray], NDArray]
+Precision = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Filter = float | Precision
 """A power ``p >= 0`` of the graph frequencies, or the precision as any function of them."""
 
 
 def sample_lgmrf(
     weights: ArrayLike,
     n_signals: int = 1,
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
     *,
     filter: Filter = 1.0,
     tails: float | None = None,
-) -> NDArray:
+) -> NDArray[np.float64]:
     """Draw signals from the Gaussian fields of one or several graphs.
 
     Parameters
@@ -79,7 +81,7 @@ def sample_lgmrf(
     return sample_states(distinct, np.repeat(which.ravel(), count), rng, precision, tails)
 
 
-def heat_kernel(tau: float) -> Callable[[NDArray], NDArray]:
+def heat_kernel(tau: float) -> Precision:
     """Return the filter of signals that diffuse over a graph for a time ``tau``.
 
     Parameters
@@ -97,11 +99,11 @@ def heat_kernel(tau: float) -> Callable[[NDArray], NDArray]:
     return lambda frequencies: np.exp(2 * tau * frequencies)
 
 
-def check_filter(filter: Filter) -> Callable[[NDArray], NDArray]:
+def check_filter(filter: Filter) -> Precision:
     """Return a filter as a function of graph frequencies, or say what is wrong with it."""
     if callable(filter):
         return filter
-    if not (np.isscalar(filter) and np.isfinite(filter) and filter >= 0):  # type: ignore[arg-type]
+    if not (isinstance(filter, Real) and 0 <= filter < np.inf):
         raise ValueError(
             "filter must be a power of at least 0 or a function of graph frequencies, got "
             f"{filter!r}"
@@ -118,12 +120,12 @@ def check_tails(tails: float | None) -> float | None:
 
 
 def sample_states(
-    atoms: NDArray,
-    states: NDArray,
+    atoms: NDArray[np.float64],
+    states: NDArray[np.intp],
     rng: np.random.Generator,
-    precision: Callable[[NDArray], NDArray] | None = None,
+    precision: Precision | None = None,
     tails: float | None = None,
-) -> NDArray:
+) -> NDArray[np.float64]:
     """Return signals (T, N), one of the graph ``atoms[states[t]]`` for each t."""
     precision = check_filter(1.0) if precision is None else precision
     nodes = graphs.n_nodes(atoms.shape[1])
@@ -141,8 +143,8 @@ def sample_states(
 
 
 def _component_roots(
-    laplacian: NDArray, precision: Callable[[NDArray], NDArray]
-) -> list[tuple[NDArray, NDArray]]:
+    laplacian: NDArray[np.float64], precision: Precision
+) -> list[tuple[NDArray[np.intp], NDArray[np.float64]]]:
     """Return for each component with an edge its nodes, and ``f(L)^{-1/2}`` on them."""
     count, label = connected_components(laplacian != 0, directed=False)
     roots = []

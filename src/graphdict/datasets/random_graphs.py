@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import RandomState
 
 __all__ = [
     "check_count",
@@ -25,8 +26,8 @@ def erdos_renyi(
     edge_probability: float,
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
-    random_state: Any = None,
-) -> NDArray:
+    random_state: RandomState | np.random.Generator = None,
+) -> NDArray[np.float64]:
     """Draw independent graphs ER(N, p) with uniform weights.
 
     Parameters
@@ -60,11 +61,12 @@ def erdos_renyi(
     return np.where(present, rng.uniform(low, high, size=present.shape), 0.0)
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: RandomState | np.random.Generator) -> np.random.Generator:
     """Return a generator from a seed, a generator, or a RandomState."""
+    seed: Any = random_state
     if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**32, dtype=np.uint32)
-    return np.random.default_rng(random_state)
+        seed = random_state.randint(2**32, dtype=np.uint32)
+    return np.random.default_rng(seed)
 
 
 def check_count(name: str, value: Any, least: int) -> int:

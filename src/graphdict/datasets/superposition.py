@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import RandomState
 from graphdict.datasets.lgmrf import Filter, check_filter, check_tails, sample_states
 from graphdict.datasets.random_graphs import check_count, erdos_renyi, generator
 
@@ -28,15 +28,15 @@ class MixtureSignals:
     atoms : array (K, E)
     """
 
-    signals: NDArray
-    coefficients: NDArray
-    atoms: NDArray
+    signals: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    atoms: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.signals)
 
     @property
-    def weights(self) -> NDArray:
+    def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E) of the graph of each sample."""
         return self.coefficients @ self.atoms
 
@@ -57,7 +57,7 @@ class Superposition:
     superposition: int
 
     @property
-    def atoms(self) -> NDArray:
+    def atoms(self) -> NDArray[np.float64]:
         """Edge weights (K, E) of the dictionary."""
         return self.train.atoms
 
@@ -75,7 +75,7 @@ def make_superposition(
     coefficient_range: tuple[float, float] | None = None,
     filter: Filter = 1.0,
     tails: float | None = None,
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
 ) -> Superposition:
     """Simulate signals whose graphs are sums of up to ``superposition`` atoms.
 
@@ -149,7 +149,9 @@ def make_superposition(
     return Superposition(parts[0], parts[1], superposition)
 
 
-def _activations(rows: int, n_atoms: int, most: int, rng: np.random.Generator) -> NDArray:
+def _activations(
+    rows: int, n_atoms: int, most: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Return zero-one rows (T, K) with between one and ``most`` ones."""
     sizes = rng.integers(1, most + 1, size=(rows, 1))
     ranks = np.argsort(np.argsort(rng.random((rows, n_atoms)), axis=1), axis=1)

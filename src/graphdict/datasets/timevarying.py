@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import RandomState
 from graphdict.datasets.lgmrf import Filter, check_filter, check_tails, sample_states
 from graphdict.datasets.random_graphs import (
     check_count,
@@ -33,20 +33,20 @@ class StateSignals:
         Edge weights of the graphs.
     """
 
-    signals: NDArray
-    states: NDArray
-    atoms: NDArray
+    signals: NDArray[np.float64]
+    states: NDArray[np.intp]
+    atoms: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.signals)
 
     @property
-    def weights(self) -> NDArray:
+    def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E) of the graph of each sample."""
         return self.atoms[self.states]
 
     @property
-    def coefficients(self) -> NDArray:
+    def coefficients(self) -> NDArray[np.float64]:
         """States as one-hot rows (T, K)."""
         return np.eye(len(self.atoms))[self.states]
 
@@ -62,7 +62,7 @@ def make_emeg(
     weight_range: tuple[float, float] = (0.1, 3.0),
     filter: Filter = 1.0,
     tails: float | None = None,
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
 ) -> StateSignals:
     """Simulate an edge-Markovian evolving graph: edges appear and disappear independently.
 
@@ -125,7 +125,7 @@ def make_sbg(
     weight_range: tuple[float, float] = (0.1, 3.0),
     filter: Filter = 1.0,
     tails: float | None = None,
-    random_state: Any = None,
+    random_state: RandomState | np.random.Generator = None,
 ) -> StateSignals:
     """Simulate a switching behaviour graph: a Markov chain over a few independent graphs.
 

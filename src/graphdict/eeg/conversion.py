@@ -62,7 +62,7 @@ def to_annotations(states: States) -> Any:
     return mne.Annotations(onset, duration, names, orig_time=frame.meas_date)
 
 
-def read(inst: Any) -> tuple[NDArray, Recording]:
+def read(inst: Any) -> tuple[NDArray[np.float64], Recording]:
     """Return the coefficients (T, K) of an object made by :func:`to_mne`, and its Recording.
 
     The signals of the recording are the coefficients.

@@ -6,25 +6,28 @@ scikit-learn's clusterings and mixtures, and pipelines that end in one of them.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import RandomState
 from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.peaks import Peaks, gfp_peaks
-from graphdict.eeg.recording import each_recording
+from graphdict.eeg.recording import Instance, each_recording
 from graphdict.eeg.states import States
+from graphdict.engine.scikit import BaseEstimator
 
 __all__ = ["StateEmbedding", "backfit", "model_coefficients", "n_states"]
 
 NORMALISE = (None, "gfp", "recording")
 
 
-def model_coefficients(model: Any, signals: NDArray) -> NDArray:
+def model_coefficients(model: Any, signals: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the coefficient of each state in each sample under a fitted model.
 
     Parameters
@@ -49,7 +52,8 @@ def model_coefficients(model: Any, signals: NDArray) -> NDArray:
         return np.asarray(model.predict_proba(signals))
     if hasattr(model, "predict"):
         labels = np.asarray(model.predict(signals))
-        return np.eye(n_states(model))[labels]
+        result: NDArray[np.float64] = np.eye(n_states(model))[labels]
+        return result
     if hasattr(model, "transform"):
         return np.asarray(model.transform(signals))
     raise TypeError(
@@ -72,7 +76,7 @@ def n_states(model: Any) -> int:
     raise TypeError(f"the number of states of {type(last).__name__} is unknown; give it n_clusters")
 
 
-def backfit(peaks: Peaks, coefficients: NDArray) -> NDArray:
+def backfit(peaks: Peaks, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
     """Assign to every sample the coefficients of the nearest peak of its stretch.
 
     Of two equally near peaks the earlier one is taken.
@@ -98,7 +102,7 @@ def backfit(peaks: Peaks, coefficients: NDArray) -> NDArray:
     return out
 
 
-def nearest_peaks(peaks: Peaks) -> NDArray:
+def nearest_peaks(peaks: Peaks) -> NDArray[np.intp]:
     """Return the index (T,) of the nearest peak in the stretch of each sample, or -1."""
     nearest = np.full(len(peaks.recording.signals), -1, dtype=np.intp)
     first = np.searchsorted(peaks.stretch, np.arange(len(peaks.recording.stretches) + 1))
@@ -152,16 +156,23 @@ class StateEmbedding(BaseEstimator):
         Number of peaks the model was fitted to.
     """
 
+    model_: Any
+    n_peaks_: int
+    n_states_: int
+    channel_names_: list[str]
+    sfreq_: float
+    activity_: str | NDArray[np.float64]
+
     def __init__(
         self,
         model: Any,
         *,
-        normalise: str | None = None,
+        normalise: Literal["gfp", "recording"] | None = None,
         min_distance: float = 0.0,
         max_peaks: int | None = None,
-        activity: str | float = "auto",
+        activity: Literal["auto", "largest", "mean"] | float = "auto",
         sfreq: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.model = model
         self.normalise = normalise
@@ -171,7 +182,7 @@ class StateEmbedding(BaseEstimator):
         self.sfreq = sfreq
         self.random_state = random_state
 
-    def fit(self, insts: Any, y: Any = None) -> Self:
+    def fit(self, insts: Instance | Iterable[Instance], y: Any = None) -> Self:
         """Fit the model to the peaks of one recording or of a list of them.
 
         Parameters
@@ -187,7 +198,7 @@ class StateEmbedding(BaseEstimator):
         """
         return self._learn(insts, fitted=False)
 
-    def adopt(self, insts: Any) -> Self:
+    def adopt(self, insts: Instance | Iterable[Instance]) -> Self:
         """Use ``model`` as it is: already fitted, or loaded by :func:`graphdict.load_model`.
 
         Parameters
@@ -228,7 +239,7 @@ class StateEmbedding(BaseEstimator):
         self.activity_ = self._decide_activity(signals)
         return self
 
-    def transform(self, inst: Any) -> States:
+    def transform(self, inst: Instance) -> States:
         """Return the states of one recording.
 
         Parameters
@@ -242,7 +253,11 @@ class StateEmbedding(BaseEstimator):
         """
         return self.embed_peaks(self.peaks(inst))
 
-    def fit_transform(self, insts: Any, y: Any = None) -> Any:
+    @overload
+    def fit_transform(self, insts: list[Any] | tuple[Any, ...], y: Any = None) -> list[States]: ...
+    @overload
+    def fit_transform(self, insts: Instance, y: Any = None) -> States: ...
+    def fit_transform(self, insts: Any, y: Any = None) -> States | list[States]:
         """Fit, then transform.
 
         Parameters
@@ -261,7 +276,7 @@ class StateEmbedding(BaseEstimator):
             return [self.transform(inst) for inst in insts]
         return self.transform(insts)
 
-    def peaks(self, inst: Any) -> Peaks:
+    def peaks(self, inst: Instance) -> Peaks:
         """Return the peaks of a recording with the channels of the training recordings.
 
         Parameters
@@ -332,7 +347,7 @@ class StateEmbedding(BaseEstimator):
         if self.max_peaks is not None and self.max_peaks < 1:
             raise ValueError(f"max_peaks must be at least 1, got {self.max_peaks}")
 
-    def _decide_activity(self, signals: NDArray) -> str | NDArray:
+    def _decide_activity(self, signals: NDArray[np.float64]) -> str | NDArray[np.float64]:
         """Return "largest" or thresholds (K,), by the coefficients of the training peaks."""
         if self.activity == "largest":
             return "largest"
@@ -340,13 +355,14 @@ class StateEmbedding(BaseEstimator):
             return np.full(self.n_states_, float(self.activity))
         coefficients = model_coefficients(self.model_, signals)
         if self.activity == "mean":
-            return coefficients.mean(axis=0).astype(np.float64)
+            result: str | NDArray[np.float64] = coefficients.mean(axis=0).astype(np.float64)
+            return result
         if np.allclose(coefficients.sum(axis=1), 1, atol=1e-4):
             return "largest"
         return np.full(self.n_states_, 0.5)
 
 
-def normalised(peaks: Peaks, how: str | None) -> NDArray:
+def normalised(peaks: Peaks, how: str | None) -> NDArray[np.float64]:
     """Return the signals (P, N) of peaks, scaled as ``normalise`` says."""
     signals = peaks.signals
     if how is None or not len(signals):

@@ -37,33 +37,35 @@ FEATURES = (
 )  # fmt: skip
 
 
-def hard_labels(coefficients: NDArray) -> NDArray:
+def hard_labels(coefficients: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the state with the largest coefficient (T,); -1 where they are NaN or all zero."""
-    known = np.isfinite(coefficients).all(axis=1)
+    known = np.asarray(np.isfinite(coefficients).all(axis=1))
     filled = np.where(known[:, None], coefficients, 0)
     return np.where(filled.max(axis=1, initial=0) > 0, filled.argmax(axis=1), -1)
 
 
-def active_states(coefficients: NDArray, activity: str | ArrayLike) -> tuple[NDArray, NDArray]:
+def active_states(
+    coefficients: NDArray[np.float64], activity: str | ArrayLike
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which states are active in each sample (T, K), and which samples count (T,)."""
     if isinstance(activity, str):
         if activity != "largest":
             raise ValueError(f"activity must be 'largest' or thresholds, got {activity!r}")
         labels = hard_labels(coefficients)
         return labels[:, None] == np.arange(coefficients.shape[1]), labels >= 0
-    known = np.isfinite(coefficients).all(axis=1)
+    known = np.asarray(np.isfinite(coefficients).all(axis=1))
     with np.errstate(invalid="ignore"):
         return (coefficients >= np.asarray(activity)) & known[:, None], known
 
 
 def count_runs(
-    active: NDArray,
-    counted: NDArray,
-    stretches: NDArray,
-    event: NDArray,
+    active: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
+    stretches: NDArray[np.intp],
+    event: NDArray[np.intp],
     n_events: int,
     sfreq: float,
-) -> dict[str, NDArray]:
+) -> dict[str, NDArray[np.float64]]:
     """Return the statistics of runs by name, each an array (n_events, K).
 
     Parameters
@@ -97,7 +99,7 @@ def count_runs(
     of_event = np.where(inside, np.asarray(event)[owner] if len(event) else 0, n_events)
     active = active & (inside & counted)[:, None]
 
-    def total(values: NDArray) -> NDArray:
+    def total(values: NDArray[np.float64]) -> NDArray[Any]:
         return np.bincount(of_event, weights=values, minlength=n_events + 1)[:n_events]
 
     time = total((inside & counted).astype(float)) / sfreq
@@ -126,14 +128,14 @@ def count_runs(
 
 
 def feature_table(
-    coefficients: NDArray,
+    coefficients: NDArray[np.float64],
     activity: Any,
-    stretches: NDArray,
-    event: NDArray,
+    stretches: NDArray[np.intp],
+    event: NDArray[np.intp],
     n_events: int,
     sfreq: float,
     features: Sequence[str],
-) -> NDArray:
+) -> NDArray[np.float64]:
     """Return the named features of each event and state, (n_events, K, F)."""
     unknown = [name for name in features if name not in FEATURES]
     if unknown:
@@ -146,7 +148,12 @@ def feature_table(
     return np.stack([known[name] for name in features], axis=-1)
 
 
-def _means(coefficients: NDArray, stretches: NDArray, event: NDArray, n_events: int) -> NDArray:
+def _means(
+    coefficients: NDArray[np.float64],
+    stretches: NDArray[np.intp],
+    event: NDArray[np.intp],
+    n_events: int,
+) -> NDArray[np.float64]:
     """Return the mean coefficients (n_events, K) over the samples that have them."""
     sums, counts = np.zeros((n_events, coefficients.shape[1])), np.zeros((n_events, 1))
     for (start, stop), number in zip(stretches, event):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import find_peaks
 
 from graphdict.eeg.extra import require_pandas
-from graphdict.eeg.recording import MICROVOLTS, Recording, as_recording
+from graphdict.eeg.recording import MICROVOLTS, Instance, Recording, RecordingOptions, as_recording
+
+if TYPE_CHECKING:  # pragma: no cover
+    import pandas
 
 __all__ = ["Peaks", "gfp", "gfp_peaks"]
 
@@ -31,20 +34,20 @@ class Peaks:
         The recording of the peaks.
     """
 
-    signals: NDArray
-    samples: NDArray
-    stretch: NDArray
+    signals: NDArray[np.float64]
+    samples: NDArray[np.intp]
+    stretch: NDArray[np.intp]
     recording: Recording
 
     def __len__(self) -> int:
         return len(self.samples)
 
     @property
-    def event(self) -> NDArray:
+    def event(self) -> NDArray[np.intp]:
         """Event (epoch) of each peak (P,)."""
         return self.recording.event[self.stretch]
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return the signals at the peaks as a table.
 
         Returns
@@ -57,7 +60,7 @@ class Peaks:
         return pandas.DataFrame(self.signals, index=index, columns=self.recording.names)
 
 
-def gfp(inst: Any, **options: Any) -> NDArray:
+def gfp(inst: Instance, **options: Unpack[RecordingOptions]) -> NDArray[np.float64]:
     """Return the global field power in volts: the standard deviation over good electrodes.
 
     Bad samples are included.
@@ -76,10 +79,15 @@ def gfp(inst: Any, **options: Any) -> NDArray:
     """
     recording = as_recording(inst, **options)
     power = recording.signals.std(axis=1) / MICROVOLTS
-    return power if recording.frame.kind == "raw" else power.reshape(recording.n_events, -1)
+    result: NDArray[np.float64] = (
+        power if recording.frame.kind == "raw" else power.reshape(recording.n_events, -1)
+    )
+    return result
 
 
-def gfp_peaks(inst: Any, *, min_distance: float = 0.0, **options: Any) -> Peaks:
+def gfp_peaks(
+    inst: Instance, *, min_distance: float = 0.0, **options: Unpack[RecordingOptions]
+) -> Peaks:
     """Find the local maxima of global field power within each stretch.
 
     Parameters

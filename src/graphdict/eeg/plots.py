@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
+    import mne
     from matplotlib.axes import Axes
 
 __all__ = ["head_positions", "plot_atoms_on_head", "plot_head"]
@@ -18,7 +19,7 @@ EQUATOR = 0.9
 STRONGEST = 150  # edges drawn of each atom
 
 
-def head_positions(info: Any) -> NDArray:
+def head_positions(info: mne.Info) -> NDArray[np.float64]:
     """Return the positions of electrodes seen from above, nose up.
 
     Azimuthal equidistant projection: the distance from the vertex (Cz, if present) is the angle on
@@ -54,7 +55,9 @@ def head_positions(info: Any) -> NDArray:
     )
 
 
-def plot_head(info: Any, ax: Axes | None = None, *, names: bool | Sequence[str] = False) -> Axes:
+def plot_head(
+    info: mne.Info, ax: Axes | None = None, *, names: bool | Sequence[str] = False
+) -> Axes:
     """Draw the outline of a head with its electrodes.
 
     Parameters
@@ -107,8 +110,8 @@ def plot_head(info: Any, ax: Axes | None = None, *, names: bool | Sequence[str] 
 
 
 def plot_atoms_on_head(
-    atoms: NDArray,
-    info: Any,
+    atoms: ArrayLike,
+    info: mne.Info,
     axes: Sequence[Axes] | None = None,
     *,
     strongest: int = STRONGEST,
@@ -145,7 +148,7 @@ def plot_atoms_on_head(
     import matplotlib.pyplot as plt
 
     from graphdict.core import graphs
-    from graphdict.viz.figures import COLOURS
+    from graphdict.viz.drawing import COLOURS
 
     atoms = np.atleast_2d(np.asarray(atoms))
     nodes = len(info["ch_names"])
@@ -179,7 +182,12 @@ def plot_atoms_on_head(
 
 
 def _draw_edges(
-    ax: Axes, weights: NDArray, positions: NDArray, top: float, strongest: int, colour: str
+    ax: Axes,
+    weights: NDArray[np.float64],
+    positions: NDArray[np.float64],
+    top: float,
+    strongest: int,
+    colour: str,
 ) -> float:
     """Draw the strongest edges; return their share of the total weight."""
     from matplotlib.collections import LineCollection
@@ -204,14 +212,14 @@ def _draw_edges(
     return float(weights[shown].sum() / (weights.sum() or 1.0)) if weights.any() else 1.0
 
 
-def _upright(vertex: NDArray) -> NDArray:
+def _upright(vertex: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rotation (3, 3) of row vectors about the ears' axis with the vertex on top."""
     tilt = np.arctan2(vertex[1], vertex[2])
     cosine, sine = np.cos(tilt), np.sin(tilt)
     return np.array([[1, 0, 0], [0, cosine, sine], [0, -sine, cosine]])
 
 
-def _centre(points: NDArray) -> NDArray:
+def _centre(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the centre (3,) of the sphere fitted to electrodes (N, 3); zero for few of them."""
     if len(points) < 8:
         return np.zeros(3)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from graphdict.eeg.extra import require_mne
 from graphdict.exceptions import GraphDictWarning, warn
 
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
+
 __all__ = ["preprocess"]
+
+Inst = TypeVar("Inst", bound="mne.io.BaseRaw | mne.BaseEpochs")
 
 
 def preprocess(
-    inst: Any, *, l_freq: float | None = 0.5, h_freq: float | None = 30.0, bads: str = "exclude"
-) -> Any:
+    inst: Inst,
+    *,
+    l_freq: float | None = 0.5,
+    h_freq: float | None = 30.0,
+    bads: Literal["exclude", "interpolate"] = "exclude",
+) -> Inst:
     """Return a copy with the good EEG channels, average-referenced and band-pass filtered.
 
     The average reference subtracts from each sample its mean over the good electrodes. The filter
@@ -61,7 +70,8 @@ def preprocess(
         out.set_eeg_reference("average", projection=False)
     if l_freq is not None or h_freq is not None:
         _filter(out, l_freq, h_freq)
-    return out
+    result: Inst = out
+    return result
 
 
 def _filter(inst: Any, l_freq: float | None, h_freq: float | None) -> None:

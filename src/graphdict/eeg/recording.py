@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,14 @@ from numpy.typing import NDArray
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.frames import Frame
 
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
+
 __all__ = [
     "MICROVOLTS",
+    "Instance",
     "Recording",
+    "RecordingOptions",
     "as_recording",
     "each_recording",
     "epochs_layout",
@@ -51,17 +56,29 @@ class Recording:
         Times, events and annotations of the MNE object.
     """
 
-    signals: NDArray
-    stretches: NDArray
-    event: NDArray
+    signals: NDArray[np.float64]
+    stretches: NDArray[np.intp]
+    event: NDArray[np.intp]
     n_events: int
     sfreq: float
     names: list[str]
     frame: Frame
 
 
+class RecordingOptions(TypedDict, total=False):
+    """Options of :func:`as_recording` that other functions pass on."""
+
+    sfreq: float | None
+    picks: str | Sequence[str]
+    reject_by_annotation: bool
+
+
+Instance: TypeAlias = "mne.io.BaseRaw | mne.BaseEpochs | NDArray[Any] | Recording"
+"""What holds a recording."""
+
+
 def as_recording(
-    inst: Any,
+    inst: Instance,
     *,
     sfreq: float | None = None,
     picks: str | Sequence[str] = "eeg",
@@ -140,7 +157,9 @@ def _check_alike(first: Recording, other: Recording, number: int) -> None:
         )
 
 
-def mask_stretches(good: NDArray, cuts: NDArray | Sequence[int] = ()) -> NDArray:
+def mask_stretches(
+    good: NDArray[np.bool_], cuts: NDArray[np.intp] | Sequence[int] = ()
+) -> NDArray[np.intp]:
     """Return the runs (S, 2) of true values of ``good`` (T,), also cut before each of ``cuts``."""
     padded = np.concatenate(([False], good, [False]))
     starts = np.flatnonzero(padded[1:] & ~padded[:-1])
@@ -153,7 +172,7 @@ def mask_stretches(good: NDArray, cuts: NDArray | Sequence[int] = ()) -> NDArray
     return np.column_stack((starts, stops)).astype(np.intp)
 
 
-def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray:
+def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray[np.intp]:
     """Return the indices of the selected channels."""
     if not isinstance(picks, str):
         missing = [name for name in picks if name not in info["ch_names"]]
@@ -170,10 +189,13 @@ def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray:
             f"at least two good EEG channels are needed, the recording has {len(chosen)} (bad: "
             f"{info['bads']}); set channel types with inst.set_channel_types if it has more"
         )
-    return chosen
+    result: NDArray[np.intp] = chosen
+    return result
 
 
-def _rows(data: NDArray, stretches: NDArray, names: Sequence[str]) -> NDArray:
+def _rows(
+    data: NDArray[np.float64], stretches: NDArray[np.intp], names: Sequence[str]
+) -> NDArray[np.float64]:
     """Return signals (T, N) in centred microvolts; raise where good samples are not finite."""
     data = np.moveaxis(data, -2, -1).reshape(-1, data.shape[-2])
     signals = data * data.dtype.type(MICROVOLTS)
@@ -190,7 +212,7 @@ def _rows(data: NDArray, stretches: NDArray, names: Sequence[str]) -> NDArray:
     return signals
 
 
-def _from_array(data: NDArray, sfreq: float | None) -> Recording:
+def _from_array(data: NDArray[np.float64], sfreq: float | None) -> Recording:
     """Return the recording of an array of epochs in volts."""
     if data.ndim != 3:
         raise ValueError(
@@ -212,7 +234,7 @@ def _from_array(data: NDArray, sfreq: float | None) -> Recording:
     return Recording(signals, stretches, np.arange(count), count, float(sfreq), names, frame)
 
 
-def raw_layout(raw: Any, reject: bool) -> tuple[NDArray, NDArray, int]:
+def raw_layout(raw: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
     """Return the stretches of a Raw, their events (all 0) and the number of events, 1.
 
     ``reject`` is whether BAD annotations are left out.
@@ -235,7 +257,7 @@ def raw_layout(raw: Any, reject: bool) -> tuple[NDArray, NDArray, int]:
     return stretches, np.zeros(len(stretches), dtype=np.intp), 1
 
 
-def epochs_layout(epochs: Any, reject: bool) -> tuple[NDArray, NDArray, int]:
+def epochs_layout(epochs: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
     """Return the stretches of Epochs, the epoch of each, and the number of epochs.
 
     ``reject`` is whether BAD annotations are left out.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,10 @@ from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.features import PAPER_FEATURES, feature_table, hard_labels
 from graphdict.eeg.frames import Frame
 from graphdict.eeg.windows import cut_windows
+
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
+    import pandas
 
 __all__ = ["States", "state_features"]
 
@@ -41,6 +45,15 @@ class States:
     names : K names, optional
         "state 1", "state 2", ... by default.
     """
+
+    coefficients: NDArray[np.float64]
+    sfreq: float
+    stretches: NDArray[np.intp]
+    event: NDArray[np.intp]
+    n_events: int
+    frame: Frame
+    activity: str | ArrayLike
+    names: list[str]
 
     def __init__(
         self,
@@ -135,7 +148,7 @@ class States:
         return cls(rows, sfreq, stretches=bounds, n_events=epochs, **options)
 
     @classmethod
-    def from_mne(cls, inst: Any, **options: Any) -> States:
+    def from_mne(cls, inst: mne.io.BaseRaw | mne.BaseEpochs, **options: Any) -> States:
         """Return the states of an MNE object made by :meth:`to_mne`.
 
         Parameters
@@ -166,14 +179,15 @@ class States:
     @property
     def n_states(self) -> int:
         """Number K of states."""
-        return self.coefficients.shape[1]
+        result: int = self.coefficients.shape[1]
+        return result
 
     @property
-    def labels(self) -> NDArray:
+    def labels(self) -> NDArray[np.intp]:
         """State with the largest coefficient in each sample (T,); -1 where there is none."""
         return hard_labels(self.coefficients)
 
-    def by_event(self, values: NDArray | None = None) -> NDArray:
+    def by_event(self, values: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return values of epochs in the shape (n_epochs, n_times, ...).
 
         Parameters
@@ -200,7 +214,7 @@ class States:
         activity: str | ArrayLike | None = None,
         *,
         pool: bool = False,
-    ) -> NDArray:
+    ) -> NDArray[np.float64]:
         """Return the features of each event and state; see :mod:`graphdict.eeg.features`.
 
         Parameters
@@ -228,7 +242,7 @@ class States:
         activity: str | ArrayLike | None = None,
         *,
         pool: bool = False,
-    ) -> Any:
+    ) -> pandas.DataFrame:
         """Return the features of each event and state as a table.
 
         Parameters
@@ -251,8 +265,11 @@ class States:
         )
 
     def transition_matrix(
-        self, *, statistic: str = "probability", ignore_repetitions: bool = True
-    ) -> NDArray:
+        self,
+        *,
+        statistic: Literal["probability", "count"] = "probability",
+        ignore_repetitions: bool = True,
+    ) -> NDArray[np.float64]:
         """Return the observed transitions between labels, within stretches.
 
         Parameters
@@ -272,7 +289,7 @@ class States:
             statistic=statistic, ignore_repetitions=ignore_repetitions,
         )  # fmt: skip
 
-    def expected_transition_matrix(self, *, ignore_repetitions: bool = True) -> NDArray:
+    def expected_transition_matrix(self, *, ignore_repetitions: bool = True) -> NDArray[np.float64]:
         """Return the transition probabilities of samples in random order.
 
         Parameters
@@ -328,7 +345,11 @@ class States:
         return self._like(coefficients)
 
     def epochs(
-        self, events: ArrayLike, tmin: float = 0.0, tmax: float = 4.0, event_id: Any = None
+        self,
+        events: ArrayLike,
+        tmin: float = 0.0,
+        tmax: float = 4.0,
+        event_id: dict[str, int] | None = None,
     ) -> States:
         """Return the states of a Raw cut into windows around events, each an event of its own.
 
@@ -360,7 +381,7 @@ class States:
 
     # To MNE ---------------------------------------------------------------------------------
 
-    def to_mne(self) -> Any:
+    def to_mne(self) -> mne.io.RawArray | mne.EpochsArray:
         """Return the coefficients as an MNE object with a misc channel for each state.
 
         It has the first sample, measurement date, annotations, events and metadata of the
@@ -372,7 +393,7 @@ class States:
         """
         return conversion.to_mne(self)
 
-    def annotations(self) -> Any:
+    def annotations(self) -> mne.Annotations:
         """Return the runs of labels as annotations of the recording.
 
         Returns
@@ -381,7 +402,7 @@ class States:
         """
         return conversion.to_annotations(self)
 
-    def _like(self, coefficients: NDArray) -> States:
+    def _like(self, coefficients: NDArray[np.float64]) -> States:
         """Return states with other coefficients of the same samples."""
         return States(
             coefficients, self.sfreq, stretches=self.stretches, event=self.event,
@@ -397,7 +418,7 @@ def state_features(
     features: Sequence[str] = PAPER_FEATURES,
     activity: str | ArrayLike = "largest",
     pool: bool = False,
-) -> NDArray:
+) -> NDArray[np.float64]:
     """Return the features of each event and state of plain arrays.
 
     Parameters

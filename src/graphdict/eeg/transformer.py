@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import RandomState
 from graphdict.eeg.embedding import StateEmbedding
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.features import FEATURES, PAPER_FEATURES
+from graphdict.engine.scikit import BaseEstimator, TransformerMixin
+
+if TYPE_CHECKING:  # pragma: no cover
+    import mne
 
 __all__ = ["StateFeatures"]
 
@@ -43,17 +47,20 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         Number of channels.
     """
 
+    embedding_: StateEmbedding
+    n_features_in_: int
+
     def __init__(
         self,
         model: Any,
         *,
         sfreq: float | None = None,
         features: Sequence[str] = PAPER_FEATURES,
-        normalise: str | None = None,
+        normalise: Literal["gfp", "recording"] | None = None,
         min_distance: float = 0.0,
         max_peaks: int | None = None,
-        activity: str | float = "auto",
-        random_state: Any = None,
+        activity: Literal["auto", "largest", "mean"] | float = "auto",
+        random_state: RandomState = None,
     ):
         self.model = model
         self.sfreq = sfreq
@@ -64,7 +71,9 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         self.activity = activity
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self, X: mne.BaseEpochs | Sequence[mne.BaseEpochs] | NDArray[Any], y: Any = None
+    ) -> Self:
         """Learn the states of epochs.
 
         Parameters
@@ -93,7 +102,9 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(self.embedding_.channel_names_)
         return self
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(
+        self, X: mne.BaseEpochs | Sequence[mne.BaseEpochs] | NDArray[Any]
+    ) -> NDArray[np.float64]:
         """Return the features of the states of each epoch.
 
         Parameters
@@ -111,7 +122,7 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         values = states.feature_array(self.features)
         return values.reshape(len(values), self.embedding_.n_states_ * len(self.features))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return names such as "state1_coverage".
 
         Parameters

@@ -13,13 +13,13 @@ STATISTICS = ("probability", "count")
 
 
 def observed_transitions(
-    labels: NDArray,
-    stretches: NDArray,
+    labels: NDArray[np.intp],
+    stretches: NDArray[np.intp],
     n_states: int,
     *,
     statistic: str = "probability",
     ignore_repetitions: bool = True,
-) -> NDArray:
+) -> NDArray[np.float64]:
     """Return the transitions (K, K) from the row's to the column's state, within stretches.
 
     Samples with label -1 have no state and interrupt transitions.
@@ -53,8 +53,12 @@ def observed_transitions(
 
 
 def expected_transitions(
-    labels: NDArray, stretches: NDArray, n_states: int, *, ignore_repetitions: bool = True
-) -> NDArray:
+    labels: NDArray[np.intp],
+    stretches: NDArray[np.intp],
+    n_states: int,
+    *,
+    ignore_repetitions: bool = True,
+) -> NDArray[np.float64]:
     """Return the transition probabilities (K, K) of samples in random order.
 
     From a state with ``n_i`` samples the next sample is of state ``j`` in proportion to ``n_j``, or
@@ -70,7 +74,11 @@ def expected_transitions(
 
 
 def sequence_entropy(
-    labels: NDArray, stretches: NDArray, *, ignore_repetitions: bool = False, base: float = 2.0
+    labels: NDArray[np.intp],
+    stretches: NDArray[np.intp],
+    *,
+    ignore_repetitions: bool = False,
+    base: float = 2.0,
 ) -> float:
     """Return the Shannon entropy of the distribution of states over samples, or over runs.
 
@@ -97,7 +105,9 @@ def sequence_entropy(
     return float(-(shares * np.log(shares)).sum() / np.log(base)) + 0.0
 
 
-def label_runs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
+def label_runs(
+    labels: NDArray[np.intp], stretches: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return bounds (R, 2) and labels (R,) of the runs of equal labels within stretches."""
     changes = np.flatnonzero(np.diff(labels)) + 1
     cuts = np.concatenate((changes, stretches.ravel()))
@@ -105,7 +115,9 @@ def label_runs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
     return bounds, labels[bounds[:, 0]]
 
 
-def _pairs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
+def _pairs(
+    labels: NDArray[np.intp], stretches: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the labels of consecutive samples of one stretch that both have a state."""
     together = np.zeros(max(len(labels) - 1, 0), dtype=bool)
     for start, stop in stretches:
@@ -114,7 +126,7 @@ def _pairs(labels: NDArray, stretches: NDArray) -> tuple[NDArray, NDArray]:
     return labels[:-1][together], labels[1:][together]
 
 
-def _inside(labels: NDArray, stretches: NDArray) -> NDArray:
+def _inside(labels: NDArray[np.intp], stretches: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return which samples (T,) lie in a stretch."""
     inside = np.zeros(len(labels), dtype=bool)
     for start, stop in stretches:
@@ -122,7 +134,7 @@ def _inside(labels: NDArray, stretches: NDArray) -> NDArray:
     return inside
 
 
-def _rows_to_one(matrix: NDArray) -> NDArray:
+def _rows_to_one(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the matrix with rows that sum to one; zero rows stay zero."""
     sums = matrix.sum(axis=1, keepdims=True)
     return matrix / np.where(sums > 0, sums, 1)

@@ -13,8 +13,13 @@ __all__ = ["cut_windows"]
 
 
 def cut_windows(
-    frame: Frame, stretches: NDArray, events: NDArray, tmin: float, tmax: float, event_id: Any
-) -> tuple[NDArray, NDArray, NDArray, Frame]:
+    frame: Frame,
+    stretches: NDArray[np.intp],
+    events: NDArray[np.intp],
+    tmin: float,
+    tmax: float,
+    event_id: Any,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Frame]:
     """Return samples (n * length,) of the windows, stretches, the window of each, and a frame.
 
     Parameters

@@ -37,7 +37,7 @@ NOT_COMPARED = ("callback", "checkpoint", "verbose")  # change nothing about the
 class Checkpoint:
     """The file of one fit; ``Checkpoint(None, {})`` keeps nothing."""
 
-    def __init__(self, path: str | os.PathLike | None, identity: dict[str, Any]):
+    def __init__(self, path: str | os.PathLike[str] | None, identity: dict[str, Any]):
         self.path = None if path is None else Path(path)
         self.identity = identity
         self.done: list[Any] = []
@@ -75,7 +75,7 @@ class Checkpoint:
         if self.path is None:
             return
         started = time.monotonic()
-        arrays: dict[str, NDArray] = {}
+        arrays: dict[str, NDArray[Any]] = {}
         content = {"done": self.done, "saved": saved, "seed": self.seed}
         manifest = {
             "format": FORMAT, "version": VERSION, "identity": self.identity,
@@ -188,7 +188,7 @@ def _check_kind(manifest: dict[str, Any]) -> None:
         raise ValueError(f"its version is {manifest.get('version')!r:.20}, not {VERSION}")
 
 
-def _pack(value: Any, arrays: dict[str, NDArray]) -> Any:
+def _pack(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     """Plain values for the manifest; arrays are set aside under a name."""
     if isinstance(value, dict):
         return {name: _pack(item, arrays) for name, item in value.items()}
@@ -201,7 +201,7 @@ def _pack(value: Any, arrays: dict[str, NDArray]) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unpack(value: Any, arrays: dict[str, NDArray]) -> Any:
+def _unpack(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     if isinstance(value, dict):
         return {name: _unpack(item, arrays) for name, item in value.items()}
     if isinstance(value, list):

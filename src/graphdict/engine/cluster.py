@@ -46,7 +46,7 @@ BUNDLES = 2  # for each thread of the cluster, so that work can move when worker
 
 
 def each_block(
-    array: Any, client: Any, dtype: Any, function: Callable[[NDArray], Any]
+    array: Any, client: Any, dtype: Any, function: Callable[[NDArray[Any]], Any]
 ) -> list[Any]:
     """``function`` of blocks of a Dask array, on the workers."""
     blocks = client.compute([array[rows] for rows in row_slices(array)])
@@ -69,7 +69,7 @@ class ClusterSmoothness:
         """The class of the terms of its shards, where rows are single samples."""
         return self.likelihood.signal_kind(single=True, gaps=self.gaps is not None)
 
-    def term(self, samples: int) -> Callable[[NDArray, NDArray], Any]:
+    def term(self, samples: int) -> Callable[[NDArray[Any], NDArray[Any]], Any]:
         """What makes the term of a part from its signals and windows; there are so many samples."""
         shape = (samples, int(self.preparation.active.sum()))
         keep = keeps_distances(shape, self.dtype)
@@ -165,12 +165,12 @@ class ClusterExecutor:
 
     def stream(
         self, work: Callable[..., Any], *message: Any, columns: Sequence[BlockStates] = ()
-    ) -> Iterator[tuple[NDArray, tuple]]:
+    ) -> Iterator[tuple[NDArray[Any], tuple]]:
         for pair in self._pairs(work, columns, message):
             for states, sums in zip(*wait_for(pair.result), strict=True):
                 yield np.concatenate(states), sums
 
-    def scatter(self, array: NDArray | BlockStates | None) -> BlockStates:
+    def scatter(self, array: NDArray[Any] | BlockStates | None) -> BlockStates:
         if isinstance(array, BlockStates):
             return array
         return self._hold(
@@ -180,7 +180,9 @@ class ClusterExecutor:
             ]
         )
 
-    def gather(self, states: BlockStates, read: Callable[[Any], NDArray] = identity) -> NDArray:
+    def gather(
+        self, states: BlockStates, read: Callable[[Any], NDArray[Any]] = identity
+    ) -> NDArray[Any]:
         return np.concatenate(wait_for(self.client.gather, self._map(_join, states, read=read)))
 
     def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
@@ -221,7 +223,7 @@ def _inside(message: Any) -> list[Any]:
     return [item for part in message for item in _inside(part)]
 
 
-def _samples(rows: slice, ends: NDArray | None) -> slice:
+def _samples(rows: slice, ends: NDArray[Any] | None) -> slice:
     """The samples of some rows, which may be windows that end at ``ends``."""
     if ends is None:
         return rows
@@ -235,11 +237,11 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def _call(function: Callable[[NDArray], Any], dtype: Any, block: NDArray) -> Any:
+def _call(function: Callable[[NDArray[Any]], Any], dtype: Any, block: NDArray[Any]) -> Any:
     return function(np.ascontiguousarray(block, dtype=dtype))
 
 
-def _make_shards(told: list[tuple], array: NDArray, shared: Any) -> list[Shard]:
+def _make_shards(told: list[tuple], array: NDArray[Any], shared: Any) -> list[Shard]:
     template, dtype, preparation, term = shared
     made, end = [], 0
     for first, first_sample, blocks, samples, counts in told:
@@ -289,5 +291,5 @@ def _add(sums: list[list[Any]]) -> list[Any]:
     return [add_sums([one for some in sums for one in some])]
 
 
-def _join(pair: Any, read: Callable[[Any], NDArray]) -> NDArray:
+def _join(pair: Any, read: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate([read(state) for part in pair[0] for state in part])

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
+from graphdict.engine.scikit import BaseEstimator
 from graphdict.engine.signals import Preparation, check_finite, largest_value
 from graphdict.engine.sources import Rows, open_rows, prepared
 from graphdict.exceptions import ConvergenceWarning, warn
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.results import InstantaneousGraphs
 
 __all__ = ["SignalEstimator"]
 
@@ -24,16 +27,25 @@ class SignalEstimator(BaseEstimator):
 
     rescale: bool
     tol: float
-    atoms_: NDArray
+    atoms_: NDArray[np.float64]
+    active_nodes_: NDArray[np.bool_]
+    scale_: float
+    objective_: float
+    n_iter_: int
     _reads_in_parts = False  # whether signals may be larger than memory
     _takes_gaps = False  # whether values may be missing (NaN)
+
+    if TYPE_CHECKING:  # pragma: no cover - each estimator has its own
+
+        def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+        def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
-    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
         if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
             kind = np.float32 if X.dtype == np.float32 else np.float64
             X = np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
@@ -43,7 +55,7 @@ class SignalEstimator(BaseEstimator):
             self._check_values(X, reset)
             return X  # type: ignore[return-value]
         try:
-            samples: NDArray = validate_data(
+            samples: NDArray[np.float64] = validate_data(
                 self, X, reset=reset, dtype=[np.float64, np.float32],
                 ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
                 ensure_all_finite=False,
@@ -59,7 +71,9 @@ class SignalEstimator(BaseEstimator):
         largest = np.inf if reset else largest_value(samples.dtype) * float(self.scale_)
         check_finite(samples, self.node_names, self._takes_gaps, largest)
 
-    def _learn(self, X: ArrayLike, rescale: bool) -> tuple[NDArray, NDArray]:
+    def _learn(
+        self, X: ArrayLike, rescale: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Training samples as given (T, N) and as prepared, on the active nodes.
 
         Sets ``active_nodes_`` and ``scale_``.
@@ -75,14 +89,15 @@ class SignalEstimator(BaseEstimator):
         )  # fmt: skip
         return samples, self._apply(preparation, samples)
 
-    def _prepare(self, X: ArrayLike) -> NDArray:
+    def _prepare(self, X: ArrayLike) -> NDArray[np.float64]:
         """New signals, prepared like the training signals."""
         check_is_fitted(self)
         return self._apply(self._preparation, self._read(X, reset=False))
 
-    def _apply(self, preparation: Preparation, samples: NDArray) -> NDArray:
+    def _apply(self, preparation: Preparation, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._reads_in_parts:
-            return prepared(samples, preparation)
+            result: NDArray[np.float64] = prepared(samples, preparation)
+            return result
         return preparation.apply(samples)
 
     @property
@@ -90,7 +105,7 @@ class SignalEstimator(BaseEstimator):
         return Preparation(self.active_nodes_, self.scale_)
 
     @property
-    def _active_atoms(self) -> NDArray:
+    def _active_atoms(self) -> NDArray[np.float64]:
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
 
@@ -129,7 +144,7 @@ def _name_column(X: ArrayLike, error: Exception) -> None:
             ) from error
 
 
-def _numeric(values: NDArray) -> bool:
+def _numeric(values: NDArray[np.float64]) -> bool:
     """Whether these are numbers, or text that reads as numbers; times are neither."""
     try:
         values.astype(np.float64)

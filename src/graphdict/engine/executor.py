@@ -65,7 +65,7 @@ def block_rows(shard: slice, bytes_per_row: int) -> list[slice]:
     return row_blocks(shard.stop - shard.start, bytes_per_row, BLOCK_BYTES + bytes_per_row)
 
 
-def split_rows(array: NDArray | None, shard: slice, bytes_per_row: int) -> list[Any]:
+def split_rows(array: NDArray[Any] | None, shard: slice, bytes_per_row: int) -> list[Any]:
     """Return what an array of all rows has for each block of a shard; None each for None."""
     blocks = block_rows(shard, bytes_per_row)
     return [None if array is None else array[shard][block] for block in blocks]
@@ -197,7 +197,7 @@ class ThreadExecutor:
 
     def stream(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
-    ) -> Iterator[tuple[NDArray, tuple]]:
+    ) -> Iterator[tuple[NDArray[Any], tuple]]:
         at_once = 1 + self.pool.helpers
         for start in range(0, len(self.cut), at_once):
 
@@ -208,7 +208,7 @@ class ThreadExecutor:
             for states, sums in self.pool.map(visit, min(at_once, len(self.cut) - start)):
                 yield np.concatenate(states), sums
 
-    def scatter(self, array: NDArray | BlockStates | None) -> BlockStates:
+    def scatter(self, array: NDArray[Any] | BlockStates | None) -> BlockStates:
         if isinstance(array, BlockStates):
             return array
         return BlockStates(split_rows(array, rows, self.bytes_per_row) for rows in self.cut)
@@ -216,7 +216,9 @@ class ThreadExecutor:
     def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
         return columns
 
-    def gather(self, states: BlockStates, read: Callable[[Any], NDArray] = identity) -> NDArray:
+    def gather(
+        self, states: BlockStates, read: Callable[[Any], NDArray[Any]] = identity
+    ) -> NDArray[Any]:
         return np.concatenate([read(state) for shard in states for state in shard])
 
     def iterate(self, states: BlockStates, count: int, **message: Any) -> Any:
@@ -233,7 +235,7 @@ class ThreadExecutor:
 
 
 @contextmanager
-def open_executor(problem: Any, atoms: NDArray) -> Iterator[Executor]:
+def open_executor(problem: Any, atoms: NDArray[Any]) -> Iterator[Executor]:
     """Open the executor of a problem whose dictionary has the shape and precision of ``atoms``."""
     mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
     bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)

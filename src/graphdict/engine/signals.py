@@ -42,7 +42,7 @@ class Preparation:
     scale: float
 
     @classmethod
-    def learn(cls, signals: NDArray, names: NDArray, rescale: bool) -> Preparation:
+    def learn(cls, signals: NDArray[Any], names: NDArray[Any], rescale: bool) -> Preparation:
         """From training signals (T, N); warns about silent nodes."""
         lows, highs = (np.array(ends) for ends in zip(*each_block(signals, _extent)))
         lows, highs = lows.min(axis=0), highs.max(axis=0)
@@ -78,7 +78,7 @@ class Preparation:
         mean_square = sum(squares) / sum(freedom) * ((nodes - 1) / nodes)
         return cls(active, largest * float(np.sqrt(mean_square)))
 
-    def apply(self, signals: NDArray) -> NDArray:
+    def apply(self, signals: NDArray[Any]) -> NDArray[Any]:
         """Prepared signals (T, active nodes), in the precision of the input."""
         prepared = np.empty((len(signals), int(self.active.sum())), dtype=signals.dtype)
         # In two steps: the scale may be too small or too large for one division.
@@ -87,7 +87,7 @@ class Preparation:
             prepared[rows] = _centred(signals[rows][:, self.active] / root) / root
         return prepared
 
-    def embed(self, weights: NDArray) -> NDArray:
+    def embed(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Weights on the active nodes (..., E') as weights on all nodes (..., E)."""
         if self.active.all():
             return weights
@@ -96,7 +96,7 @@ class Preparation:
         matrix[..., index[:, None], index[None, :]] = graphs.adjacency(weights)
         return graphs.adjacency_to_weights(matrix)
 
-    def restrict(self, weights: NDArray) -> NDArray:
+    def restrict(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Weights on all nodes (..., E) as weights on the active nodes (..., E')."""
         if self.active.all():
             return weights
@@ -133,7 +133,7 @@ class OnAllNodes:
 
 
 def check_finite(
-    signals: NDArray, names: Sequence[Any], missing: bool = False, largest: float = np.inf
+    signals: NDArray[Any], names: Sequence[Any], missing: bool = False, largest: float = np.inf
 ) -> None:
     """Refuse infinite values, those beyond ``largest``, and NaN unless values may be ``missing``.
 
@@ -167,7 +167,7 @@ def largest_value(dtype: Any) -> float:
     return 1e-3 * float(np.sqrt(np.finfo(dtype).max))
 
 
-def each_block(signals: Any, function: Callable[[NDArray], Any]) -> list[Any]:
+def each_block(signals: Any, function: Callable[[NDArray[Any]], Any]) -> list[Any]:
     """``function`` of all rows, some at a time and in order, wherever the signals are."""
     if hasattr(signals, "each_block"):
         return signals.each_block(function)
@@ -186,12 +186,12 @@ def has_gaps(signals: Any) -> bool:
     return any(each_block(signals, _any_missing))
 
 
-def _any_missing(block: NDArray) -> bool:
+def _any_missing(block: NDArray[Any]) -> bool:
     return bool(np.isnan(block).any())
 
 
 def _first_wrong(
-    missing: bool, largest: float, block: NDArray
+    missing: bool, largest: float, block: NDArray[Any]
 ) -> tuple[int, tuple[int, int, float] | None]:
     """Number of rows, and the row, column and value of the first that may not be there."""
     wrong = np.isinf(block) if missing else ~np.isfinite(block)
@@ -203,7 +203,7 @@ def _first_wrong(
     return len(block), (int(row), int(column), float(block[row, column]))
 
 
-def _centred(signals: NDArray) -> NDArray:
+def _centred(signals: NDArray[Any]) -> NDArray[Any]:
     """Signals minus their mean over the nodes that were observed."""
     means = signals.mean(axis=1, keepdims=True)
     gaps = np.isnan(means)
@@ -213,13 +213,13 @@ def _centred(signals: NDArray) -> NDArray:
     return signals - means.astype(signals.dtype)
 
 
-def _extent(block: NDArray) -> tuple[NDArray, NDArray]:
+def _extent(block: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
 
 
 def _moments(
-    active: NDArray, largest: float, origin: NDArray, block: NDArray
-) -> tuple[NDArray, NDArray, NDArray, float, int, bool]:
+    active: NDArray[Any], largest: float, origin: NDArray[Any], block: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], float, int, bool]:
     """Of the columns: number observed, sum, sum of squares; of all rows once centred: sum of
     squares, degrees of freedom; and whether all nodes agree.
     """
@@ -238,7 +238,7 @@ def _moments(
     )
 
 
-def _check_levels(count: Any, origin: NDArray, first: Any, second: Any) -> None:
+def _check_levels(count: Any, origin: NDArray[Any], first: Any, second: Any) -> None:
     """Warn where columns stand at different levels, as sensors of several units do."""
     means = first / count
     within = np.sqrt(max(float(np.mean(second / count - np.square(means))), 0.0))

@@ -53,7 +53,7 @@ class Rows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice) -> NDArray:
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
         found = self.array[rows]
         if hasattr(found, "compute"):  # Dask
             found = found.compute()
@@ -72,7 +72,7 @@ class ClusterRows(Rows):
         super().__init__(check_array(array, client))
         self.client = client
 
-    def each_block(self, function: Callable[[NDArray], Any]) -> list[Any]:
+    def each_block(self, function: Callable[[NDArray[Any]], Any]) -> list[Any]:
         from graphdict.engine.cluster import each_block
 
         return each_block(self.array, self.client, self.dtype, function)
@@ -90,10 +90,10 @@ class Prepared:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice) -> NDArray:
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
         return self.preparation.apply(self.rows[rows])
 
-    def each_block(self, function: Callable[[NDArray], Any]) -> list[Any]:
+    def each_block(self, function: Callable[[NDArray[Any]], Any]) -> list[Any]:
         """``function`` of all rows, some at a time."""
         prepare = self.preparation.apply
         return each_block(self.rows, lambda block: function(prepare(block)))
@@ -128,7 +128,9 @@ class StreamedSmoothness:
 
     read_when_used = True
 
-    def __init__(self, signals: Any, counts: NDArray, gaps: Gaps | None, likelihood: Likelihood):
+    def __init__(
+        self, signals: Any, counts: NDArray[Any], gaps: Gaps | None, likelihood: Likelihood
+    ):
         self.signals = signals
         self.counts = counts
         self.gaps = gaps
@@ -150,7 +152,7 @@ class _StreamedPart:
     """A part that is read when it is first asked for something, and forgotten with this object."""
 
     def __init__(
-        self, source: Any, samples: slice, counts: NDArray, gaps: Gaps | None,
+        self, source: Any, samples: slice, counts: NDArray[Any], gaps: Gaps | None,
         likelihood: Likelihood,
     ):  # fmt: skip
         self.source, self.samples, self.counts, self.gaps = source, samples, counts, gaps
@@ -165,24 +167,26 @@ class _StreamedPart:
         return self.likelihood.signal_term(signals, self.counts, keep=False, gaps=self.gaps)
 
     @property
-    def signals(self) -> NDArray | None:
+    def signals(self) -> NDArray[Any] | None:
         return self.fit.signals
 
     @property
-    def powers(self) -> NDArray:
+    def powers(self) -> NDArray[Any]:
         return self.fit.powers
 
-    def features(self, rows: slice) -> NDArray:
+    def features(self, rows: slice) -> NDArray[Any]:
         return self.fit.features(rows)
 
-    def energies(self, atoms: NDArray, rows: slice) -> NDArray:
+    def energies(self, atoms: NDArray[Any], rows: slice) -> NDArray[Any]:
         return self.fit.energies(atoms, rows)
 
-    def weighted_distances(self, coefficients: NDArray, rows: slice) -> NDArray:
+    def weighted_distances(self, coefficients: NDArray[Any], rows: slice) -> NDArray[Any]:
         return self.fit.weighted_distances(coefficients, rows)
 
 
-def signal_fit(signals: Any, counts: NDArray, gaps: Gaps | None, likelihood: Likelihood) -> Any:
+def signal_fit(
+    signals: Any, counts: NDArray[Any], gaps: Gaps | None, likelihood: Likelihood
+) -> Any:
     """Return the signal term of a likelihood for prepared signals in windows, wherever they are."""
     if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
         from graphdict.engine.cluster import ClusterSmoothness
@@ -197,8 +201,8 @@ def signal_fit(signals: Any, counts: NDArray, gaps: Gaps | None, likelihood: Lik
 
 
 def put_together(
-    pieces: Iterable[NDArray], counts: NDArray, columns: int, dtype: Any, out: Any = None
-) -> NDArray:
+    pieces: Iterable[NDArray[Any]], counts: NDArray[Any], columns: int, dtype: Any, out: Any = None
+) -> NDArray[Any]:
     """Rows of windows that come piece by piece, as one array with a row for each sample.
 
     ``out`` is an array to fill or the path of a file to write; by default it is an array in memory,
@@ -222,7 +226,7 @@ def put_together(
     return out
 
 
-def _fill(target: Any, pieces: Iterable[NDArray], counts: NDArray) -> None:
+def _fill(target: Any, pieces: Iterable[NDArray[Any]], counts: NDArray[Any]) -> None:
     row, filled = 0, 0
     for piece in pieces:
         some = counts[row : row + len(piece)]

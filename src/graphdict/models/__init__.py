@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from graphdict.core.annotations import StrPath
 from graphdict.engine.storage import model_files
 from graphdict.models.base import GraphDictionary
 from graphdict.models.custom import GraphDict
@@ -36,6 +35,7 @@ MODELS: dict[str, type[GraphDictionary]] = {
 }
 
 
-def load_model(path: str | os.PathLike) -> GraphDictionary:
+def load_model(path: StrPath) -> GraphDictionary:
     """Read a model written by its ``save`` method."""
-    return model_files.load(path, MODELS)
+    result: GraphDictionary = model_files.load(path, MODELS)
+    return result

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import StrPath
 from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.terms.coefficients import window_counts
 from graphdict.core.terms.missing import Gaps
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.storage import model_files
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
@@ -26,7 +27,10 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     """Base of the graph dictionaries. A kind of them is a way to fit, to code and to score."""
 
     window_size: int
-    coefficients_: NDArray
+    coefficients_: NDArray[np.float64]
+    history_: dict[str, NDArray[Any]]
+    pair_weights_: NDArray[np.float64]
+    pair_means_: NDArray[np.float64]
     _reads_in_parts = True
     _takes_gaps = True
     _not_saved: ClassVar[tuple[str, ...]] = ("callback", "checkpoint")
@@ -48,16 +52,20 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     # What a kind chooses --------------------------------------------------------------------
 
     @abstractmethod
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
+    def _encode(
+        self, X: ArrayLike, out: Any = None
+    ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
 
     @abstractmethod
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Log-likelihood of each sample; their mean is :meth:`score`."""
 
     # What a user calls ----------------------------------------------------------------------
 
-    def transform(self, X: ArrayLike, *, out: Any = None) -> NDArray:
+    def transform(
+        self, X: ArrayLike, *, out: StrPath | NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
         """Coefficients (T', K) of new signals under the learned atoms.
 
         Parameters
@@ -93,14 +101,14 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         coefficients = self.coefficients_ if X is None else self._encode(X)[2]
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: StrPath) -> None:
         """Write the fitted model to one file, to be read by :func:`graphdict.load_model`."""
         check_is_fitted(self)
         model_files.save(self, path)
 
     # How it is done -------------------------------------------------------------------------
 
-    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray:
+    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
         samples = super()._read(X, reset=reset)
         if reset and self.window_size > len(samples):
             raise ValueError(
@@ -109,11 +117,11 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             )
         return samples
 
-    def _counts(self, samples: int) -> NDArray:
+    def _counts(self, samples: int) -> NDArray[np.intp]:
         """Lengths of the windows in which consecutive samples share their coefficients."""
         return window_counts(samples, self.window_size)
 
-    def _learn_gaps(self, signals: NDArray) -> None:
+    def _learn_gaps(self, signals: NDArray[np.float64]) -> None:
         """Learn how observed pairs stand for all, where training signals have gaps."""
         for name in ("pair_weights_", "pair_means_"):
             self.__dict__.pop(name, None)  # of an earlier fit
@@ -122,7 +130,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             self.pair_weights_ = self._preparation.embed(gaps.pairs)
             self.pair_means_ = self._preparation.embed(gaps.means)
 
-    def _gaps(self, signals: NDArray) -> Gaps | None:
+    def _gaps(self, signals: NDArray[np.float64]) -> Gaps | None:
         """How observed pairs stand for all; None where nothing is missing."""
         if not has_gaps(signals):
             return None
@@ -132,11 +140,14 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         atoms = self._active_atoms
         return Gaps.of_graphs(np.asarray(self.coefficients_).mean(axis=0) @ atoms)
 
-    def _energies(self, signals: NDArray, atoms: NDArray, gaps: Gaps | None) -> NDArray:
+    def _energies(
+        self, signals: NDArray[np.float64], atoms: NDArray[np.float64], gaps: Gaps | None
+    ) -> NDArray[np.float64]:
         """``x' L_k x`` of every sample (T, K)."""
         ones = np.ones(len(signals), dtype=int)
         term = self._likelihood().signal_term(signals, ones, keep=False, gaps=gaps)
-        return term.energies(atoms)
+        result: NDArray[np.float64] = term.energies(atoms)
+        return result
 
     def _likelihood(self) -> Likelihood:
         """Return the likelihood of signals under their graphs; once fitted, that of the fit."""

@@ -21,7 +21,7 @@ __all__ = ["Code", "by_sample", "code", "last_residual"]
 class Code(NamedTuple):
     """Coefficients of samples, and how they were found."""
 
-    coefficients: NDArray  # (T, K)
+    coefficients: NDArray[np.float64]  # (T, K)
     value: float  # the objective there, but for the priors on atoms
     residual: float  # the largest of the optimality conditions, relatively
     interrupted: bool
@@ -29,7 +29,7 @@ class Code(NamedTuple):
 
 def code(
     problem: Problem,
-    atoms: NDArray,
+    atoms: NDArray[np.float64],
     executor: Any,
     *,
     max_iter: int,
@@ -44,9 +44,9 @@ def code(
     """
     shape = (problem.counts, len(atoms), atoms.dtype, out)
     if codes_samples_alone(problem):
-        sums: list[tuple] = []
+        sums: list[tuple[Any, ...]] = []
 
-        def pieces() -> Iterator[NDArray]:
+        def pieces() -> Iterator[NDArray[np.float64]]:
             for coefficients, part in executor.stream(code_shard, atoms):
                 sums.append(part)
                 yield coefficients
@@ -61,7 +61,7 @@ def code(
     return Code(coefficients, value, last_residual(solution), solution.interrupted)
 
 
-def by_sample(rows: NDArray, counts: NDArray) -> NDArray:
+def by_sample(rows: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Rows of windows repeated for each of their samples."""
     return rows if len(rows) == int(counts.sum()) else np.repeat(rows, counts, axis=0)
 

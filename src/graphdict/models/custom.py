@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from graphdict.core.annotations import (
+    HeldVariable,
+    InitName,
+    RandomState,
+    SolverName,
+    StrPath,
+    Term,
+)
 from graphdict.core.likelihoods import Likelihood, LogDeterminant
+from graphdict.core.solvers.base import Callback
 from graphdict.models.docs import document
 from graphdict.models.soft import SoftDictionary
 
@@ -32,7 +42,7 @@ class GraphDict(SoftDictionary):
         default the exact Gaussian one, as in :class:`GraphDictExact`.
     """
     _objects = (*SoftDictionary._objects, "likelihood")
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **SoftDictionary._parameter_constraints,
         "likelihood": [Likelihood, None],
     }
@@ -47,20 +57,20 @@ class GraphDict(SoftDictionary):
         alpha_orth: float = 0.0,
         alpha_diff: float = 0.0,
         window_size: int = 1,
-        solver: str = "auto",
+        solver: SolverName = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
         n_init: int = 1,
-        init: str = "k-means++",
+        init: InitName = "k-means++",
         atoms: ArrayLike | None = None,
         coefficients: ArrayLike | None = None,
-        fix: str | None = None,
-        atom_priors: Any = None,
-        coefficient_priors: Any = None,
+        fix: HeldVariable | None = None,
+        atom_priors: Sequence[Term] | None = None,
+        coefficient_priors: Sequence[Term] | None = None,
         rescale: bool = True,
-        random_state: Any = None,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        checkpoint: StrPath | None = None,
         verbose: int = 0,
     ):
         super().__init__(

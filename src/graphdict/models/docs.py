@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from inspect import cleandoc
+from typing import TypeVar
 
 __all__ = ["document"]
+
+T = TypeVar("T")
 
 PARAMETERS = """
 n_atoms : int, default=5
@@ -99,7 +102,7 @@ n_features_in_, feature_names_in_
 """
 
 
-def document(cls: type) -> type:
+def document(cls: type[T]) -> type[T]:
     """Class decorator: append the shared sections to the class's own docstring."""
     own_parameters = cleandoc(getattr(cls, "_own_parameters", ""))
     own_attributes = cleandoc(getattr(cls, "_own_attributes", ""))

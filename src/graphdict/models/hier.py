@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from graphdict.core import graphs
 from graphdict.core.gaussian import RELATIVE_FLOOR, log_likelihoods
@@ -24,6 +23,7 @@ from graphdict.core.graph_learning.windows import (
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.memory import BLOCK
+from graphdict.engine.scikit import available_if
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.models.base import GraphDictionary
 
@@ -35,7 +35,7 @@ def _never(model: Any) -> bool:
     return False
 
 
-class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     """Hierarchical graph dictionary (Yamada and Tanaka 2021): coefficients fixed by a tree.
 
     The series is cut into windows, the leaves of a binary tree in which neighbours share parents.
@@ -91,7 +91,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     """
 
     _reads_in_parts = False
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "depth": [Interval(Integral, 0, None, closed="left")],
         "n_windows": [Interval(Integral, 1, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -103,6 +103,13 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         "rescale": ["boolean"],
     }
     window_size = 1
+    atoms_: NDArray[np.float64]
+    coefficients_: NDArray[np.float64]
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
+    parents_: NDArray[np.intp]
+    beta_: float
 
     def __init__(
         self,
@@ -110,7 +117,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         *,
         n_windows: int | None = None,
         alpha_w: float = 0.05,
-        likelihood: str = "log-det",
+        likelihood: Literal["log-det", "log-degree"] = "log-det",
         beta: float = 0.0,
         avg_degree: float | None = None,
         max_iter: int = 500,
@@ -207,28 +214,30 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
         return float((logs @ counts - fit / 2) / len(signals))
 
     @available_if(_never)
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
         """Not offered: coefficients come from the place in time."""
         raise NotImplementedError
 
     @available_if(_never)
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray:
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]:
         """Not offered: coefficients come from the place in time."""
         raise NotImplementedError
 
     @available_if(_never)
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Not offered: a sample alone has no window. See :meth:`score`."""
         raise NotImplementedError
 
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
+    def _encode(
+        self, X: ArrayLike, out: Any = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         counts = self._counts(len(signals))
         membership = window_tree(len(counts)).membership.astype(signals.dtype)
         return signals, atoms, np.repeat(membership, counts, axis=0)
 
-    def _counts(self, samples: int) -> NDArray:
+    def _counts(self, samples: int) -> NDArray[np.intp]:
         windows = (len(self.atoms_) + 1) // 2
         if samples < windows:
             raise ValueError(
@@ -240,7 +249,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):  # type: ignor
     def _windows(self, samples: int) -> int:
         """Number of windows of a series to learn from."""
         if self.n_windows is None:
-            return min(2 ** min(self.depth, 62), samples)
+            result: int = min(2 ** min(self.depth, 62), samples)
+            return result
         if self.n_windows > samples:
             raise ValueError(
                 f"n_windows={self.n_windows} is larger than the {samples} samples of X; use at "

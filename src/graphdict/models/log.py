@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
+from graphdict.core.annotations import (
+    HeldVariable,
+    InitName,
+    RandomState,
+    SolverName,
+    StrPath,
+    Term,
+)
 from graphdict.core.likelihoods import Likelihood, LogDegrees
+from graphdict.core.solvers.base import Callback
 from graphdict.engine.online.log import LOG_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.storage.fitted import COUNT
@@ -32,9 +42,11 @@ class GraphDictLog(SoftDictionary):
     every node connected to something; it is not a normalised likelihood.
     """
 
+    n_samples_seen_: int
+    stream_: dict[str, Any]
     _own_parameters = STREAM_PARAMETERS
     _own_attributes = STREAM_ATTRIBUTES
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **SoftDictionary._parameter_constraints,
         "forgetting": [Interval(Real, 0, 1, closed="right")],
     }
@@ -49,20 +61,20 @@ class GraphDictLog(SoftDictionary):
         alpha_diff: float = 0.0,
         window_size: int = 1,
         forgetting: float = 1.0,
-        solver: str = "auto",
+        solver: SolverName = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
         n_init: int = 1,
-        init: str = "k-means++",
+        init: InitName = "k-means++",
         atoms: ArrayLike | None = None,
         coefficients: ArrayLike | None = None,
-        fix: str | None = None,
-        atom_priors: Any = None,
-        coefficient_priors: Any = None,
+        fix: HeldVariable | None = None,
+        atom_priors: Sequence[Term] | None = None,
+        coefficient_priors: Sequence[Term] | None = None,
         rescale: bool = True,
-        random_state: Any = None,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        checkpoint: StrPath | None = None,
         verbose: int = 0,
     ):
         super().__init__(

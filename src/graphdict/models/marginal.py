@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
+from graphdict.core.annotations import PriorName, RandomState, StrPath
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
+from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
 from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.em import Fit
@@ -41,6 +42,7 @@ from graphdict.engine.memory import BLOCK
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import with_progress
+from graphdict.engine.scikit import available_if
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.exceptions import DeadAtomWarning, warn
@@ -166,7 +168,21 @@ class GraphDictMarginal(GraphDictionary):
         After ``partial_fit``: the averages that later batches are added to.
     """
 
-    _parameter_constraints: dict = {
+    atoms_: NDArray[np.float64]
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
+    patterns_: NDArray[Any]
+    pattern_probabilities_: NDArray[np.float64]
+    edge_probabilities_: NDArray[np.float64]
+    stay_probability_: float
+    log_likelihood_: float
+    noise_: float
+    silent_: NDArray[np.bool_]
+    n_samples_seen_: int
+    stream_: dict[str, Any]
+
+    _parameter_constraints: dict[str, Any] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -192,7 +208,7 @@ class GraphDictMarginal(GraphDictionary):
         max_active: int | None = None,
         alpha_w: float = 0.04,
         sparsity: float = 1.0,
-        prior: str = "independent",
+        prior: PriorName = "independent",
         average: int = 0,
         window_size: int = 1,
         forgetting: float = 1.0,
@@ -200,9 +216,9 @@ class GraphDictMarginal(GraphDictionary):
         max_iter: int = 200,
         tol: float = 1e-5,
         rescale: bool = True,
-        random_state: Any = None,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        checkpoint: StrPath | None = None,
         verbose: int = 0,
     ):
         self.n_atoms = n_atoms
@@ -277,7 +293,7 @@ class GraphDictMarginal(GraphDictionary):
         take_batch(self, X, MARGINAL_RULES)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Marginal log-likelihood of each sample, whatever its activations; comparable between K.
 
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
@@ -286,12 +302,12 @@ class GraphDictMarginal(GraphDictionary):
         with self._open(X) as (data, dictionary):
             return log_evidence_of(data, dictionary)
 
-    def predict_proba(self, X: ArrayLike) -> NDArray:
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Posterior probability (T, C) of each of ``patterns_`` in each sample."""
         with self._open(X) as (data, dictionary):
             return responsibilities_of(data, dictionary)
 
-    def predict(self, X: ArrayLike) -> NDArray:
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
 
         With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
@@ -439,7 +455,7 @@ class GraphDictMarginal(GraphDictionary):
         with self._open(X) as (data, dictionary):
             return data, dictionary.atoms, coefficients_of(data, dictionary, out)
 
-    def _store(self, fit: Fit, coefficients: NDArray) -> None:
+    def _store(self, fit: Fit, coefficients: NDArray[np.float64]) -> None:
         """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""
         dictionary = fit.dictionary
         self.patterns_ = dictionary.patterns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -13,9 +14,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
+from graphdict.core.annotations import (
+    HeldVariable,
+    InitName,
+    RandomState,
+    SolverName,
+    StrPath,
+    Term,
+)
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
-from graphdict.core.solvers.base import Solution
+from graphdict.core.solvers.base import Callback, Solution
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.coding import total_objective
 from graphdict.core.solvers.mm import mm, mm_lacks
@@ -39,9 +48,13 @@ __all__ = ["SoftDictionary"]
 class SoftDictionary(GraphDictionary):
     """Base of the soft dictionaries. A model is a choice of likelihood."""
 
+    atoms_: NDArray[np.float64]
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
+    backend_: str
     _objects: ClassVar[tuple[str, ...]] = ("atom_priors", "coefficient_priors")
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "alpha_c": [Interval(Real, 0, None, closed="left")],
@@ -74,20 +87,20 @@ class SoftDictionary(GraphDictionary):
         alpha_orth: float = 0.0,
         alpha_diff: float = 0.0,
         window_size: int = 1,
-        solver: str = "auto",
+        solver: SolverName = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
         n_init: int = 1,
-        init: str = "k-means++",
+        init: InitName = "k-means++",
         atoms: ArrayLike | None = None,
         coefficients: ArrayLike | None = None,
-        fix: str | None = None,
-        atom_priors: Any = None,
-        coefficient_priors: Any = None,
+        fix: HeldVariable | None = None,
+        atom_priors: Sequence[Term] | None = None,
+        coefficient_priors: Sequence[Term] | None = None,
         rescale: bool = True,
-        random_state: Any = None,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        checkpoint: StrPath | None = None,
         verbose: int = 0,
     ):
         self.n_atoms = n_atoms
@@ -114,10 +127,10 @@ class SoftDictionary(GraphDictionary):
 
     # What a model chooses -------------------------------------------------------------------
 
-    def _learn_likelihood(self, signals: NDArray) -> None:
+    def _learn_likelihood(self, signals: NDArray[np.float64]) -> None:
         """Learn from prepared training signals what :meth:`_likelihood` needs, if anything."""
 
-    def _graphs_of(self, atoms: NDArray) -> NDArray:
+    def _graphs_of(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
         """The graphs that learned atoms stand for."""
         return atoms
 
@@ -183,7 +196,7 @@ class SoftDictionary(GraphDictionary):
         self._describe(best, atoms, objective, coefficients)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray:
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Log-likelihood of each sample; their mean is :meth:`score`."""
         signals, atoms, coefficients = self._encode(X)
         counts = self._counts(len(signals))
@@ -200,11 +213,12 @@ class SoftDictionary(GraphDictionary):
             energies = self._energies(signals[some], atoms, gaps)
             fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
             scores[some] -= (fit + likelihood.rest(signals[some])) / 2
-        return scores
+        result: NDArray[np.float64] = scores
+        return result
 
     # How it is done -------------------------------------------------------------------------
 
-    def _problem(self, signals: NDArray) -> Problem:
+    def _problem(self, signals: NDArray[np.float64]) -> Problem:
         """The terms of the objective on prepared signals."""
         counts = self._counts(len(signals))
         likelihood = self._likelihood()
@@ -227,7 +241,9 @@ class SoftDictionary(GraphDictionary):
             return priors
         return [OnAllNodes(term, self._preparation) for term in priors]
 
-    def _given(self, samples: int, dtype: Any) -> tuple[NDArray | None, NDArray | None]:
+    def _given(
+        self, samples: int, dtype: Any
+    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
         """The arrays of the constructor, checked; atoms on the active nodes."""
         for name in ("atoms", "coefficients"):
             if self.fix == name and getattr(self, name) is None:
@@ -240,7 +256,12 @@ class SoftDictionary(GraphDictionary):
         return None if atoms is None else self._preparation.restrict(atoms), coefficients
 
     def _solve(
-        self, problem: Problem, coefficients: Any, atoms: NDArray, executor: Any, stage: Stage
+        self,
+        problem: Problem,
+        coefficients: Any,
+        atoms: NDArray[np.float64],
+        executor: Any,
+        stage: Stage,
     ) -> Solution:
         if stage.result is not None:
             return Solution.restored(stage.result)
@@ -262,8 +283,13 @@ class SoftDictionary(GraphDictionary):
         return solution
 
     def _code(
-        self, problem: Problem, atoms: NDArray, executor: Any, out: Any = None, stage: Any = None
-    ) -> tuple[NDArray, float, bool]:
+        self,
+        problem: Problem,
+        atoms: NDArray[np.float64],
+        executor: Any,
+        out: Any = None,
+        stage: Any = None,
+    ) -> tuple[NDArray[np.float64], float, bool]:
         """Optimal coefficients of every sample for given atoms; see :func:`code`."""
         steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
@@ -272,7 +298,9 @@ class SoftDictionary(GraphDictionary):
         return found.coefficients, found.value, not found.interrupted
 
     @single_threaded_blas
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[NDArray, NDArray, NDArray]:
+    def _encode(
+        self, X: ArrayLike, out: Any = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
@@ -296,12 +324,16 @@ class SoftDictionary(GraphDictionary):
         """Return how many numbers the barrier sees of a graph."""
         return nodes
 
-    def _shape_of_atoms(self, signals: NDArray) -> NDArray:
+    def _shape_of_atoms(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Atoms that say no more than how many there are, and of what kind."""
         return np.ones((self.n_atoms, graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
 
     def _describe(
-        self, solution: Solution, atoms: NDArray, objective: float, coefficients: NDArray
+        self,
+        solution: Solution,
+        atoms: NDArray[np.float64],
+        objective: float,
+        coefficients: NDArray[np.float64],
     ) -> None:
         """Set the fitted attributes, and say what a user should know."""
         self.atoms_ = self._preparation.embed(atoms)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import (
+    HeldVariable,
+    InitName,
+    RandomState,
+    SolverName,
+    StrPath,
+    Term,
+)
 from graphdict.core.likelihoods import LogSpectra
+from graphdict.core.solvers.base import Callback
 from graphdict.core.terms.likelihoods import centred_basis
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.signals import each_block
@@ -34,6 +44,7 @@ class GraphDictSpectral(SoftDictionary):
     spectrum.
     """
 
+    modes_: NDArray[np.float64]
     _own_parameters = """
     modes : array (N, M), optional
         Orthonormal eigenvectors in columns; one that is constant is left out. By default those of
@@ -43,7 +54,7 @@ class GraphDictSpectral(SoftDictionary):
     modes_ : array (N, M)
         The shared eigenvectors; rows of silent nodes are zero.
     """
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **SoftDictionary._parameter_constraints,
         "modes": ["array-like", None],
     }
@@ -58,20 +69,20 @@ class GraphDictSpectral(SoftDictionary):
         alpha_diff: float = 0.0,
         window_size: int = 1,
         modes: ArrayLike | None = None,
-        solver: str = "auto",
+        solver: SolverName = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
         n_init: int = 1,
-        init: str = "k-means++",
+        init: InitName = "k-means++",
         atoms: ArrayLike | None = None,
         coefficients: ArrayLike | None = None,
-        fix: str | None = None,
-        atom_priors: Any = None,
-        coefficient_priors: Any = None,
+        fix: HeldVariable | None = None,
+        atom_priors: Sequence[Term] | None = None,
+        coefficient_priors: Sequence[Term] | None = None,
         rescale: bool = True,
-        random_state: Any = None,
-        callback: Any = None,
-        checkpoint: Any = None,
+        random_state: RandomState = None,
+        callback: Callback | None = None,
+        checkpoint: StrPath | None = None,
         verbose: int = 0,
     ):
         super().__init__(
@@ -86,7 +97,7 @@ class GraphDictSpectral(SoftDictionary):
     _needed = (*SoftDictionary._needed, "modes_")
     _fitted_values = {**SoftDictionary._fitted_values, "modes_": FittedValue("NM", -np.inf)}
 
-    def _learn_likelihood(self, signals: NDArray) -> None:
+    def _learn_likelihood(self, signals: NDArray[np.float64]) -> None:
         nodes = len(self.active_nodes_)
         if self.modes is None:
             basis = centred_basis(signals.shape[1])
@@ -108,7 +119,7 @@ class GraphDictSpectral(SoftDictionary):
             modes = self._usable(modes)
         self.modes_ = modes.astype(signals.dtype)
 
-    def _usable(self, modes: NDArray) -> NDArray:
+    def _usable(self, modes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Given modes on the active nodes, without constants, which have no energy anywhere."""
         modes = modes[:, np.ptp(modes, axis=0) > 1e-8]
         off = np.abs(modes.T @ modes - np.eye(modes.shape[1])).max(initial=0)
@@ -139,12 +150,12 @@ class GraphDictSpectral(SoftDictionary):
             solving -= windows * graphs.n_edges(nodes) * size
         return powers, solving + windows * nodes * size
 
-    def _graphs_of(self, atoms: NDArray) -> NDArray:
+    def _graphs_of(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.fix == "atoms" or self.atom_priors:
             return atoms
         spectra = self._likelihood().spectra
         return np.maximum(spectra.weights(spectra.apply(atoms)), 0)
 
 
-def _second_moments(block: NDArray) -> NDArray:
+def _second_moments(block: NDArray[np.float64]) -> NDArray[np.float64]:
     return block.T @ block

@@ -24,11 +24,11 @@ LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still chan
 def begin(
     problem: Problem,
     executor: Any,
-    atoms: NDArray | None,
-    given: NDArray | None,
+    atoms: NDArray[np.float64] | None,
+    given: NDArray[np.float64] | None,
     fix: str | None,
     draw: Callable[[], BlockStates],
-) -> tuple[Any, NDArray]:
+) -> tuple[Any, NDArray[np.float64]]:
     """Starting coefficients and atoms: as given, by sample and on the active nodes, or drawn."""
     coefficients: Any
     if given is not None:
@@ -50,7 +50,7 @@ def start_coefficients(
     return STARTS[kind](executor, rows, n_atoms, rng, dtype)
 
 
-def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray:
+def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray[np.float64]:
     """Edges in inverse proportion to the mean squared difference where an atom is active.
 
     The sparsity penalty counts as a difference. Scaled so that a sample that mixes the atoms
@@ -62,10 +62,11 @@ def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray:
     nodes = graphs.n_nodes(means.shape[1])
     typical = means.mean() or 1.0
     means = np.maximum(means, 1e-3 * typical)
-    return (1 / (means * (nodes - 1) * len(means))).astype(distances.dtype)
+    result: NDArray[np.float64] = (1 / (means * (nodes - 1) * len(means))).astype(distances.dtype)
+    return result
 
 
-def _moments(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
+def _moments(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
     problem = backend.problem
     weighted = problem.shares(rows, coefficients) * coefficients
     return None, (problem.fit.weighted_distances(weighted, rows), weighted.sum(axis=0))
@@ -73,7 +74,7 @@ def _moments(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
 
 def check_given(
     name: str, given: Any, shape: tuple[int, int], high: float, dtype: Any
-) -> NDArray | None:
+) -> NDArray[np.float64] | None:
     """A starting array of a user, or None; its shape and range are what they should be."""
     if given is None:
         return None
@@ -88,7 +89,9 @@ def check_given(
     return array
 
 
-def check_held(problem: Problem, fix: str | None, coefficients: NDArray, atoms: NDArray) -> None:
+def check_held(
+    problem: Problem, fix: str | None, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
+) -> None:
     """Refuse to hold what leaves the other variable no finite objective."""
     if fix == "coefficients" and not coefficients.any(axis=1).all():
         row = int(np.flatnonzero(~coefficients.any(axis=1))[0])
@@ -114,16 +117,18 @@ def _uniform(
     for start in range(0, rows, AT_ONCE):
         some = drawn[start : start + AT_ONCE]
         some[...] = rng.uniform(size=some.shape)
-    return executor.scatter(drawn)
+    result: BlockStates = executor.scatter(drawn)
+    return result
 
 
 def _discrete(
     executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
 ) -> BlockStates:
     """Every sample uses one atom, drawn at random."""
-    return executor.map_blocks(
+    result: BlockStates = executor.map_blocks(
         _soften, [executor.scatter(rng.randint(n_atoms, size=rows))], n_atoms, dtype
     )[0]
+    return result
 
 
 def _kmeans(
@@ -139,9 +144,10 @@ def _kmeans(
         within = float(np.clip((chance * masses[:, 1].sum() - before) / mass, 0, 1))
         _, (seed,) = executor.map_blocks(_pick, [states], int(masses[block, 0]), within)
         states, _ = executor.map_blocks(_assign, [states], seed, cluster)
-    return executor.map_blocks(
+    result: BlockStates = executor.map_blocks(
         _soften, [executor.map_blocks(_labels, [states])[0]], n_atoms, dtype
     )[0]
+    return result
 
 
 # Steps ----------------------------------------------------------------------------------------
@@ -164,7 +170,9 @@ def _pick(backend: Backend, rows: slice, state: Any, first: int, chance: float) 
     return None, (backend.problem.fit.features(rows)[draw(odds(state[0]), chance)],)
 
 
-def _assign(backend: Backend, rows: slice, state: Any, seed: NDArray, cluster: int) -> Any:
+def _assign(
+    backend: Backend, rows: slice, state: Any, seed: NDArray[np.float64], cluster: int
+) -> Any:
     distance, nearest = state
     to_seed = distances_to(backend.problem.fit.features(rows), seed)
     return (np.minimum(distance, to_seed), np.where(to_seed < distance, cluster, nearest)), ()
@@ -174,7 +182,9 @@ def _labels(backend: Backend, rows: slice, state: Any) -> Any:
     return state[1], ()
 
 
-def _soften(backend: Backend, rows: slice, labels: NDArray, n_atoms: int, dtype: Any) -> Any:
+def _soften(
+    backend: Backend, rows: slice, labels: NDArray[np.intp], n_atoms: int, dtype: Any
+) -> Any:
     coefficients = np.full((len(labels), n_atoms), LOW, dtype=dtype)
     coefficients[np.arange(len(labels)), labels] = HIGH
     return coefficients, ()

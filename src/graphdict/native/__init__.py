@@ -37,7 +37,7 @@ def _load() -> Any:
 compiled = _load()
 
 
-def contiguous(array: Any, dtype: Any = None) -> NDArray:
+def contiguous(array: Any, dtype: Any = None) -> NDArray[Any]:
     """Return an array as compiled loops take it: in C order and aligned; copied only if it is not.
 
     What comes over a network or out of a file may lie anywhere in memory.
@@ -46,7 +46,7 @@ def contiguous(array: Any, dtype: Any = None) -> NDArray:
     return found if found.flags.aligned else found.copy()
 
 
-def doubles(array: Any) -> NDArray:
+def doubles(array: Any) -> NDArray[Any]:
     """Return an array as loops take it that know double precision alone."""
     return contiguous(array, np.float64)
 

@@ -17,8 +17,8 @@ from graphdict.native.proxes import Box
 
 compiled: Any
 
-def contiguous(array: Any, dtype: Any = None) -> NDArray: ...
-def doubles(array: Any) -> NDArray: ...
+def contiguous(array: Any, dtype: Any = None) -> NDArray[Any]: ...
+def doubles(array: Any) -> NDArray[Any]: ...
 
 class Job:
     def __call__(self) -> None: ...
@@ -27,61 +27,63 @@ class ThreadPool:
     def __init__(self, helpers: int) -> None: ...
     def run(self, jobs: list[Job]) -> None: ...
 
-def energies(signals: NDArray, atoms: NDArray, out: NDArray) -> None: ...
-def weighted_distances(signals: NDArray, coefficients: NDArray, out: NDArray) -> None: ...
-def degrees(weights: NDArray, out: NDArray) -> None: ...
-def degrees_adjoint(values: NDArray, out: NDArray) -> None: ...
-def largest_eigenvalue(gram: NDArray) -> float: ...
-def largest_eigenvalue_of_products(rows: NDArray) -> float: ...
+def energies(signals: NDArray[Any], atoms: NDArray[Any], out: NDArray[Any]) -> None: ...
+def weighted_distances(
+    signals: NDArray[Any], coefficients: NDArray[Any], out: NDArray[Any]
+) -> None: ...
+def degrees(weights: NDArray[Any], out: NDArray[Any]) -> None: ...
+def degrees_adjoint(values: NDArray[Any], out: NDArray[Any]) -> None: ...
+def largest_eigenvalue(gram: NDArray[Any]) -> float: ...
+def largest_eigenvalue_of_products(rows: NDArray[Any]) -> float: ...
 def projected_step(
-    before: NDArray, gradient: NDArray, tau: float, box: Box, after: NDArray
+    before: NDArray[Any], gradient: NDArray[Any], tau: float, box: Box, after: NDArray[Any]
 ) -> None: ...
 def iterate(
     pool: ThreadPool,
     count: int,
     seconds: float,
     shards: Sequence[Sequence[BlockArrays]],
-    modes: NDArray,
+    modes: NDArray[Any],
     dictionary: DictionaryArrays,
     boxes: tuple[Box, Box],
     rules: StepSizeRules,
     sums_at_a_time: int,
 ) -> tuple[int, float, float]: ...
 def solve_coefficients(
-    costs: NDArray,
-    images: NDArray,
+    costs: NDArray[Any],
+    images: NDArray[Any],
     max_iter: int,
     tol: float,
     warm_up: int,
     rules: InteriorPointRules,
-    out: NDArray,
+    out: NDArray[Any],
 ) -> Job: ...
 def log_det_atom_slopes(
-    coefficients: NDArray, weights: NDArray, atoms: NDArray, out: NDArray
+    coefficients: NDArray[Any], weights: NDArray[Any], atoms: NDArray[Any], out: NDArray[Any]
 ) -> Job: ...
 def log_det_update_coefficients(
-    signals: NDArray,
-    weights: NDArray,
-    atoms: NDArray,
-    coefficients: NDArray,
+    signals: NDArray[Any],
+    weights: NDArray[Any],
+    atoms: NDArray[Any],
+    coefficients: NDArray[Any],
     rule: tuple[float, int, bool],
     found: CoefficientUpdates,
 ) -> Job: ...
 def log_barrier_atom_slopes(
-    coefficients: NDArray, weights: NDArray, images: NDArray, out: NDArray
+    coefficients: NDArray[Any], weights: NDArray[Any], images: NDArray[Any], out: NDArray[Any]
 ) -> Job: ...
 def log_barrier_update_coefficients(
-    samples: NDArray,
-    weights: NDArray,
-    dictionary: tuple[NDArray, NDArray],
-    coefficients: NDArray,
+    samples: NDArray[Any],
+    weights: NDArray[Any],
+    dictionary: tuple[NDArray[Any], NDArray[Any]],
+    coefficients: NDArray[Any],
     rule: tuple[float, int, bool],
     found: CoefficientUpdates,
     powers: bool,
 ) -> Job: ...
 def primal_dual_pass(
-    samples: NDArray,
-    weights: NDArray,
+    samples: NDArray[Any],
+    weights: NDArray[Any],
     atoms: AtomMove,
     before: SampleArrays,
     tau: float,
@@ -89,81 +91,95 @@ def primal_dual_pass(
     found: PassResult,
     powers: bool,
 ) -> Job: ...
-def total_variation_prox(signals: NDArray, penalty: float, out: NDArray) -> None: ...
+def total_variation_prox(signals: NDArray[Any], penalty: float, out: NDArray[Any]) -> None: ...
 def chain_forward(
-    likelihoods: NDArray, probabilities: NDArray, stay: float, opens: bool, message: NDArray
-) -> None: ...
-def chain_backward(
-    likelihoods: NDArray, probabilities: NDArray, stay: float, message: NDArray
-) -> None: ...
-def chain_posterior(
-    likelihoods: NDArray,
-    probabilities: NDArray,
+    likelihoods: NDArray[Any],
+    probabilities: NDArray[Any],
     stay: float,
     opens: bool,
-    before: NDArray,
-    after: NDArray,
-    posterior: NDArray,
-    scales: NDArray,
-    draws: NDArray,
+    message: NDArray[Any],
+) -> None: ...
+def chain_backward(
+    likelihoods: NDArray[Any], probabilities: NDArray[Any], stay: float, message: NDArray[Any]
+) -> None: ...
+def chain_posterior(
+    likelihoods: NDArray[Any],
+    probabilities: NDArray[Any],
+    stay: float,
+    opens: bool,
+    before: NDArray[Any],
+    after: NDArray[Any],
+    posterior: NDArray[Any],
+    scales: NDArray[Any],
+    draws: NDArray[Any],
 ) -> float: ...
 def best_paths(
-    log_likelihoods: NDArray,
-    log_draw: NDArray,
-    log_same: NDArray,
+    log_likelihoods: NDArray[Any],
+    log_draw: NDArray[Any],
+    log_same: NDArray[Any],
     opens: bool,
-    best: NDArray,
-    came_from: NDArray,
+    best: NDArray[Any],
+    came_from: NDArray[Any],
 ) -> None: ...
-def trace_path(came_from: NDArray, pattern: int, path: NDArray) -> int: ...
-def observed_log_likelihoods(signals: NDArray, covariances: NDArray, out: NDArray) -> None: ...
+def trace_path(came_from: NDArray[Any], pattern: int, path: NDArray[Any]) -> int: ...
+def observed_log_likelihoods(
+    signals: NDArray[Any], covariances: NDArray[Any], out: NDArray[Any]
+) -> None: ...
 def conditional_moments(
-    signals: NDArray, covariances: NDArray, posterior: NDArray, out: NDArray
+    signals: NDArray[Any], covariances: NDArray[Any], posterior: NDArray[Any], out: NDArray[Any]
 ) -> None: ...
 def draw_missing(
-    signals: NDArray, covariances: NDArray, patterns: NDArray, noise: NDArray, out: NDArray
+    signals: NDArray[Any],
+    covariances: NDArray[Any],
+    patterns: NDArray[Any],
+    noise: NDArray[Any],
+    out: NDArray[Any],
 ) -> None: ...
 def draw_weights(
-    atoms: NDArray,
-    inverses: NDArray,
-    fit: tuple[NDArray, NDArray, NDArray],
-    levels: tuple[NDArray, NDArray],
-    order: tuple[NDArray, NDArray],
-    found: tuple[NDArray, NDArray, NDArray],
+    atoms: NDArray[Any],
+    inverses: NDArray[Any],
+    fit: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    levels: tuple[NDArray[Any], NDArray[Any]],
+    order: tuple[NDArray[Any], NDArray[Any]],
+    found: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
 ) -> None: ...
 def log_det_gradients(
-    signals: NDArray,
-    atoms: NDArray,
-    weighted: NDArray,
-    dual: NDArray,
-    energies: NDArray,
-    inner_products: NDArray,
-    distances: NDArray,
+    signals: NDArray[Any],
+    atoms: NDArray[Any],
+    weighted: NDArray[Any],
+    dual: NDArray[Any],
+    energies: NDArray[Any],
+    inner_products: NDArray[Any],
+    distances: NDArray[Any],
 ) -> None: ...
 def add_laplacians(
-    coefficients: NDArray, atoms: NDArray, dual: NDArray, sigma: float, out: NDArray
+    coefficients: NDArray[Any],
+    atoms: NDArray[Any],
+    dual: NDArray[Any],
+    sigma: float,
+    out: NDArray[Any],
 ) -> None: ...
 def newton(
-    costs: NDArray,
-    centre: NDArray,
-    ridge: NDArray,
+    costs: NDArray[Any],
+    centre: NDArray[Any],
+    ridge: NDArray[Any],
     alpha: float,
-    active: NDArray,
-    dual: NDArray,
+    active: NDArray[Any],
+    dual: NDArray[Any],
     tol: float,
     max_iter: int,
-    weights: NDArray,
+    weights: NDArray[Any],
 ) -> int: ...
-def positive_root(x: NDArray, step: float, out: NDArray) -> None: ...
+def positive_root(x: NDArray[Any], step: float, out: NDArray[Any]) -> None: ...
 def log_det_prox_conjugate(
-    dual: NDArray, sigma: float, limit: float, out: NDArray, bounds: NDArray
+    dual: NDArray[Any], sigma: float, limit: float, out: NDArray[Any], bounds: NDArray[Any]
 ) -> None: ...
 def tree_prox(
-    values: NDArray,
+    values: NDArray[Any],
     alpha: float,
-    shares: NDArray,
-    first: NDArray,
-    last: NDArray,
-    parent: NDArray,
-    out: NDArray,
+    shares: NDArray[Any],
+    first: NDArray[Any],
+    last: NDArray[Any],
+    parent: NDArray[Any],
+    out: NDArray[Any],
 ) -> None: ...

@@ -13,7 +13,7 @@ it finds is in arrays that exist before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,8 @@ __all__ = [
 
 
 def atom_slopes(
-    coefficients: NDArray, weights: NDArray, images: NDArray
-) -> tuple[native.Job, NDArray]:
+    coefficients: NDArray[Any], weights: NDArray[Any], images: NDArray[Any]
+) -> tuple[native.Job, NDArray[Any]]:
     """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C images``, and where it goes.
 
     ``weights`` (T,) are the shares ``p`` of the samples.
@@ -57,17 +57,17 @@ def atom_slopes(
 class CoefficientUpdates(NamedTuple):
     """What multiplicative updates of the coefficients find."""
 
-    coefficients: NDArray
-    distances: NDArray  # (p C)' Z (K, E); of powers (p C)' Z in their modes (K, N)
-    numbers: NDArray  # value; squares of the projected gradient at the start, and of its scale
+    coefficients: NDArray[Any]
+    distances: NDArray[Any]  # (p C)' Z (K, E); of powers (p C)' Z in their modes (K, N)
+    numbers: NDArray[Any]  # value; squares of the projected gradient at the start, and of its scale
 
 
 def update_coefficients(
-    samples: NDArray,
-    weights: NDArray,
-    atoms: NDArray,
-    images: NDArray,
-    coefficients: NDArray,
+    samples: NDArray[Any],
+    weights: NDArray[Any],
+    atoms: NDArray[Any],
+    images: NDArray[Any],
+    coefficients: NDArray[Any],
     shrinkage: float,
     rounds: int,
     over_relaxed: bool,
@@ -104,13 +104,13 @@ class InteriorPointRules(NamedTuple):
 
 
 def solve_coefficients(
-    costs: NDArray,
-    images: NDArray,
+    costs: NDArray[Any],
+    images: NDArray[Any],
     max_iter: int,
     tol: float,
     warm_up: int,
     rules: InteriorPointRules,
-) -> tuple[native.Job, NDArray]:
+) -> tuple[native.Job, NDArray[Any]]:
     """Return a job for coefficients (T, K) in [0, 1] of least ``<c, costs> + h(c images)``.
 
     ``h`` is minus the sum of logarithms of degrees or spectra (K, N), or minus the log-determinant
@@ -124,13 +124,15 @@ def solve_coefficients(
 class AtomMove(NamedTuple):
     """What a pass of BiPDS is told of the atoms' step."""
 
-    atoms: NDArray  # where they went
-    images: NDArray
-    extrapolated: NDArray  # the images of the extrapolated atoms
+    atoms: NDArray[Any]  # where they went
+    images: NDArray[Any]
+    extrapolated: NDArray[Any]  # the images of the extrapolated atoms
     sigma: float  # the step of the dual
 
     @classmethod
-    def of(cls, atoms: NDArray, images: NDArray, before: NDArray, sigma: float) -> AtomMove:
+    def of(
+        cls, atoms: NDArray[Any], images: NDArray[Any], before: NDArray[Any], sigma: float
+    ) -> AtomMove:
         """From the new atoms, their images and the images ``before`` the step."""
         return cls(contiguous(atoms), contiguous(images), contiguous(2 * images - before), sigma)
 
@@ -138,9 +140,9 @@ class AtomMove(NamedTuple):
 class SampleArrays(NamedTuple):
     """An iterate of BiPDS as far as it is the size of the samples."""
 
-    coefficients: NDArray
-    gradient: NDArray  # in the coefficients
-    dual: NDArray
+    coefficients: NDArray[Any]
+    gradient: NDArray[Any]  # in the coefficients
+    dual: NDArray[Any]
 
 
 class CoefficientMove(NamedTuple):
@@ -150,8 +152,8 @@ class CoefficientMove(NamedTuple):
     box is the extra.
     """
 
-    coefficients: NDArray
-    extra: NDArray | float
+    coefficients: NDArray[Any]
+    extra: NDArray[Any] | float
     tau: float
     box: Box | None
 
@@ -159,19 +161,21 @@ class CoefficientMove(NamedTuple):
 class PassResult(NamedTuple):
     """What a pass finds: arrays by sample, then sums over samples, then the numbers of a check."""
 
-    coefficients: NDArray
-    dual: NDArray
-    gradient: NDArray  # in the coefficients
-    energies: NDArray  # of the atoms (T, K); only if checked
-    distances: NDArray  # (p C)' Z (K, E); no edges where samples are powers
-    mixed_dual: NDArray  # (p C)' Y+ (K, N), powers included
-    gram: NDArray  # (p C)' C
-    numbers: NDArray  # value, dual gap, image, energy, coefficient gap, size; squares but the first
+    coefficients: NDArray[Any]
+    dual: NDArray[Any]
+    gradient: NDArray[Any]  # in the coefficients
+    energies: NDArray[Any]  # of the atoms (T, K); only if checked
+    distances: NDArray[Any]  # (p C)' Z (K, E); no edges where samples are powers
+    mixed_dual: NDArray[Any]  # (p C)' Y+ (K, N), powers included
+    gram: NDArray[Any]  # (p C)' C
+    numbers: NDArray[
+        Any
+    ]  # value, dual gap, image, energy, coefficient gap, size; squares but the first
 
 
 def primal_dual_pass(
-    samples: NDArray,
-    weights: NDArray,
+    samples: NDArray[Any],
+    weights: NDArray[Any],
     atoms: AtomMove,
     before: SampleArrays,
     move: CoefficientMove,
@@ -224,17 +228,17 @@ class StepSizeRules(NamedTuple):
 class DictionaryArrays(NamedTuple):
     """What iterations need of the atoms; what they find takes its place."""
 
-    atoms: NDArray
-    images: NDArray
-    gradient: NDArray  # in the atoms
-    gram: NDArray  # (p C)' C
+    atoms: NDArray[Any]
+    images: NDArray[Any]
+    gradient: NDArray[Any]  # in the atoms
+    gram: NDArray[Any]  # (p C)' C
 
 
 class BlockArrays(NamedTuple):
     """Some samples, their iterate, and arrays for the next one."""
 
-    samples: NDArray
-    weights: NDArray
+    samples: NDArray[Any]
+    weights: NDArray[Any]
     before: SampleArrays
     after: SampleArrays
 
@@ -244,7 +248,7 @@ def iterate(
     count: int,
     seconds: float,
     shards: Sequence[Sequence[BlockArrays]],
-    modes: NDArray,
+    modes: NDArray[Any],
     dictionary: DictionaryArrays,
     boxes: tuple[Box, Box],
     rules: StepSizeRules,

@@ -14,6 +14,8 @@ are in :mod:`graphdict.core.operators`, :mod:`graphdict.core.kernels` and
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,20 +27,24 @@ __all__ = ["add_laplacians", "atom_slopes", "gradients", "update_coefficients"]
 
 
 def add_laplacians(
-    coefficients: NDArray, atoms: NDArray, dual: NDArray, sigma: float, out: NDArray
+    coefficients: NDArray[Any],
+    atoms: NDArray[Any],
+    dual: NDArray[Any],
+    sigma: float,
+    out: NDArray[Any],
 ) -> None:
     """Set ``out`` to ``Y + sigma L(Delta W)`` for symmetric duals ``Y`` (T, N, N)."""
     native.add_laplacians(contiguous(coefficients), contiguous(atoms), contiguous(dual), sigma, out)
 
 
 def gradients(
-    signals: NDArray,
-    atoms: NDArray,
-    weighted: NDArray,
-    dual: NDArray,
-    energies: NDArray,
-    inner_products: NDArray,
-    distances: NDArray,
+    signals: NDArray[Any],
+    atoms: NDArray[Any],
+    weighted: NDArray[Any],
+    dual: NDArray[Any],
+    energies: NDArray[Any],
+    inner_products: NDArray[Any],
+    distances: NDArray[Any],
 ) -> None:
     """Set ``energies`` to ``Z W'`` and ``inner_products`` to ``<Y_t, L_k>`` (T, K).
 
@@ -52,8 +58,8 @@ def gradients(
 
 
 def atom_slopes(
-    coefficients: NDArray, weights: NDArray, atoms: NDArray
-) -> tuple[native.Job, NDArray]:
+    coefficients: NDArray[Any], weights: NDArray[Any], atoms: NDArray[Any]
+) -> tuple[native.Job, NDArray[Any]]:
     """Return a job for ``(p C)' R`` (K, E), and where it goes.
 
     ``R`` (T, E) are the effective resistances of the graphs ``C W``, ``weights`` the shares ``p``.
@@ -66,10 +72,10 @@ def atom_slopes(
 
 
 def update_coefficients(
-    signals: NDArray,
-    weights: NDArray,
-    atoms: NDArray,
-    coefficients: NDArray,
+    signals: NDArray[Any],
+    weights: NDArray[Any],
+    atoms: NDArray[Any],
+    coefficients: NDArray[Any],
     shrinkage: float,
     rounds: int,
     over_relaxed: bool,

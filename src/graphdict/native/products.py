@@ -10,6 +10,8 @@ With ``z_t`` (E,) the squared differences of sample t over all pairs of nodes,
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,14 +21,14 @@ from graphdict.native import contiguous
 __all__ = ["degrees", "degrees_adjoint", "energies", "weighted_distances"]
 
 
-def energies(signals: NDArray, atoms: NDArray) -> NDArray:
+def energies(signals: NDArray[Any], atoms: NDArray[Any]) -> NDArray[Any]:
     """Return ``Z W'`` (T, K) for signals (T, N) and atoms (K, E)."""
     found = np.empty((len(signals), len(atoms)), signals.dtype)
     native.energies(contiguous(signals), contiguous(atoms.astype(signals.dtype, copy=False)), found)
     return found
 
 
-def weighted_distances(signals: NDArray, coefficients: NDArray) -> NDArray:
+def weighted_distances(signals: NDArray[Any], coefficients: NDArray[Any]) -> NDArray[Any]:
     """Return ``C' Z`` (K, E) for signals (T, N) and weights (T, K)."""
     nodes, count = signals.shape[1], coefficients.shape[1]
     found = np.empty((count, nodes * (nodes - 1) // 2), signals.dtype)
@@ -35,14 +37,14 @@ def weighted_distances(signals: NDArray, coefficients: NDArray) -> NDArray:
     return found
 
 
-def degrees(weights: NDArray, nodes: int) -> NDArray:
+def degrees(weights: NDArray[Any], nodes: int) -> NDArray[Any]:
     """Return the node degrees (K, N) of graphs (K, E)."""
     found = np.empty((len(weights), nodes), weights.dtype)
     native.degrees(contiguous(weights), found)
     return found
 
 
-def degrees_adjoint(values: NDArray) -> NDArray:
+def degrees_adjoint(values: NDArray[Any]) -> NDArray[Any]:
     """Return for each edge (K, E) the sum of the values (K, N) at its two ends."""
     count, nodes = values.shape
     found = np.empty((count, nodes * (nodes - 1) // 2), values.dtype)

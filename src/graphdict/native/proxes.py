@@ -23,7 +23,7 @@ matrices are functions of ``A`` and commute, so products are symmetric and half 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,21 +49,23 @@ class Box(NamedTuple):
     slope: float  # of those that enter by their gradient
 
 
-def projected_step(before: NDArray, gradient: NDArray, tau: float, box: Box) -> NDArray:
+def projected_step(
+    before: NDArray[Any], gradient: NDArray[Any], tau: float, box: Box
+) -> NDArray[Any]:
     """Return ``min(max(before - tau (gradient + alpha), low), high)``."""
     found = np.empty_like(before, order="C")
     native.projected_step(contiguous(before), contiguous(gradient), tau, box, found)
     return found
 
 
-def positive_root(x: NDArray, step: float) -> NDArray:
+def positive_root(x: NDArray[Any], step: float) -> NDArray[Any]:
     """Return ``(x + sqrt(x^2 + 4 step)) / 2``, without cancellation for very negative ``x``."""
     out = np.empty_like(x, order="C")
     native.positive_root(contiguous(x).reshape(-1), step, out.reshape(-1))
     return out
 
 
-def total_variation_prox(values: NDArray, penalty: float) -> NDArray:
+def total_variation_prox(values: NDArray[Any], penalty: float) -> NDArray[Any]:
     """Return the minimiser (T, K) for each column of ``values``, in double precision inside."""
     columns = native.doubles(values.T)
     if penalty <= 0 or columns.shape[1] < 2:
@@ -73,7 +75,7 @@ def total_variation_prox(values: NDArray, penalty: float) -> NDArray:
     return out.T.astype(values.dtype, copy=False)
 
 
-def log_det_prox_conjugate(dual: NDArray, step: float) -> tuple[NDArray, NDArray]:
+def log_det_prox_conjugate(dual: NDArray[Any], step: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the dual step of symmetric matrices (T, N, N), and which of them it is inaccurate for.
 
     Those are far from well conditioned: eigenvectors serve them better. Where a matrix, or its

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from graphdict.core import graphs
 from graphdict.metrics import unit_vectors
 from graphdict.results import thresholded_atoms
 from graphdict.selection.trials import as_array, fit_quietly
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.base import GraphDictionary
 
 __all__ = ["EDGE", "PenaltyChoice", "choose_penalty", "densities"]
 
@@ -25,7 +28,9 @@ MAX_FITS = 12
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 
 
-def densities(atoms: NDArray, active: NDArray | None = None) -> NDArray:
+def densities(
+    atoms: NDArray[np.float64], active: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Return the density of each atom: the share of node pairs that are joined by an edge.
 
     Weights below one hundredth of the atom's largest do not count as edges. The average degree is
@@ -45,7 +50,10 @@ def densities(atoms: NDArray, active: NDArray | None = None) -> NDArray:
     atoms = np.atleast_2d(atoms)
     nodes = graphs.n_nodes(atoms.shape[1]) if active is None else int(np.sum(active))
     largest = atoms.max(axis=1, keepdims=True)
-    return ((atoms > EDGE * largest) & (atoms > 0)).sum(axis=1) / graphs.n_edges(nodes)
+    result: NDArray[np.float64] = ((atoms > EDGE * largest) & (atoms > 0)).sum(
+        axis=1
+    ) / graphs.n_edges(nodes)
+    return result
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class PenaltyChoice:
 
 
 def choose_penalty(
-    model: Any,
+    model: GraphDictionary,
     X: ArrayLike,
     *,
     degree: float | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,9 @@ from sklearn.base import clone
 from graphdict.core.marginal.patterns import default_max_active
 from graphdict.engine.marginal.active import hold_out
 from graphdict.selection.trials import as_array, fit_quietly
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.marginal import GraphDictMarginal
 
 __all__ = ["ScoreChoice", "choose_max_active", "choose_n_atoms"]
 
@@ -43,7 +46,7 @@ class ScoreChoice:
 
 
 def choose_n_atoms(
-    model: Any,
+    model: GraphDictMarginal,
     X: ArrayLike,
     candidates: Iterable[int] = range(1, 11),
     *,
@@ -78,7 +81,7 @@ def choose_n_atoms(
 
 
 def choose_max_active(
-    model: Any,
+    model: GraphDictMarginal,
     X: ArrayLike,
     candidates: Iterable[int] | None = None,
     *,
@@ -134,7 +137,7 @@ def _choose_by_score(
             "atoms are active, and the number of windows decides n_atoms (3, 7, 15 or 10, 36, 136)"
         )
     learn, blocks = hold_out(as_array(model, X), model.window_size)
-    found: dict[int, NDArray] = {}
+    found: dict[int, NDArray[np.float64]] = {}
     best = 0
     for value in tried:
         trial = clone(model).set_params(**{name: value})

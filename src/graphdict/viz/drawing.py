@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypedDict
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core import graphs
 
@@ -23,18 +23,39 @@ INK = "#333333"
 FAINTEST = 1e-3  # of the strongest edge: weaker edges are invisible
 
 
+AxesLike: TypeAlias = Axes | Sequence[Axes] | NDArray[Any]
+Positions: TypeAlias = ArrayLike | dict[Any, Any]
+
+
+class MixtureOptions(TypedDict, total=False):
+    """Options of :func:`graphdict.viz.plot_graph` for graphs whose edges have colours already."""
+
+    positions: Positions | None
+    names: Sequence[Any] | None
+    strongest: float | None
+    threshold: float
+
+
+class GraphOptions(MixtureOptions, total=False):
+    """Options of :func:`graphdict.viz.plot_graph` that other figures pass on."""
+
+    colour: str
+
+
 def colour_of(atom: int) -> str:
     """Return the colour of an atom, the same in every figure; colours repeat after eight atoms."""
     return COLOURS[atom % len(COLOURS)]
 
 
-def circle(nodes: int) -> NDArray:
+def circle(nodes: int) -> NDArray[np.float64]:
     """Return positions (N, 2) on a circle, the first node on top."""
     angle = np.pi / 2 - 2 * np.pi * np.arange(nodes) / nodes
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-def grid_axes(count: int, axes: Any, *, panel: float = 1.2, across: int = 4) -> list[Axes]:
+def grid_axes(
+    count: int, axes: AxesLike | None, *, panel: float = 1.2, across: int = 4
+) -> list[Axes]:
     """Return ``count`` axes: those given, or of a new figure with up to ``across`` in a row."""
     if axes is not None:
         flat = [axes] if isinstance(axes, Axes) else list(np.asarray(axes, dtype=object).flat)
@@ -54,10 +75,10 @@ def grid_axes(count: int, axes: Any, *, panel: float = 1.2, across: int = 4) -> 
 
 def draw_graph(
     ax: Axes,
-    weights: NDArray,
+    weights: NDArray[np.float64],
     colours: Sequence[Any],
     *,
-    positions: Any = None,
+    positions: Positions | None = None,
     names: Sequence[Any] | None = None,
     strongest: float | None = None,
     threshold: float = 0.0,
@@ -100,7 +121,9 @@ def draw_graph(
     return reach
 
 
-def node_positions(positions: Any, nodes: int, names: Sequence[Any] | None) -> NDArray:
+def node_positions(
+    positions: Positions | None, nodes: int, names: Sequence[Any] | None
+) -> NDArray[np.float64]:
     """Return positions (N, 2): given as an array or by name, else on a circle."""
     if names is not None and len(names) != nodes:
         raise ValueError(f"names: {nodes} are needed, one for each node, got {len(names)}")
@@ -119,7 +142,9 @@ def node_positions(positions: Any, nodes: int, names: Sequence[Any] | None) -> N
     return points
 
 
-def _label(ax: Axes, points: NDArray, names: Sequence[Any], *, on_circle: bool) -> float:
+def _label(
+    ax: Axes, points: NDArray[np.float64], names: Sequence[Any], *, on_circle: bool
+) -> float:
     """Write names next to their nodes, along the radius on a crowded circle.
 
     Returns how many points the names extend above and below the nodes.

@@ -6,16 +6,28 @@ figure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from graphdict.results import thresholded_atoms
-from graphdict.viz.drawing import COLOURS, COLUMN, colour_of, draw_graph, grid_axes
+from graphdict.results import InstantaneousGraphs, thresholded_atoms
+from graphdict.viz.drawing import (
+    COLOURS,
+    COLUMN,
+    GraphOptions,
+    MixtureOptions,
+    Positions,
+    colour_of,
+    draw_graph,
+    grid_axes,
+)
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.engine.estimator import SignalEstimator
 
 __all__ = [
     "plot_atoms",
@@ -29,10 +41,10 @@ COLUMNS_SHOWN = 2000  # of an image; more cannot be printed
 
 
 def plot_graph(
-    weights: NDArray,
+    weights: ArrayLike,
     ax: Axes | None = None,
     *,
-    positions: Any = None,
+    positions: Positions | None = None,
     names: Sequence[Any] | None = None,
     colour: str = COLOURS[0],
     strongest: float | None = None,
@@ -65,6 +77,7 @@ def plot_graph(
     Axes
     """
     ax = plt.gca() if ax is None else ax
+    weights = np.asarray(weights)
     draw_graph(
         ax, weights, [colour] * len(weights), positions=positions, names=names,
         strongest=strongest, threshold=threshold, title=title,
@@ -73,7 +86,11 @@ def plot_graph(
 
 
 def plot_atoms(
-    atoms: Any, axes: Any = None, *, title: str = "Atom", **options: Any
+    atoms: ArrayLike | SignalEstimator,
+    axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
+    *,
+    title: str = "Atom",
+    **options: Unpack[GraphOptions],
 ) -> Sequence[Axes]:
     """Draw every atom of a dictionary on a common scale of edge widths.
 
@@ -96,13 +113,22 @@ def plot_atoms(
     axes = grid_axes(len(atoms), axes, across=_across(options))
     top = float(np.max(atoms)) or 1.0
     for k, (ax, weights) in enumerate(zip(axes, atoms)):
-        settings = {"colour": colour_of(k), "strongest": top, "title": f"{title} {k + 1}"}
+        settings: dict[str, Any] = {
+            "colour": colour_of(k),
+            "strongest": top,
+            "title": f"{title} {k + 1}",
+        }
         plot_graph(weights, ax, **{**settings, **options})
     return axes
 
 
 def plot_instantaneous(
-    mixtures: Any, samples: Sequence[int], axes: Any = None, *, times: Any = None, **options: Any
+    mixtures: InstantaneousGraphs | SignalEstimator,
+    samples: Sequence[int],
+    axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
+    *,
+    times: Sequence[Any] | NDArray[Any] | None = None,
+    **options: Unpack[MixtureOptions],
 ) -> Sequence[Axes]:
     """Draw the graphs of chosen samples as mixtures of atoms.
 
@@ -126,17 +152,18 @@ def plot_instantaneous(
     -------
     list of Axes
     """
+    graphs: Any = mixtures
     if hasattr(mixtures, "instantaneous_graphs"):
-        mixtures = mixtures.instantaneous_graphs()
+        graphs = mixtures.instantaneous_graphs()
     samples = [int(t) for t in np.atleast_1d(samples)]
-    outside = [t for t in samples if not -len(mixtures) <= t < len(mixtures)]
+    outside = [t for t in samples if not -len(graphs) <= t < len(graphs)]
     if outside:
-        raise IndexError(f"samples: {outside} are not among the {len(mixtures)} of the graphs")
+        raise IndexError(f"samples: {outside} are not among the {len(graphs)} of the graphs")
     axes = grid_axes(len(samples), axes, panel=1.45, across=_across(options))
-    chosen = mixtures[np.array(samples, dtype=np.intp)]
+    chosen = graphs[np.array(samples, dtype=np.intp)]
     options.setdefault("strongest", float(np.max(chosen.weights, initial=0)) or 1.0)
     for ax, t, coefficients, weights in zip(axes, samples, chosen.coefficients, chosen.weights):
-        largest = np.argmax(coefficients[:, None] * mixtures.atoms, axis=0)
+        largest = np.argmax(coefficients[:, None] * graphs.atoms, axis=0)
         title = f"sample {t}" if times is None else f"{times[t]}"
         colours = [colour_of(k) for k in largest]
         reach = draw_graph(ax, weights, colours, title=title, **options)
@@ -145,7 +172,11 @@ def plot_instantaneous(
 
 
 def plot_coefficients(
-    coefficients: Any, ax: Axes | None = None, *, times: Any = None, title: str | None = None
+    coefficients: ArrayLike | SignalEstimator,
+    ax: Axes | None = None,
+    *,
+    times: ArrayLike | None = None,
+    title: str | None = None,
 ) -> Axes:
     """Draw coefficients as an image: atoms in rows, samples in columns, 0 white, 1 black.
 
@@ -169,7 +200,8 @@ def plot_coefficients(
     """
     if ax is None:
         ax = plt.subplots(figsize=(COLUMN, 1.4), layout="constrained")[1]
-    image = np.atleast_2d(getattr(coefficients, "coefficients_", coefficients))
+    shown: Any = coefficients
+    image = np.atleast_2d(getattr(coefficients, "coefficients_", shown))
     samples, count = image.shape
     edges = np.arange(samples + 1) if times is None else _between(_as_numbers(ax, times, samples))
     size = -(-samples // COLUMNS_SHOWN)
@@ -195,7 +227,9 @@ def plot_coefficients(
     return ax
 
 
-def plot_convergence(history: Any, ax: Axes | None = None) -> Axes:
+def plot_convergence(
+    history: Mapping[str, ArrayLike] | SignalEstimator, ax: Axes | None = None
+) -> Axes:
     """Draw the objective by iteration, and the relative residual, dashed, on a second axis.
 
     Parameters
@@ -212,9 +246,9 @@ def plot_convergence(history: Any, ax: Axes | None = None) -> Axes:
     """
     if ax is None:
         ax = plt.subplots(figsize=(COLUMN, 2.1), layout="constrained")[1]
-    history = getattr(history, "history_", history)
-    steps = np.asarray(history["iteration"])
-    objective, residual = np.asarray(history["objective"]), np.asarray(history["residual"])
+    by_name: Any = getattr(history, "history_", history)
+    steps = np.asarray(by_name["iteration"])
+    objective, residual = np.asarray(by_name["objective"]), np.asarray(by_name["residual"])
     finite = np.isfinite(objective)
     ax.plot(steps[finite], objective[finite], color=COLOURS[0])
     ax.set_xlabel("iteration", fontsize=8)
@@ -229,7 +263,7 @@ def plot_convergence(history: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw_mix(ax: Axes, coefficients: NDArray, reach: float) -> None:
+def _draw_mix(ax: Axes, coefficients: NDArray[np.float64], reach: float) -> None:
     """Draw bars of the coefficients below a graph whose names extend ``reach`` points down."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     height = top - bottom
@@ -244,24 +278,25 @@ def _draw_mix(ax: Axes, coefficients: NDArray, reach: float) -> None:
     ax.set_ylim(base - 0.02 * height, top)
 
 
-def _across(options: dict[str, Any]) -> int:
+def _across(options: MixtureOptions) -> int:
     """Return the number of graphs in a row: fewer where nodes have names."""
     return 4 if options.get("names") is None else 2
 
 
-def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray:
+def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray[np.float64]:
     """Return times as numbers of the x axis, which formats them as dates where they are."""
     times = np.asarray(times)
     if times.shape != (samples,):
         raise ValueError(f"times must have shape ({samples},), got {times.shape}")
-    ax.xaxis.update_units(times)
-    numbers = np.asarray(ax.xaxis.convert_units(times), dtype=float)
+    axis: Any = ax.xaxis  # whose methods have no types
+    axis.update_units(times)
+    numbers = np.asarray(axis.convert_units(times), dtype=np.float64)
     if (np.diff(numbers) <= 0).any():
         raise ValueError("times must ascend from sample to sample")
     return numbers
 
 
-def _between(times: NDArray) -> NDArray:
+def _between(times: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the boundaries (T + 1,) half way between times (T,)."""
     if len(times) == 1:
         return np.array([times[0] - 0.5, times[0] + 0.5])

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core import graphs
 from graphdict.metrics import edge_scores, match_atoms
-from graphdict.viz.drawing import COLUMN, INK, grid_axes
+from graphdict.viz.drawing import COLUMN, INK, GraphOptions, grid_axes
 from graphdict.viz.figures import plot_atoms, plot_coefficients
 
 __all__ = ["plot_comparison", "plot_recovery"]
 
 
 def plot_comparison(
-    true: NDArray, learned: NDArray, ax: Axes | None = None, *, title: str | None = None
+    true: ArrayLike,
+    learned: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    title: str | None = None,
 ) -> Axes:
     """Draw a matrix with a true graph above the diagonal and a learned one below.
 
@@ -56,12 +60,12 @@ def plot_comparison(
 
 
 def plot_recovery(
-    true_atoms: NDArray,
-    atoms: NDArray,
-    true_coefficients: NDArray,
-    coefficients: NDArray,
-    axes: Any = None,
-    **options: Any,
+    true_atoms: ArrayLike,
+    atoms: ArrayLike,
+    true_coefficients: ArrayLike,
+    coefficients: ArrayLike,
+    axes: Axes | Sequence[Axes] | NDArray[Any] | None = None,
+    **options: Unpack[GraphOptions],
 ) -> Sequence[Axes]:
     """Draw true and learned atoms with their edge recovery, and both coefficient series.
 

@@ -45,8 +45,8 @@ LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z\u00b5\u03bc]*)\s*")
 class Scaling:
     """The mean (N,) to subtract and the scale (N,) to divide by, after taking ``changes``."""
 
-    mean: NDArray
-    scale: NDArray
+    mean: NDArray[Any]
+    scale: NDArray[Any]
     changes: str = "none"
 
     @classmethod
@@ -99,7 +99,7 @@ def cache_slow_source(values: Any) -> Any:
     return put_together(values.blocks(), once, values.shape[1], values.dtype)
 
 
-def subsample(values: Any) -> NDArray:
+def subsample(values: Any) -> NDArray[Any]:
     """Return the signals to choose settings by: all, or some blocks of rows of lazy signals."""
     if not isinstance(values, LazySignals):
         return values
@@ -174,7 +174,7 @@ def _drop_lazily(signals: SignalTable, values: LazySignals, how: str) -> str:
     return _drop_times(signals, rows)
 
 
-def _drop_times(signals: SignalTable, rows: NDArray) -> str:
+def _drop_times(signals: SignalTable, rows: NDArray[Any]) -> str:
     """Keep the times of ``rows`` (a mask) only; return the note on the dropped rows."""
     if rows.sum() < 2:
         raise InputError(
@@ -209,7 +209,7 @@ def parse_window(text: str, step: float | None) -> int:
 def attach_metadata(model: Any, signals: SignalTable, scaling: Scaling, about: dict) -> None:
     """Store with the model what preprocessing new data and writing the report need."""
     model.feature_names_in_ = np.array(signals.names, dtype=object)
-    table: dict[str, NDArray] = {"mean": scaling.mean, "scale": scaling.scale}
+    table: dict[str, NDArray[Any]] = {"mean": scaling.mean, "scale": scaling.scale}
     if signals.positions is not None:
         table["positions"] = signals.positions
     kind = "count"
@@ -232,8 +232,8 @@ class FitMetadata:
     """What `attach_metadata` stored with a model."""
 
     scaling: Scaling
-    times: NDArray | None
-    positions: NDArray | None
+    times: NDArray[Any] | None
+    positions: NDArray[Any] | None
     about: dict[str, Any]
 
 

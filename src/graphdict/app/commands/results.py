@@ -22,7 +22,7 @@ __all__ = [
 
 
 def write_coefficients(
-    path: Path, coefficients: NDArray, times: NDArray | None, time_name: str | None
+    path: Path, coefficients: NDArray[Any], times: NDArray[Any] | None, time_name: str | None
 ) -> None:
     """Write a table with a row for each sample: its time, and the coefficient of each atom."""
     name = "sample" if times is None else time_name or "time"
@@ -32,7 +32,7 @@ def write_coefficients(
     write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)
 
 
-def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray]:
+def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray[Any]]:
     """Return the edges of all atoms as columns: atom, source, target, weight.
 
     Averaged atoms also have a column of edge probabilities. With ``harmless``, node names that a
@@ -58,7 +58,7 @@ def _harmless(name: Any) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def summarise_atoms(model: Any, coefficients: NDArray | None = None) -> list[dict[str, Any]]:
+def summarise_atoms(model: Any, coefficients: NDArray[Any] | None = None) -> list[dict[str, Any]]:
     """Return a dict for each atom: mean coefficient, number of edges, degree, strongest edges."""
     used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
     mean = used.mean(axis=0, dtype=np.float64)

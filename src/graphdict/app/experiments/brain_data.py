@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,8 @@ NOISE_FLOOR = 1e-3
 class Events:
     """Events of one subject: signals (n, N, T) in volts, and whether each is of the right hand."""
 
-    signals: NDArray
-    right: NDArray
+    signals: NDArray[Any]
+    right: NDArray[Any]
     sfreq: float
 
 
@@ -67,7 +68,7 @@ def whiten_subject(events: Events) -> Events:
     return Events((whitener @ signals).astype(np.float32), events.right, events.sfreq)
 
 
-def phase_covariances(events: Events, phases: int) -> NDArray:
+def phase_covariances(events: Events, phases: int) -> NDArray[Any]:
     """Return covariances (n, P, N, N) of ``phases`` equal parts of each event, of equal power.
 
     Only the spatial distribution of the power then counts.

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from graphdict.app.experiments.brain_report import PIPELINES
-from graphdict.viz.figures import COLOURS
+from graphdict.viz.drawing import COLOURS
 
 __all__ = ["atoms_figure", "scores_figure"]
 

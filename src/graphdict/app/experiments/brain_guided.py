@@ -42,17 +42,17 @@ class Ridge:
 
     beta: float
 
-    def value(self, atoms: NDArray) -> float:
+    def value(self, atoms: NDArray[Any]) -> float:
         return self.beta / 2 * float(np.vdot(atoms, atoms))
 
-    def gradient(self, atoms: NDArray) -> NDArray:
+    def gradient(self, atoms: NDArray[Any]) -> NDArray[Any]:
         return self.beta * atoms
 
-    def lipschitz(self, atoms: NDArray) -> float:
+    def lipschitz(self, atoms: NDArray[Any]) -> float:
         return self.beta
 
 
-def guided_atoms(model: str, covariances: NDArray, setting: Mapping[str, Any]) -> Any:
+def guided_atoms(model: str, covariances: NDArray[Any], setting: Mapping[str, Any]) -> Any:
     """Return a dictionary fitted to mean covariances (2, P, N, N) of left and right hand.
 
     It has three atoms (all events, left, right) for one phase, else one for each hand and phase,
@@ -70,14 +70,14 @@ def guided_atoms(model: str, covariances: NDArray, setting: Mapping[str, Any]) -
     return GraphDictLog(**options, atom_priors=[Ridge(setting["ridge"])]).fit(samples)
 
 
-def sample_roots(covariances: NDArray) -> NDArray:
+def sample_roots(covariances: NDArray[Any]) -> NDArray[Any]:
     """Return signals (B * N, N), N for each covariance (B, N, N) with these second moments."""
     values, vectors = np.linalg.eigh(covariances)
     roots = np.sqrt(np.maximum(values, 0) * covariances.shape[-1])
     return (roots[..., None] * np.swapaxes(vectors, -1, -2)).reshape(-1, covariances.shape[-1])
 
 
-def hand_ratios(atoms: NDArray, covariances: NDArray) -> NDArray:
+def hand_ratios(atoms: NDArray[Any], covariances: NDArray[Any]) -> NDArray[Any]:
     """Return ``log(tr(C L_left) / tr(C L_right))`` (n, P) of covariances (n, P, N, N)."""
     phases = covariances.shape[1]
     laplacians = graphs.laplacian(atoms[-2 * phases :].astype(np.float64))
@@ -90,36 +90,38 @@ def hand_ratios(atoms: NDArray, covariances: NDArray) -> NDArray:
 class _Guided:
     """Features by dictionaries that exclude the labels of some subjects; each is fitted once."""
 
-    def __init__(self, covariances: Mapping[int, NDArray], right: Any, model: str, setting: Any):
+    def __init__(
+        self, covariances: Mapping[int, NDArray[Any]], right: Any, model: str, setting: Any
+    ):
         self.covariances, self.model, self.setting = covariances, model, setting
         self.sums = {
             s: np.stack([c[~right[s]].sum(axis=0), c[right[s]].sum(axis=0)])
             for s, c in covariances.items()
         }
         self.counts = {s: np.array([np.sum(~right[s]), np.sum(right[s])]) for s in covariances}
-        self.found: dict[tuple[int, frozenset[int]], NDArray] = {}
+        self.found: dict[tuple[int, frozenset[int]], NDArray[Any]] = {}
 
-    def means(self, unseen: frozenset[int]) -> NDArray:
+    def means(self, unseen: frozenset[int]) -> NDArray[Any]:
         """Return the mean covariances (2, P, N, N) of the hands over all but some subjects."""
         seen = [s for s in self.covariances if s not in unseen]
         counts = sum(self.counts[s] for s in seen)
         return sum(self.sums[s] for s in seen) / np.asarray(counts)[:, None, None, None]
 
-    def __call__(self, subject: int, unseen: frozenset[int]) -> NDArray:
+    def __call__(self, subject: int, unseen: frozenset[int]) -> NDArray[Any]:
         if (subject, unseen) not in self.found:
             describe = self._describe(self.means(unseen))
             for other in unseen:
                 self.found[other, unseen] = standardise_features(describe(self.covariances[other]))
         return self.found[subject, unseen]
 
-    def _describe(self, means: NDArray) -> Any:
+    def _describe(self, means: NDArray[Any]) -> Any:
         if self.model == "GaussianMixture":
             return _gaussian_ratios(means)
         atoms = guided_atoms(self.model, means, self.setting).atoms_
         return lambda covariances: hand_ratios(atoms, covariances)
 
 
-def _gaussian_ratios(means: NDArray) -> Any:
+def _gaussian_ratios(means: NDArray[Any]) -> Any:
     """Return a function for the same feature by unconstrained precisions."""
     precisions = np.linalg.pinv(means, rcond=1e-3, hermitian=True)
     return lambda c: np.einsum("epnm,pnm->ep", c, precisions[0] - precisions[1])
@@ -153,7 +155,9 @@ def score_guided(
     return row
 
 
-def _scores_without_classifier(right: Mapping[int, NDArray], features: _Guided) -> dict[str, float]:
+def _scores_without_classifier(
+    right: Mapping[int, NDArray[Any]], features: _Guided
+) -> dict[str, float]:
     """Return for each subject the mean AUROC of the others, by atoms that saw neither."""
     scores = {}
     for out in right:
@@ -166,7 +170,7 @@ def _scores_without_classifier(right: Mapping[int, NDArray], features: _Guided) 
     return scores
 
 
-def _portrait(fitted: Any, covariances: Mapping[int, NDArray], right: Any) -> dict[str, Any]:
+def _portrait(fitted: Any, covariances: Mapping[int, NDArray[Any]], right: Any) -> dict[str, Any]:
     """Return atoms of all subjects, and the coefficients of some events when they are estimated."""
     first: int = next(iter(covariances))
     half = SHOWN // 2

@@ -26,7 +26,9 @@ def score_reference(
     return REFERENCES[model](events, right, setting["phases"])
 
 
-def _csp(events: Mapping[int, Events], right: Mapping[int, NDArray], phases: int) -> dict[str, Any]:
+def _csp(
+    events: Mapping[int, Events], right: Mapping[int, NDArray[Any]], phases: int
+) -> dict[str, Any]:
     """Classify log-powers of common spatial patterns by linear discriminants."""
     covariances = {s: _oas(e, phases, centred=False) for s, e in events.items()}
     scores = nested_scores(right, lambda s, _: covariances[s], lambda: _Patterns(phases))
@@ -39,7 +41,7 @@ class _Patterns:
     def __init__(self, phases: int):
         self.phases = phases
 
-    def fit(self, covariances: NDArray, right: NDArray) -> _Patterns:
+    def fit(self, covariances: NDArray[Any], right: NDArray[Any]) -> _Patterns:
         from pyriemann.spatialfilters import CSP
 
         self.filters_ = [
@@ -48,15 +50,15 @@ class _Patterns:
         self.classifier_ = LinearDiscriminantAnalysis().fit(self._powers(covariances), right)
         return self
 
-    def decision_function(self, covariances: NDArray) -> NDArray:
+    def decision_function(self, covariances: NDArray[Any]) -> NDArray[Any]:
         return self.classifier_.decision_function(self._powers(covariances))
 
-    def _powers(self, covariances: NDArray) -> NDArray:
+    def _powers(self, covariances: NDArray[Any]) -> NDArray[Any]:
         return np.hstack([f.transform(covariances[:, p]) for p, f in enumerate(self.filters_)])
 
 
 def _riemann(
-    events: Mapping[int, Events], right: Mapping[int, NDArray], phases: int
+    events: Mapping[int, Events], right: Mapping[int, NDArray[Any]], phases: int
 ) -> dict[str, Any]:
     """Classify by logistic regression in the tangent space at each subject's mean covariance."""
     from pyriemann.tangentspace import TangentSpace
@@ -73,7 +75,7 @@ def _riemann(
     return {**scores, "features": next(iter(vectors.values())).shape[1]}
 
 
-def _oas(events: Events, phases: int, *, centred: bool) -> NDArray:
+def _oas(events: Events, phases: int, *, centred: bool) -> NDArray[Any]:
     """Return shrunk covariances (n, P, N, N), scaled by the subject's power if ``centred``."""
     from pyriemann.estimation import Covariances
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 __all__ = ["DIGITS", "auroc", "forest", "linear", "nested_scores", "standardise_features"]
 
-Features = Callable[[int, frozenset[int]], NDArray]
+Features = Callable[[int, frozenset[int]], NDArray[Any]]
 DIGITS = 6
 
 
@@ -31,13 +31,13 @@ def linear() -> Any:
     return make_pipeline(StandardScaler(), discriminant)
 
 
-def standardise_features(values: NDArray) -> NDArray:
+def standardise_features(values: NDArray[Any]) -> NDArray[Any]:
     """Return the features (n, F) of one subject with mean zero and unit deviation over events."""
     deviation = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
 
 
-def auroc(model: Any, features: NDArray, right: NDArray) -> float:
+def auroc(model: Any, features: NDArray[Any], right: NDArray[Any]) -> float:
     """Return the AUROC of a fitted classifier; the right hand is the positive class."""
     if hasattr(model, "decision_function"):
         return float(roc_auc_score(right, model.decision_function(features)))
@@ -45,7 +45,7 @@ def auroc(model: Any, features: NDArray, right: NDArray) -> float:
 
 
 def nested_scores(
-    labels: Mapping[int, NDArray],
+    labels: Mapping[int, NDArray[Any]],
     features: Features,
     build: Callable[[], Any],
     *,
@@ -91,7 +91,7 @@ def nested_scores(
 
 
 def _learn(
-    labels: Mapping[int, NDArray], features: Features, build: Any, out: int, train: list[int]
+    labels: Mapping[int, NDArray[Any]], features: Features, build: Any, out: int, train: list[int]
 ) -> Any:
     """Fit a classifier to the subjects ``train``, by states that saw neither each nor ``out``."""
     values = np.concatenate([features(s, frozenset({s, out})) for s in train])

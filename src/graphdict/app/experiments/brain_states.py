@@ -87,7 +87,7 @@ def score_states(
 def _portrait(
     embedding: StateEmbedding,
     events: Mapping[int, Events],
-    described: Mapping[int, NDArray],
+    described: Mapping[int, NDArray[Any]],
     names: Any,
 ) -> dict[str, Any]:
     """Return atoms, coefficients of some peaks of the first subject, feature importances."""

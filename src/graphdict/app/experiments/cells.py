@@ -64,7 +64,7 @@ def recover(grid: Grid, cell: Cell) -> dict[str, Any]:
     return measured
 
 
-def _weights(graphs: Any, true: NDArray | None) -> NDArray:
+def _weights(graphs: Any, true: NDArray[Any] | None) -> NDArray[Any]:
     """Return predicted edge weights in the shape of the true ones; raise where they do not fit."""
     weights = np.asarray(graphs.weights)
     assert true is not None
@@ -77,7 +77,7 @@ def _weights(graphs: Any, true: NDArray | None) -> NDArray:
     return weights
 
 
-def _scores(true: NDArray | None, predicted: NDArray, cuts: NDArray) -> dict[str, list[float]]:
+def _scores(true: Any, predicted: NDArray[Any], cuts: NDArray[Any]) -> dict[str, list[float]]:
     """Return each score at each threshold, rounded."""
     scores = asdict(scores_by_threshold(true, predicted, cuts))
     return {name: [round(float(x), DIGITS) for x in values] for name, values in scores.items()}

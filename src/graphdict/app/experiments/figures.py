@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from graphdict.app.experiments.tables import METRICS
-from graphdict.viz.figures import COLOURS
+from graphdict.viz.drawing import COLOURS
 
 __all__ = ["bars_with_published", "coefficient_samples", "save", "scores_against"]
 
@@ -21,7 +21,7 @@ MARKERS = "osD^vP*X"
 TITLES = {"mcc": "MCC", "precision": "Precision", "recall": "Recall"}
 
 
-def coefficient_samples(coefficients: Mapping[int, NDArray]) -> Figure:
+def coefficient_samples(coefficients: Mapping[int, NDArray[Any]]) -> Figure:
     """Draw the active atoms of some samples for each superposition (the paper's Figure 2)."""
     figure = Figure(figsize=(3.5, 0.45 * len(coefficients) + 0.45), layout="constrained")
     axes = np.atleast_1d(figure.subplots(len(coefficients), 1, sharex=True))

@@ -26,10 +26,10 @@ class Dataset:
     Without a test set, as in the paper's time-varying experiment, the training signals are scored.
     """
 
-    signals: NDArray  # (T, N)
-    graphs: NDArray  # (T, E)
-    test_signals: NDArray | None = None
-    test_graphs: NDArray | None = None
+    signals: NDArray[Any]  # (T, N)
+    graphs: NDArray[Any]  # (T, E)
+    test_signals: NDArray[Any] | None = None
+    test_graphs: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Store:
         self._lock: int | None = None
 
     @classmethod
-    def open(cls, path: str | os.PathLike, grid: Grid, *, restart: bool = False) -> Store:
+    def open(cls, path: str | os.PathLike[str], grid: Grid, *, restart: bool = False) -> Store:
         """Open a folder that holds results of this grid and version, or create it.
 
         With ``restart``, results of an earlier run are deleted first. A folder with other files

@@ -25,7 +25,7 @@ def read_npy(path: Path) -> Table:
     return _table(open_npy(path), "its array", [])
 
 
-def open_npy(path: Path) -> NDArray:
+def open_npy(path: Path) -> NDArray[Any]:
     """Open an NPY file as a memory map."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -56,7 +56,7 @@ def open_zarr(path: Path, wanted: str | None = None) -> Any:
         raise InputError(f"cannot be read as a Zarr array: {_why(error)}") from None
 
 
-def read_npz(path: Path, wanted: str | None = None) -> tuple[Table, NDArray | None]:
+def read_npz(path: Path, wanted: str | None = None) -> tuple[Table, NDArray[Any] | None]:
     """Read the signals of an NPZ file, and the positions (N, 2) of the nodes where it has them."""
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -105,7 +105,9 @@ def _signals_among(shapes: dict[str, tuple], wanted: str | None) -> str:
     )
 
 
-def _table(array: NDArray, what: str, notes: list[str], names: list[str] | None = None) -> Table:
+def _table(
+    array: NDArray[Any], what: str, notes: list[str], names: list[str] | None = None
+) -> Table:
     """Return an array (T, N), or a structured array, as a table; ``what`` names it in errors."""
     if array.dtype.names:
         columns = [
@@ -132,7 +134,7 @@ def _table(array: NDArray, what: str, notes: list[str], names: list[str] | None 
     return Table([Column(name, values[:, index]) for index, name in enumerate(given)], notes)
 
 
-def _numbers(array: NDArray, what: str) -> NDArray:
+def _numbers(array: NDArray[Any], what: str) -> NDArray[Any]:
     """Return the array as float64; raise InputError where it does not hold real numbers."""
     if array.dtype.kind not in "fiub":
         kind = "complex numbers" if array.dtype.kind == "c" else f"{array.dtype}"

@@ -37,7 +37,7 @@ def replace_missing_codes(columns: list[Column], table: Table) -> None:
             table.notes.append(missing_code_note(column.name, code, int(hit.sum())))
 
 
-def is_missing_code(value: float, others: NDArray) -> bool:
+def is_missing_code(value: float, others: NDArray[Any]) -> bool:
     """Return whether a value is a usual code for a missing one and far from all others."""
     if not any(np.isclose(abs(value), known, rtol=1e-3 * (known > 1e19)) for known in CODES):
         return False
@@ -58,7 +58,7 @@ def missing_code_note(name: str, code: float, times: int) -> str:
 
 def ordered_times(
     time: Column | None, table: Table, columns: list[Column], sort: bool
-) -> tuple[NDArray | None, str]:
+) -> tuple[NDArray[Any] | None, str]:
     """Return the times in order and their unit; drop rows without a time from ``columns``.
 
     Rows out of order are sorted where ``sort`` is true, else they raise InputError.

@@ -62,7 +62,7 @@ class ArrayReader:
         """Return float32 or float64: the precision of the file."""
         return np.dtype(np.float32 if self.open().dtype in (np.float16, np.float32) else np.float64)
 
-    def read(self, columns: list[int], start: int, stop: int) -> NDArray:
+    def read(self, columns: list[int], start: int, stop: int) -> NDArray[Any]:
         """Return the rows from ``start`` to ``stop`` of some columns, (stop - start, n)."""
         opened = self.open()
         block = np.asarray(opened[start:stop])
@@ -79,7 +79,7 @@ class ArrayReader:
         block = np.where(np.isinf(block), np.nan, block.astype(np.float64))
         return Table([Column(name, column) for name, column in zip(self.names, block.T)])
 
-    def column(self, index: int) -> NDArray:
+    def column(self, index: int) -> NDArray[Any]:
         """Return all rows of a column (T,)."""
         return np.array(self.open()[:, index], dtype=np.float64)
 
@@ -104,7 +104,7 @@ class ParquetReader:
         """Close the file and forget the decoded batches."""
         self._open: Any = None
         self._columns: list[int] | None = None
-        self._held: deque[tuple[int, NDArray]] = deque()
+        self._held: deque[tuple[int, NDArray[Any]]] = deque()
         self._next = 0
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class ParquetReader:
         short = all(str(self.types[index]) in ("float", "halffloat") for index in columns)
         return np.dtype(np.float32 if short else np.float64)
 
-    def read(self, columns: list[int], start: int, stop: int) -> NDArray:
+    def read(self, columns: list[int], start: int, stop: int) -> NDArray[Any]:
         """Return the rows from ``start`` to ``stop`` of some columns, (stop - start, n)."""
         with self._lock:
             first = self._held[0][0] if self._held else self._next
@@ -156,7 +156,7 @@ class ParquetReader:
         while self._held and self._held[0][0] + len(self._held[0][1]) <= before:
             self._held.popleft()
 
-    def _decoded(self, batch: Any) -> NDArray:
+    def _decoded(self, batch: Any) -> NDArray[Any]:
         """Return a batch of rows as an array; raise InputError where a column holds text."""
         assert self._columns is not None
         found = np.empty((len(batch), len(self._columns)), dtype=self.dtype(self._columns))
@@ -189,7 +189,7 @@ class ParquetReader:
             notes.append(f"left out column(s) of lists, structures or bytes: {quote_names(odd)}")
         return Table(columns, notes)
 
-    def column(self, index: int) -> NDArray:
+    def column(self, index: int) -> NDArray[Any]:
         """Return all rows of a column (T,)."""
         values = column_values(open_parquet(self.path).read([self.names[index]]).column(0))
         assert values is not None

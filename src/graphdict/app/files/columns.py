@@ -92,7 +92,7 @@ def signals_from_table(table: Table, options: ReadOptions) -> SignalTable:
 def signal_table(
     values: Any,
     columns: list[Column],
-    times: NDArray | None,
+    times: NDArray[Any] | None,
     unit: str,
     notes: list[str],
     time: Column | None,
@@ -277,7 +277,7 @@ def _example(columns: list[Column]) -> str:
     return f", such as {str(cells[0])[:40]!r}" if cells else ""
 
 
-def _counts_rows(values: NDArray) -> bool:
+def _counts_rows(values: NDArray[Any]) -> bool:
     """Return whether these are row numbers: rising whole numbers, perhaps with gaps."""
     return bool(
         np.isfinite(values).all() and (values % 1 == 0).all() and (np.diff(values) > 0).all()

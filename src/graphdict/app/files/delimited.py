@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ class _ColumnBuilder:
 
     def __init__(self, name: str, parser: CellParser, strict: bool):
         self.name, self.parser, self.strict = name, parser, strict
-        self.parts: list[NDArray] = []
+        self.parts: list[NDArray[Any]] = []
         self.is_text: bool | None = None  # unknown while all cells are missing
         self.known: dict[str, str] = {}  # equal texts share one string
 
@@ -57,7 +58,7 @@ class _ColumnBuilder:
             self.is_text = False
         self.parts.append(values)
 
-    def _texts(self, cells: tuple[str, ...]) -> NDArray:
+    def _texts(self, cells: tuple[str, ...]) -> NDArray[Any]:
         texts = np.empty(len(cells), dtype=object)
         for index, cell in enumerate(cells):
             stripped = cell.strip()
@@ -110,7 +111,7 @@ def read_delimited(
         else _ColumnBuilder(name, CellParser(dialect.decimal, na), name in numeric)
         for name in names
     ]
-    lines: list[NDArray] = []
+    lines: list[NDArray[Any]] = []
     try:
         with open_text(path, encoding) as file:
             for rows, numbers in _blocks(file, dialect, builders):
@@ -142,7 +143,7 @@ def _names(dialect: Dialect) -> list[str]:
 
 def _blocks(
     file: Iterable[str], dialect: Dialect, builders: list[_ColumnBuilder | None]
-) -> Iterator[tuple[list[list[str]], NDArray]]:
+) -> Iterator[tuple[list[list[str]], NDArray[Any]]]:
     """Yield blocks of rows of equal width, and the line of the file on which each row starts.
 
     Blocks of plain numbers, which most are, are added to the columns here, and yield no rows.

@@ -23,10 +23,10 @@ class ColumnSummary:
     """
 
     missing: NDArray[np.int64]
-    mean: NDArray
-    spread: NDArray
-    least: NDArray
-    greatest: NDArray
+    mean: NDArray[Any]
+    spread: NDArray[Any]
+    least: NDArray[Any]
+    greatest: NDArray[Any]
     infinite: int = 0
 
 
@@ -54,11 +54,11 @@ class LazySignals:
     source: Any
     columns: list[int]
     dtype: np.dtype
-    rows: NDArray | None = None
+    rows: NDArray[Any] | None = None
     codes: tuple[tuple[int, float], ...] = ()
     changes: str = "none"
-    mean: NDArray | None = None
-    scale: NDArray | None = None
+    mean: NDArray[Any] | None = None
+    scale: NDArray[Any] | None = None
 
     ndim = 2
 
@@ -68,7 +68,7 @@ class LazySignals:
         return length - (self.changes != "none"), len(self.columns)
 
     @property
-    def row_numbers(self) -> NDArray:
+    def row_numbers(self) -> NDArray[Any]:
         """Rows of the file that are taken (T,)."""
         return np.arange(self.source.length) if self.rows is None else self.rows
 
@@ -85,18 +85,18 @@ class LazySignals:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         whole = np.empty(self.shape, dtype=dtype or self.dtype)
         for rows in row_slices(self):
             whole[rows] = self[rows]
         return whole
 
-    def __getitem__(self, key: Any) -> NDArray:
+    def __getitem__(self, key: Any) -> NDArray[Any]:
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
         start, stop, step = rows.indices(len(self))
         return self._block(start, max(start, stop))[0][::step, columns]
 
-    def _block(self, start: int, stop: int) -> tuple[NDArray, int]:
+    def _block(self, start: int, stop: int) -> tuple[NDArray[Any], int]:
         """Return the rows from ``start`` to ``stop``, and the number of infinite values in them."""
         if start == stop:
             return np.empty((0, self.shape[1]), dtype=self.dtype), 0
@@ -119,7 +119,7 @@ class LazySignals:
             block = (block - self.mean) / self.scale
         return block.astype(self.dtype, copy=False), int(infinite.sum())
 
-    def blocks(self) -> Iterator[NDArray]:
+    def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows in order, a chunk at a time."""
         return (self[rows] for rows in row_slices(self))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,13 +160,13 @@ def to_wide(table: Table, time: Column | None, long: LongFormat) -> Table:
     return Table(columns, table.notes)
 
 
-def _comparable(time: Column) -> NDArray:
+def _comparable(time: Column) -> NDArray[Any]:
     """Return times that sort in order of time, not as text."""
     read = parse_times(time)
     return time.values if read is None else read[0]
 
 
-def _codes(column: Column) -> tuple[list[str], NDArray]:
+def _codes(column: Column) -> tuple[list[str], NDArray[Any]]:
     """Return the distinct names in order of appearance, and for each row the index of its name."""
     places: dict = {}
     codes = np.fromiter(
@@ -176,7 +177,7 @@ def _codes(column: Column) -> tuple[list[str], NDArray]:
     return names, codes
 
 
-def _occurrences(whose: NDArray, nodes: int) -> NDArray:
+def _occurrences(whose: NDArray[Any], nodes: int) -> NDArray[Any]:
     """Return for each row how many earlier rows have the same node."""
     order = np.argsort(whose, kind="stable")
     counts = np.bincount(whose, minlength=nodes)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class CellParser:
     def __post_init__(self) -> None:
         self.codes = [value for value in map(_plain, self.also_missing) if value is not None]
 
-    def read(self, cells: Sequence[str]) -> tuple[NDArray, list[int]]:
+    def read(self, cells: Sequence[str]) -> tuple[NDArray[Any], list[int]]:
         """Return float64 values, NaN where missing, and the indices of cells of other text."""
         try:
             if self.decimal == ",":
@@ -62,7 +63,7 @@ class CellParser:
             )
         return self.mark_missing(values), wrong
 
-    def mark_missing(self, values: NDArray) -> NDArray:
+    def mark_missing(self, values: NDArray[Any]) -> NDArray[Any]:
         """Replace infinite values, and numbers that mean a missing value, by NaN, in place."""
         for code in self.codes:
             hit = values == code
@@ -75,7 +76,7 @@ class CellParser:
             values[infinite] = np.nan
         return values
 
-    def _one_by_one(self, cells: Iterable[str]) -> tuple[NDArray, list[int]]:
+    def _one_by_one(self, cells: Iterable[str]) -> tuple[NDArray[Any], list[int]]:
         values, wrong = [], []
         for index, cell in enumerate(cells):
             value = self.number(cell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def display_name(name: str, names: list[str]) -> str:
     return "index" if name == f"{UNNAMED}0__" and alone else name
 
 
-def column_values(column: Any) -> NDArray | None:
+def column_values(column: Any) -> NDArray[Any] | None:
     """Return a column as float64, datetime64 or text; None for lists, structures and bytes."""
     import pyarrow as pa
     from pyarrow import compute, types
@@ -106,7 +107,7 @@ def column_values(column: Any) -> NDArray | None:
     return None
 
 
-def _parse_text(cells: NDArray) -> NDArray:
+def _parse_text(cells: NDArray[Any]) -> NDArray[Any]:
     """Return text as float64 where every cell is a number, else as text with None for missing."""
     from graphdict.app.files.numbers import CellParser
 
@@ -118,7 +119,7 @@ def _parse_text(cells: NDArray) -> NDArray:
     )
 
 
-def write_parquet(path: Path, columns: dict[str, NDArray]) -> None:
+def write_parquet(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns of equal length, ``GROUP`` rows at a time."""
     try:
         import pyarrow

@@ -40,7 +40,7 @@ FOREIGN = (
 
 
 def read_signals(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     *,
     time: str | None = None,
     no_time: bool = False,
@@ -208,7 +208,7 @@ def _kind_of_archive(path: Path) -> str:
     raise InputError("is an archive; take out the table first")
 
 
-def is_model_file(path: str | os.PathLike) -> bool:
+def is_model_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is a saved model rather than a table."""
     try:
         return kind_of(Path(path)) == "model"

@@ -42,7 +42,7 @@ def read_recording(path: Path) -> SignalTable:
     )  # fmt: skip
 
 
-def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray]:
+def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray[Any]]:
     """Return the MNE object with its good channels of one type, and their signals (T, N)."""
     if path.suffix.lower() == ".fif" and "epo" in path.stem:
         recording = mne.read_epochs(path, verbose="error", preload=True)
@@ -73,7 +73,7 @@ def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray]:
     return recording, np.ascontiguousarray(data, dtype=np.float64)
 
 
-def _positions(raw: Any, names: list[str], notes: list[str]) -> NDArray | None:
+def _positions(raw: Any, names: list[str], notes: list[str]) -> NDArray[Any] | None:
     """Return electrode positions (N, 2), of the file's montage or else of the 10-05 system.
 
     None where some channel is in neither.
@@ -93,7 +93,7 @@ def _positions(raw: Any, names: list[str], notes: list[str]) -> NDArray | None:
     return _from_above(np.array(points, dtype=np.float64))
 
 
-def _from_above(points: NDArray) -> NDArray:
+def _from_above(points: NDArray[Any]) -> NDArray[Any]:
     """Project points (N, 3) on a head to (N, 2): azimuthal equidistant, nose up."""
     points = points - np.array([0.0, 0.0, 0.04])  # from the plane of the ears to the head's centre
     angle = np.arctan2(points[:, 1], points[:, 0])

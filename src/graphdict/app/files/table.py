@@ -22,7 +22,7 @@ class Column:
     """
 
     name: str
-    values: NDArray
+    values: NDArray[np.float64]
     unit: str | None = None
     parsed_times: Any = False
     labels: bool = False
@@ -92,11 +92,11 @@ class SignalTable:
         Median seconds between samples, where times have a known unit.
     """
 
-    values: Any
+    values: Any  # an array, or what reads one part by part
     names: list[str]
-    times: NDArray | None = None
+    times: NDArray[Any] | None = None
     time_unit: str = "samples"
-    positions: NDArray | None = None
+    positions: NDArray[np.float64] | None = None
     notes: list[str] = field(default_factory=list)
     units: dict[str, str] = field(default_factory=dict)
     time_name: str | None = None

@@ -61,7 +61,7 @@ def named_like_time(name: str) -> bool:
     return NAMES.search(plain) is not None
 
 
-def parse_times(column: Column) -> tuple[NDArray, str, list[str]] | None:
+def parse_times(column: Column) -> tuple[NDArray[Any], str, list[str]] | None:
     """Return the times of a column, their unit and notes; None where it does not hold times.
 
     Times are datetime64 (unit "datetime") or float64. Numbers stay numbers, in the unit of the
@@ -72,7 +72,7 @@ def parse_times(column: Column) -> tuple[NDArray, str, list[str]] | None:
     return column.parsed_times
 
 
-def _parse_column(column: Column) -> tuple[NDArray, str, list[str]] | None:
+def _parse_column(column: Column) -> tuple[NDArray[Any], str, list[str]] | None:
     if column.values.dtype.kind == "M":
         return column.values.astype("datetime64[us]"), "datetime", []
     if not column.numeric:
@@ -95,7 +95,7 @@ def _parse_column(column: Column) -> tuple[NDArray, str, list[str]] | None:
     return values, unit, []
 
 
-def parse_time_text(cells: Any) -> tuple[NDArray, str, list[str]] | None:
+def parse_time_text(cells: Any) -> tuple[NDArray[Any], str, list[str]] | None:
     """Return the times written in text, as `parse_times` does; None where some cell is no time."""
     present = [cell for cell in cells if cell is not None]
     if not present or not all(map(DIGITS.search, present[:100])):
@@ -116,7 +116,7 @@ def parse_time_text(cells: Any) -> tuple[NDArray, str, list[str]] | None:
     return _spread(seconds + 86400.0 * turns, cells), "s", notes
 
 
-def parse_time_of_day(cells: Any) -> NDArray | None:
+def parse_time_of_day(cells: Any) -> NDArray[Any] | None:
     """Return seconds since midnight (T,); None where some cell is no time of day."""
     found = [OF_DAY.fullmatch(cell.strip()) for cell in cells]
     if not all(found):
@@ -132,7 +132,7 @@ def parse_time_of_day(cells: Any) -> NDArray | None:
     return np.array(values)
 
 
-def _spread(found: NDArray, cells: Sequence) -> NDArray:
+def _spread(found: NDArray[Any], cells: Sequence) -> NDArray[Any]:
     """Return ``found`` at the rows that have a cell, NaT or NaN at the others."""
     if len(found) == len(cells):
         return found
@@ -142,7 +142,7 @@ def _spread(found: NDArray, cells: Sequence) -> NDArray:
     return times
 
 
-def _iso(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
+def _iso(cells: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
     """Parse ISO 8601; times with a time zone become UTC."""
     if not all("-" in cell for cell in cells[:100]):
         raise ValueError
@@ -156,7 +156,7 @@ def _iso(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
     return np.array(naive, dtype="datetime64[us]"), ["times have a time zone: read as UTC"]
 
 
-def _numpy(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
+def _numpy(cells: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
     """Parse months like 2020-01, and years that Python's datetime does not have."""
     if not all(re.match(r"\s*-?\d{4,}-\d{2}", cell) for cell in cells):
         raise ValueError
@@ -168,7 +168,7 @@ def _numpy(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
             raise ValueError from None
 
 
-def _formats(cells: Sequence[str]) -> tuple[NDArray, list[str]]:
+def _formats(cells: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
     """Parse by the format that reads every cell; of several, by one that puts them in order."""
     texts = [" ".join(cell.split()) for cell in cells]
     step = max(1, len(texts) // 500)
@@ -201,7 +201,7 @@ def _reads(cells: Sequence[str], pattern: str) -> bool:
     return True
 
 
-def is_evenly_spaced(values: NDArray) -> bool:
+def is_evenly_spaced(values: NDArray[Any]) -> bool:
     """Return whether numbers rise in equal steps, as times do and signals do not."""
     if len(values) < 3 or not np.isfinite(values).all():
         return False
@@ -212,7 +212,7 @@ def is_evenly_spaced(values: NDArray) -> bool:
     )
 
 
-def seconds_between(times: NDArray, unit: str) -> NDArray | None:
+def seconds_between(times: NDArray[Any], unit: str) -> NDArray[Any] | None:
     """Return the seconds (T - 1,) between samples; None where the unit is no unit of time."""
     if times.dtype.kind == "M":
         return np.diff(times) / np.timedelta64(1, "s")

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ __all__ = ["write_table"]
 BLOCK = 20_000
 
 
-def write_table(path: str | os.PathLike, columns: dict[str, NDArray], digits: int = 6) -> None:
+def write_table(
+    path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]], digits: int = 6
+) -> None:
     """Write a table as CSV, TSV or Parquet, by the suffix of the file name.
 
     The file appears whole or not at all.
@@ -75,7 +77,7 @@ def _write_rows(file: Any, delimiter: str, rows: Sequence[Sequence[str]]) -> Non
     made.writerows(rows)
 
 
-def _cells(values: NDArray, digits: int) -> list[str]:
+def _cells(values: NDArray[Any], digits: int) -> list[str]:
     """Return values as text, empty where missing."""
     if values.dtype.kind == "M":
         return ["" if text == "NaT" else text for text in _iso_times(values)]
@@ -85,10 +87,12 @@ def _cells(values: NDArray, digits: int) -> list[str]:
     return [str(value) for value in values.tolist()]
 
 
-def _iso_times(values: NDArray) -> list[str]:
+def _iso_times(values: NDArray[Any]) -> list[str]:
     """Return datetimes as ISO 8601 text in the coarsest unit that keeps them exact."""
     for unit in ("D", "s", "ms"):
         coarse = values.astype(f"datetime64[{unit}]")
         if (np.isnat(values) | (coarse == values)).all():
-            return np.datetime_as_string(coarse).tolist()
-    return np.datetime_as_string(values.astype("datetime64[us]")).tolist()
+            result: list[str] = np.datetime_as_string(coarse).tolist()
+            return result
+    result = np.datetime_as_string(values.astype("datetime64[us]")).tolist()
+    return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,20 +38,20 @@ class CoupledGraphs:
     of the proximal operator of ``g``. The two agree up to the tolerance.
     """
 
-    weights: NDArray
-    tied: NDArray
+    weights: NDArray[Any]
+    tied: NDArray[Any]
     history: History
     converged: bool
 
 
 def coupled_graphs(
-    costs: NDArray,
+    costs: NDArray[Any],
     ridge: float,
-    prox: Callable[[NDArray, float], NDArray],
-    penalty: Callable[[NDArray], float],
+    prox: Callable[[NDArray[Any], float], NDArray[Any]],
+    penalty: Callable[[NDArray[Any]], float],
     *,
-    shares: NDArray | None = None,
-    active: NDArray | None = None,
+    shares: NDArray[Any] | None = None,
+    active: NDArray[Any] | None = None,
     max_iter: int = 500,
     tol: float = 1e-4,
 ) -> CoupledGraphs:

@@ -11,6 +11,7 @@ pseudo-determinant of a window is that of the graph on its active nodes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +36,13 @@ LAPLACIAN_SHARE = 0.15  # ADMM penalty of the Laplacians, relative to that of th
 
 
 def coupled_likelihood(
-    costs: NDArray,
+    costs: NDArray[Any],
     ridge: float,
-    prox: Callable[[NDArray, float], NDArray],
-    penalty: Callable[[NDArray], float],
+    prox: Callable[[NDArray[Any], float], NDArray[Any]],
+    penalty: Callable[[NDArray[Any]], float],
     *,
-    shares: NDArray,
-    active: NDArray,
+    shares: NDArray[Any],
+    active: NDArray[Any],
     max_iter: int = 500,
     tol: float = 1e-4,
 ) -> CoupledGraphs:
@@ -87,8 +88,8 @@ def coupled_likelihood(
 
 
 def likelihood_objective(
-    weights: NDArray, costs: NDArray, ridge: float, active: NDArray
-) -> NDArray:
+    weights: NDArray[Any], costs: NDArray[Any], ridge: float, active: NDArray[Any]
+) -> NDArray[Any]:
     """Return ``<w, c> + ridge/2 |w|^2 - log det_+ L`` of each window (B,), on its active nodes.
 
     Infinite where a node has no edge. Other vanishing eigenvalues (from edges too weak for the
@@ -111,14 +112,14 @@ def likelihood_objective(
 class _Windows:
     """The linear system and the proximal operator of all windows."""
 
-    def __init__(self, active: NDArray):
+    def __init__(self, active: NDArray[Any]):
         self.active = active
         self.edges = edges_between(active)
         self.count = active.sum(axis=1)
         self.projector = _projectors(active)
         self.outside = active.shape[1] - np.maximum(self.count - 1, 0)  # dimensions not in use
 
-    def solve(self, right: NDArray, scale: float, share: float) -> NDArray:
+    def solve(self, right: NDArray[Any], scale: float, share: float) -> NDArray[Any]:
         """Return ``(scale I + share D'D)^{-1} right`` (B, E) on the edges between active nodes."""
         right = right * self.edges
         degree = graphs.degrees(right)
@@ -129,7 +130,7 @@ class _Windows:
         rows, cols = graphs.edge_index(self.active.shape[1])
         return self.edges * (right - share * (nodal[:, rows] + nodal[:, cols])) / scale
 
-    def prox(self, matrices: NDArray, step: float) -> NDArray:
+    def prox(self, matrices: NDArray[Any], step: float) -> NDArray[Any]:
         """Return the prox of ``-step log det_+`` at matrices (B, N, N), on centred signals."""
         inner = self.projector @ matrices @ self.projector
         # Shift the other dimensions above the spectrum, to separate them.
@@ -141,13 +142,13 @@ class _Windows:
         return (vectors * np.where(kept, found, 0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
 
 
-def _projectors(active: NDArray) -> NDArray:
+def _projectors(active: NDArray[Any]) -> NDArray[Any]:
     """Return the projectors (B, N, N) to signals of zero mean on active nodes, zero elsewhere."""
     count = np.maximum(active.sum(axis=1), 1)[:, None, None]
     pairs = active[:, :, None] & active[:, None, :]
     return active[:, :, None] * np.eye(active.shape[1]) - pairs / count
 
 
-def _norm(*arrays: NDArray) -> float:
+def _norm(*arrays: NDArray[Any]) -> float:
     """Return the norm of several arrays together."""
     return float(np.sqrt(sum(np.vdot(array, array) for array in arrays)))

@@ -18,6 +18,7 @@ weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,20 +44,20 @@ OUTER = 100  # largest number of proximal point steps without a ridge
 class LearnedGraphs:
     """Weights (B, E), dual variables (B, N), relative residual (B,) and number of Newton steps."""
 
-    weights: NDArray
-    dual: NDArray
-    residual: NDArray
+    weights: NDArray[Any]
+    dual: NDArray[Any]
+    residual: NDArray[Any]
     n_iter: int
 
 
 def learn_graphs(
-    costs: NDArray,
+    costs: NDArray[Any],
     ridge: ArrayLike = 0.0,
     *,
     alpha: float = 1.0,
-    centre: NDArray | None = None,
-    active: NDArray | None = None,
-    dual: NDArray | None = None,
+    centre: NDArray[Any] | None = None,
+    active: NDArray[Any] | None = None,
+    dual: NDArray[Any] | None = None,
     tol: float = 1e-8,
     max_iter: int = 100,
 ) -> LearnedGraphs:
@@ -113,8 +114,8 @@ def learn_graphs(
 
 
 def log_degree_objective(
-    weights: NDArray, costs: NDArray, ridge: ArrayLike, active: NDArray | None = None
-) -> NDArray:
+    weights: NDArray[Any], costs: NDArray[Any], ridge: ArrayLike, active: NDArray[Any] | None = None
+) -> NDArray[Any]:
     """Return ``<w, c> + ridge/2 |w|^2 - sum_n log d_n`` of each row (B,), over active nodes.
 
     Infinite where an active node has no edge.
@@ -128,8 +129,8 @@ def log_degree_objective(
 
 
 def optimality(
-    weights: NDArray, costs: NDArray, ridge: ArrayLike = 0.0, alpha: float = 1.0
-) -> NDArray:
+    weights: NDArray[Any], costs: NDArray[Any], ridge: ArrayLike = 0.0, alpha: float = 1.0
+) -> NDArray[Any]:
     """Return the largest violation (B,) of the optimality conditions, relative to the costs.
 
     With the gradient ``g = c + ridge w - alpha D'(1/d)`` these are ``g >= 0``, and ``g = 0`` where
@@ -147,8 +148,8 @@ def optimality(
 
 
 def choose_ridge(
-    costs: NDArray, beta: float | None, avg_degree: float, active: NDArray | None = None
-) -> NDArray:
+    costs: NDArray[Any], beta: float | None, avg_degree: float, active: NDArray[Any] | None = None
+) -> NDArray[Any]:
     """Return the ridge (B,): ``beta`` where given, else by `average_degree_ridge`."""
     if beta is None:
         return average_degree_ridge(costs, float(avg_degree), active=active)
@@ -163,8 +164,8 @@ def choose_ridge(
 
 
 def average_degree_ridge(
-    costs: NDArray, avg_degree: float, alpha: float = 1.0, active: NDArray | None = None
-) -> NDArray:
+    costs: NDArray[Any], avg_degree: float, alpha: float = 1.0, active: NDArray[Any] | None = None
+) -> NDArray[Any]:
     """Return the ridge (B,) that gives graphs about ``avg_degree`` edges at a node.
 
     Kalofolias and Perraudin (2018): if each node chose its weights alone, it would have exactly k
@@ -198,7 +199,9 @@ def average_degree_ridge(
     return 1 / (2 * alpha * np.square(theta))
 
 
-def _mean_theta(ordered: NDArray, sums: NDArray, degree: NDArray, above: int) -> NDArray:
+def _mean_theta(
+    ordered: NDArray[Any], sums: NDArray[Any], degree: NDArray[Any], above: int
+) -> NDArray[Any]:
     """Return the bound for ``degree`` edges (B,), averaged over nodes; zero where none has one."""
     index = np.broadcast_to(degree[:, None, None] - 1, (*sums.shape[:2], 1))
     last = np.minimum(index + above, ordered.shape[2] - 1)
@@ -213,7 +216,7 @@ def _mean_theta(ordered: NDArray, sums: NDArray, degree: NDArray, above: int) ->
     return theta.sum(axis=1) / np.maximum(usable.sum(axis=1), 1)
 
 
-def _square(costs: NDArray, active: NDArray | None) -> NDArray:
+def _square(costs: NDArray[Any], active: NDArray[Any] | None) -> NDArray[Any]:
     """Return costs as matrices (B, N, N), infinite where no edge is allowed."""
     matrix = graphs.adjacency(costs)
     node = np.arange(matrix.shape[-1])
@@ -223,7 +226,7 @@ def _square(costs: NDArray, active: NDArray | None) -> NDArray:
     return matrix
 
 
-def _start(costs: NDArray, active: NDArray) -> NDArray:
+def _start(costs: NDArray[Any], active: NDArray[Any]) -> NDArray[Any]:
     """Return initial dual variables (B, N): half the cost of a near neighbour."""
     matrix = _square(costs, active)
     rank = min(3, matrix.shape[1] - 2)
@@ -235,9 +238,9 @@ def _start(costs: NDArray, active: NDArray) -> NDArray:
 
 
 def _proximal_points(
-    costs: NDArray, alpha: float, active: NDArray, dual: NDArray, tol: float,
+    costs: NDArray[Any], alpha: float, active: NDArray[Any], dual: NDArray[Any], tol: float,
     max_iter: int,
-) -> tuple[NDArray, NDArray, int]:  # fmt: skip
+) -> tuple[NDArray[Any], NDArray[Any], int]:  # fmt: skip
     """Return weights (B, E) without a ridge, relative change in the last step, Newton steps."""
     typical = costs.mean(axis=1)
     typical = np.where(typical > 0, typical, 1.0)

@@ -16,6 +16,7 @@ weights from the root to the leaves.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,17 +48,17 @@ class WindowTree:
         window = np.arange(self.windows)[:, None]
         return ((window >= self.first) & (window < self.last)).astype(np.float64)
 
-    def split(self, weights: NDArray) -> NDArray:
+    def split(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return the graphs (K, E) of least total weight whose sums are ``weights`` (W, E)."""
         least = np.stack([weights[a:b].min(axis=0) for a, b in zip(self.first, self.last)])
         least[1:] -= least[self.parent[1:]]
         return least
 
-    def total(self, weights: NDArray) -> float:
+    def total(self, weights: NDArray[Any]) -> float:
         """Return ``g`` of weights (W, E), summed over edges."""
         return float(self.split(weights).sum(dtype=np.float64))
 
-    def prox(self, values: NDArray, alpha: float, shares: NDArray) -> NDArray:
+    def prox(self, values: NDArray[Any], alpha: float, shares: NDArray[Any]) -> NDArray[Any]:
         """Return ``argmin_{x >= 0} alpha g(x) + sum_l p_l (x_l - v_l)^2 / 2`` for each column."""
         columns = np.ascontiguousarray(values.T, dtype=np.float64)
         shares = np.ascontiguousarray(shares, dtype=np.float64)

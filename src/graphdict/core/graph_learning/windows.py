@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +20,7 @@ __all__ = [
 ROUNDING = 1e-30  # relative to the largest squared difference, below which others are rounding
 
 
-def heard_nodes(samples: NDArray, counts: NDArray) -> NDArray[np.bool_]:
+def heard_nodes(samples: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the nodes (B, N) that are not silent (exactly zero) throughout each window.
 
     Silent nodes are isolated nodes of a Gaussian field; a log barrier would force edges on them. A
@@ -31,17 +33,17 @@ def heard_nodes(samples: NDArray, counts: NDArray) -> NDArray[np.bool_]:
     return nonzero | ~np.logical_or.reduceat(observed, starts, axis=0)
 
 
-def without_rounding(costs: NDArray) -> NDArray:
+def without_rounding(costs: NDArray[Any]) -> NDArray[Any]:
     """Return costs (B, E) with those set to zero that are rounding errors of the largest."""
     return np.where(costs > ROUNDING * costs.max(), costs, 0)
 
 
-def without_single_nodes(active: NDArray) -> NDArray[np.bool_]:
+def without_single_nodes(active: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the active nodes (B, N), none where only one is active, since it can have no edge."""
     return active & (active.sum(axis=1, keepdims=True) > 1)
 
 
-def edges_between(active: NDArray) -> NDArray[np.bool_]:
+def edges_between(active: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the edges (B, E) whose two nodes are active (B, N)."""
     rows, cols = graphs.edge_index(active.shape[1])
     return active[:, rows] & active[:, cols]

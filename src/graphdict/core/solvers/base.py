@@ -50,27 +50,27 @@ class History:
         self.residuals.append(residuals)
         self.seconds.append(time.perf_counter() - self.started)
 
-    def until(self, iteration: int) -> dict[str, list]:
+    def until(self, iteration: int) -> dict[str, list[Any]]:
         """The entries up to an iteration as lists, to be stored and given to :meth:`resumed`."""
         count = sum(i <= iteration for i in self.iteration)
         names = ("iteration", "objective", "residual", "residuals", "seconds")
         return {name: getattr(self, name)[:count] for name in names}
 
-    def copy(self) -> dict[str, list]:
+    def copy(self) -> dict[str, list[Any]]:
         """All entries as lists."""
         return self.until(self.iteration[-1] if self.iteration else 0)
 
-    def refill(self, entries: dict[str, list]) -> None:
+    def refill(self, entries: dict[str, list[Any]]) -> None:
         """Hold stored entries instead, and go on after them."""
         vars(self).update(vars(History.resumed(entries)))
 
     @classmethod
-    def resumed(cls, entries: dict[str, list]) -> History:
+    def resumed(cls, entries: dict[str, list[Any]]) -> History:
         """A history that goes on after stored entries."""
         elapsed = entries["seconds"][-1] if entries["seconds"] else 0.0
         return cls(**entries, started=time.perf_counter() - elapsed)
 
-    def as_dict(self) -> dict[str, NDArray]:
+    def as_dict(self) -> dict[str, NDArray[Any]]:
         """Arrays by name; the residual of each variable as ``residual_<variable>``."""
         names = self.residuals[0] if self.residuals else {}
         parts = {f"residual_{n}": np.array([r[n] for r in self.residuals]) for n in names}
@@ -90,7 +90,12 @@ class Progress:
     """
 
     def __init__(
-        self, iteration: int, objective: float, residual: float, atoms: NDArray, coefficients: Lazy
+        self,
+        iteration: int,
+        objective: float,
+        residual: float,
+        atoms: NDArray[np.float64],
+        coefficients: Lazy,
     ):
         self.iteration = iteration
         self.objective = objective
@@ -99,11 +104,11 @@ class Progress:
         self._coefficients = coefficients
 
     @cached_property
-    def coefficients(self) -> NDArray:
+    def coefficients(self) -> NDArray[np.float64]:
         return self._coefficients() if callable(self._coefficients) else self._coefficients
 
 
-Lazy = NDArray | Callable[[], NDArray]
+Lazy = NDArray[np.float64] | Callable[[], NDArray[np.float64]]
 Callback = Callable[[Progress], "bool | None"]
 """Called at each check; returning True stops the solver there."""
 
@@ -112,9 +117,9 @@ Callback = Callable[[Progress], "bool | None"]
 class Solution:
     """Where a solver stopped. What is the size of the samples is put together when asked for."""
 
-    atoms: NDArray
-    read_coefficients: Callable[[], NDArray] = field(repr=False)
-    read_dual: Callable[[], NDArray | None] = field(repr=False)
+    atoms: NDArray[np.float64]
+    read_coefficients: Callable[[], NDArray[np.float64]] = field(repr=False)
+    read_dual: Callable[[], NDArray[np.float64] | None] = field(repr=False)
     objective: float
     history: History
     n_iter: int
@@ -123,7 +128,7 @@ class Solution:
     stopped: bool = False  # by the callback
 
     @cached_property
-    def coefficients(self) -> NDArray:
+    def coefficients(self) -> NDArray[np.float64]:
         return self.read_coefficients()
 
     def summary(self) -> dict[str, Any]:
@@ -139,11 +144,11 @@ class Solution:
         return cls(**{**summary, "history": history}, read_coefficients=_gone, read_dual=_gone)
 
     @cached_property
-    def dual(self) -> NDArray | None:
+    def dual(self) -> NDArray[np.float64] | None:
         return self.read_dual()
 
 
-def _gone() -> NDArray:
+def _gone() -> NDArray[np.float64]:
     raise RuntimeError("the coefficients of this solution were not stored: code the samples again")
 
 
@@ -155,13 +160,13 @@ def warn_interrupted(iteration: int) -> None:
     )
 
 
-def in_precision(array: Any, like: NDArray) -> Any:
+def in_precision(array: Any, like: NDArray[np.float64]) -> Any:
     """Return an array in the precision of ``like``, in C order; states are returned as they are."""
     if isinstance(array, BlockStates):
         return array
     return contiguous(array, like.dtype)
 
 
-def signal_precision(atoms: NDArray, problem: Any) -> NDArray:
+def signal_precision(atoms: NDArray[np.float64], problem: Any) -> NDArray[np.float64]:
     """Return atoms in the precision of the signals, in which everything is then done."""
     return contiguous(atoms, getattr(problem.fit, "dtype", atoms.dtype))

@@ -54,10 +54,10 @@ ROWS_FOR_SIGMA = 1000  # from which the first sigma is found
 
 def bipds(
     executor: Executor,
-    coefficients: NDArray | BlockStates,
-    atoms: NDArray,
+    coefficients: NDArray[np.float64] | BlockStates,
+    atoms: NDArray[np.float64],
     *,
-    dual: NDArray | None = None,
+    dual: NDArray[np.float64] | None = None,
     fixed: str | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
@@ -154,14 +154,14 @@ class _Point:
     """One point of the iteration and what was computed there; objective only at checks."""
 
     iteration: int
-    atoms: NDArray
-    split_atoms: tuple[NDArray, ...]  # duals of the terms that have no direct prox
+    atoms: NDArray[np.float64]
+    split_atoms: tuple[NDArray[np.float64], ...]  # duals of the terms that have no direct prox
     states: BlockStates
     steps: tuple[float, float, float]  # that led here
     lipschitz: float  # of the smooth priors on the coefficients
-    gradient_atoms: NDArray
+    gradient_atoms: NDArray[np.float64]
     sums: PassSums
-    image: NDArray | None = None  # ``M(W)``, where the operator is the lift of an ``M``
+    image: NDArray[np.float64] | None = None  # ``M(W)``, where the operator is the lift of an ``M``
     objective: float = np.nan
 
     def is_finite(self) -> bool:
@@ -172,20 +172,22 @@ class _Point:
 class _Run:
     """One call: the starting point, the step from a point to the next, and the way back."""
 
-    def __init__(self, executor: Executor, fixed: str | None, given: tuple):
+    def __init__(self, executor: Executor, fixed: str | None, given: tuple[Any, ...]):
         self.executor = executor
         self.problem = executor.problem
         self.linear = self.problem.linear
         self.fixed = fixed
         self.given = given
-        self.distances: list[NDArray] = []  # of fixed coefficients
+        self.distances: list[NDArray[np.float64]] = []  # of fixed coefficients
         self.steps: StepSizes
         # Priors that tie samples together move the coefficients of all samples at once, here.
         self.coupled = fixed != "coefficients" and not self.problem.coefficients.separable
         boxes = self.problem.atoms.box, self.problem.coefficients.box
         self.boxes = None if fixed is not None or None in boxes else boxes
 
-    def start(self, coefficients: NDArray | BlockStates, atoms: NDArray, dual: Any) -> _Point:
+    def start(
+        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64], dual: Any
+    ) -> _Point:
         """Gradients and objective where a user wants to begin."""
         problem, executor = self.problem, self.executor
         states = executor.scatter(in_precision(coefficients, atoms))
@@ -274,9 +276,10 @@ class _Run:
         )  # fmt: skip
 
     def _point(
-        self, iteration: int, atoms: NDArray, split_atoms: tuple[NDArray, ...], states: BlockStates,
+        self, iteration: int, atoms: NDArray[np.float64],
+        split_atoms: tuple[NDArray[np.float64], ...], states: BlockStates,
         steps: tuple[float, float, float], sums: PassSums, lipschitz: float, value: float | None,
-        image: NDArray | None, check: bool,
+        image: NDArray[np.float64] | None, check: bool,
     ) -> _Point:  # fmt: skip
         if self.fixed == "atoms":
             gradient = np.zeros_like(atoms)
@@ -374,7 +377,7 @@ class _Run:
         image = self.problem.images(found["atoms"])
         return _Point(**found, states=states, sums=PassSums(*saved["sums"]), image=image)
 
-    def read(self, point: _Point, name: str) -> NDArray:
+    def read(self, point: _Point, name: str) -> NDArray[np.float64]:
         """One of the arrays in a point's states, put together."""
         return self.executor.gather(point.states, attrgetter(name))
 
@@ -382,13 +385,17 @@ class _Run:
 # Steps ----------------------------------------------------------------------------------------
 
 
-def _some_rows(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
+def _some_rows(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
     """Return a few of the rows, spread over all."""
     return coefficients[:: max(1, backend.problem.total // ROWS_FOR_SIGMA)], ()
 
 
 def _first_dual(
-    backend: Backend, rows: slice, coefficients: NDArray, atoms: NDArray, sigma: float
+    backend: Backend,
+    rows: slice,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
+    sigma: float,
 ) -> Any:
     problem = backend.problem
     image = problem.operator.forward(coefficients, atoms)
@@ -396,17 +403,23 @@ def _first_dual(
 
 
 def _sizes(
-    backend: Backend, rows: slice, coefficients: NDArray, dual: NDArray, atoms: NDArray
+    backend: Backend,
+    rows: slice,
+    coefficients: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    atoms: NDArray[np.float64],
 ) -> Any:
     image = backend.problem.operator.forward(coefficients, atoms)
     return None, (float(np.vdot(dual, dual)), float(np.vdot(image, image)))
 
 
-def _distances(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
+def _distances(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
     return None, (backend.problem.weighted_distances(rows, coefficients),)
 
 
-def _first_sigma(problem: Any, coefficients: NDArray, atoms: NDArray) -> float:
+def _first_sigma(
+    problem: Any, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
+) -> float:
     """The ``sigma`` at which ``Y = prox_{sigma h*}(sigma A)`` has the size of ``sigma A``."""
     image = problem.operator.forward(coefficients, atoms)
     sigma, size = 1.0, float(np.vdot(image, image))
@@ -423,7 +436,7 @@ def _ratio(dual: float, image: float) -> float:
     return dual**0.5 / (image**0.5 or 1.0) or 1.0
 
 
-def _like(coefficients: NDArray, values: Any) -> NDArray:
+def _like(coefficients: NDArray[np.float64], values: Any) -> NDArray[np.float64]:
     return np.broadcast_to(np.asarray(values, dtype=coefficients.dtype), coefficients.shape)
 
 

@@ -26,8 +26,8 @@ def codes_samples_alone(problem: Problem) -> bool:
 
 
 def code_samples(
-    executor: Executor, atoms: NDArray, *, max_iter: int = 100, tol: float = 1e-12
-) -> NDArray:
+    executor: Executor, atoms: NDArray[np.float64], *, max_iter: int = 100, tol: float = 1e-12
+) -> NDArray[np.float64]:
     """Return the optimal coefficients (T, K) of every row of the executor's problem.
 
     A sample is done when its duality gap (in units of log-likelihood) is below ``tol`` and its
@@ -38,7 +38,7 @@ def code_samples(
 
 
 def code_shard(
-    shard: Any, columns: Any, atoms: NDArray, max_iter: int = 100, tol: float = 1e-12
+    shard: Any, columns: Any, atoms: NDArray[np.float64], max_iter: int = 100, tol: float = 1e-12
 ) -> Any:
     """Find the coefficients of a shard for each of its blocks, and their share of the objective."""
     backend, problem = shard.backend, shard.backend.problem
@@ -58,12 +58,15 @@ def code_shard(
     return shard.map(keep_value, [[coefficients[rows] for rows in shard.blocks]], atoms)
 
 
-def total_objective(executor: Executor, coefficients: Any, atoms: NDArray) -> float:
+def total_objective(executor: Executor, coefficients: Any, atoms: NDArray[np.float64]) -> float:
     """Return ``F`` at a point whose coefficients are with an executor, but for priors on atoms."""
-    return executor.map_blocks(keep_value, [coefficients], atoms)[1][0]
+    result: float = executor.map_blocks(keep_value, [coefficients], atoms)[1][0]
+    return result
 
 
-def keep_value(backend: Backend, rows: slice, coefficients: NDArray, atoms: NDArray) -> Any:
+def keep_value(
+    backend: Backend, rows: slice, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
+) -> Any:
     """Leave coefficients as they are and find their share of the objective."""
     energies = backend.problem.fit.energies(atoms, rows)
     return coefficients, (backend.problem.rows_value(rows, coefficients, energies, atoms),)

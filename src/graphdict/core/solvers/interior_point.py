@@ -35,7 +35,7 @@ RULES = InteriorPointRules(TIE_BREAK, CENTRING, REACH, AT_BOUND, DAMPING)
 class InteriorPoint:
     """The method on some samples: costs (T, K) and the images ``M(W)`` (K, ...) of the atoms."""
 
-    def __init__(self, barrier: Any, costs: NDArray, images: NDArray):
+    def __init__(self, barrier: Any, costs: NDArray[np.float64], images: NDArray[np.float64]):
         self.barrier = barrier
         self.images = images
         self.flat = images.reshape(len(images), -1)
@@ -44,12 +44,12 @@ class InteriorPoint:
         self.costs = np.maximum(costs, TIE_BREAK * self.gain(self.start)[0])
         self.ridge = TIE_BREAK * self.costs
 
-    def gain(self, x: NDArray) -> tuple[NDArray, NDArray]:
+    def gain(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return minus the gradient of the barrier (T, K), and the image it saw."""
         image = (x @ self.flat).reshape(len(x), *self.images.shape[1:])
         return self.barrier.slope(image).reshape(len(x), -1) @ self.flat.T, image
 
-    def solve(self, max_iter: int, tol: float) -> NDArray:
+    def solve(self, max_iter: int, tol: float) -> NDArray[np.float64]:
         """Return the coefficients (T, K) of all samples, each solved until its gap is closed."""
         inside = self.start
         for _ in range(WARM_UP):
@@ -88,15 +88,17 @@ class InteriorPoint:
         return result
 
 
-def _solve(matrices: NDArray, right: NDArray) -> NDArray:
+def _solve(matrices: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """Solve positive definite systems, scaled to a unit diagonal for accuracy."""
     unit = np.sqrt(np.einsum("tkk->tk", matrices))
     scaled = matrices / (unit[:, :, None] * unit[:, None, :])
     scaled += DAMPING * np.eye(matrices.shape[-1])
-    return np.linalg.solve(scaled, (right / unit)[..., None])[..., 0] / unit
+    result: NDArray[np.float64] = np.linalg.solve(scaled, (right / unit)[..., None])[..., 0] / unit
+    return result
 
 
-def _step_length(x: NDArray, step: NDArray) -> NDArray:
+def _step_length(x: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how far each sample may go along ``step`` with ``x`` positive: at most one."""
     ratio = np.divide(-REACH * x, step, out=np.ones_like(x), where=step < 0)
-    return np.minimum(ratio.min(axis=1, keepdims=True), 1.0)
+    result: NDArray[np.float64] = np.minimum(ratio.min(axis=1, keepdims=True), 1.0)
+    return result

@@ -69,8 +69,8 @@ def mm_lacks(problem: Problem) -> str | None:
 
 def mm(
     executor: Executor,
-    coefficients: NDArray | BlockStates,
-    atoms: NDArray,
+    coefficients: NDArray[np.float64] | BlockStates,
+    atoms: NDArray[np.float64],
     *,
     fixed: str | None = None,
     max_iter: int = 1000,
@@ -131,9 +131,9 @@ def mm(
 class Update(NamedTuple):
     """What multiplicative updates of the coefficients are told."""
 
-    atoms: NDArray
-    images: NDArray | None  # ``M(W)``, where the operator is the lift of an ``M``
-    energies: NDArray | None  # of fixed atoms, else they are found
+    atoms: NDArray[np.float64]
+    images: NDArray[np.float64] | None  # ``M(W)``, where the operator is the lift of an ``M``
+    energies: NDArray[np.float64] | None  # of fixed atoms, else they are found
     fixed: str | None
     shrinkage: float  # what a coefficient costs beside its energy
     rounds: int
@@ -144,7 +144,7 @@ class _Point(NamedTuple):
     """Where an iteration is, and what the next one needs of its samples."""
 
     iteration: int
-    atoms: NDArray
+    atoms: NDArray[np.float64]
     coefficients: BlockStates
     energies: BlockStates  # of fixed atoms, else None for every block
     distances: Any  # (p Delta)' Z
@@ -163,7 +163,9 @@ class _Run:
         self.overlap = _strength(problem.atom_terms, Orthogonality)
         self.shrinkage = _strength(problem.coefficient_terms, L1)
 
-    def start(self, coefficients: NDArray | BlockStates, atoms: NDArray) -> _Point:
+    def start(
+        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64]
+    ) -> _Point:
         atoms = signal_precision(atoms, self.problem)
         if self.fixed != "atoms":
             positive = atoms[atoms > 0]
@@ -191,7 +193,7 @@ class _Run:
             "history": history.until(point.iteration),
         }  # fmt: skip
 
-    def _begin(self, atoms: NDArray, states: BlockStates) -> tuple[BlockStates, Any]:
+    def _begin(self, atoms: NDArray[np.float64], states: BlockStates) -> tuple[BlockStates, Any]:
         energies, (distances,) = self.executor.map_blocks(
             _begin, [states], atoms, self.fixed == "atoms"
         )
@@ -226,7 +228,7 @@ class _Run:
 
     def _update_atoms(
         self, point: _Point, over_relaxed: bool, residuals: dict[str, float]
-    ) -> NDArray:
+    ) -> NDArray[np.float64]:
         """Take ``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
         atoms = updated = point.atoms
         cost = point.distances + self.sparsity
@@ -269,11 +271,17 @@ class _Run:
 # Steps ----------------------------------------------------------------------------------------
 
 
-def _raise(backend: Backend, rows: slice, coefficients: NDArray) -> Any:
+def _raise(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
     return np.clip(coefficients, FLOOR, 1), ()
 
 
-def _begin(backend: Backend, rows: slice, coefficients: NDArray, atoms: NDArray, keep: bool) -> Any:
+def _begin(
+    backend: Backend,
+    rows: slice,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
+    keep: bool,
+) -> Any:
     """Find the energies of atoms that stay as they are; ``(p Delta)' Z`` of those that do not."""
     if keep:
         return backend.problem.fit.energies(atoms, rows), (0.0,)
@@ -282,19 +290,27 @@ def _begin(backend: Backend, rows: slice, coefficients: NDArray, atoms: NDArray,
 
 @deferred
 def _atom_slopes(
-    backend: Backend, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+    backend: Backend,
+    rows: slice,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
+    images: NDArray[np.float64] | None,
 ) -> Deferred:
     return backend.atom_slopes(rows, coefficients, atoms, images)
 
 
 @deferred
 def _update_coefficients(
-    backend: Backend, rows: slice, coefficients: NDArray, energies: NDArray | None, update: Update
+    backend: Backend,
+    rows: slice,
+    coefficients: NDArray[np.float64],
+    energies: NDArray[np.float64] | None,
+    update: Update,
 ) -> Deferred:
     return backend.update_coefficients(rows, coefficients, update._replace(energies=energies))
 
 
-def over_relax(factor: NDArray) -> NDArray:
+def over_relax(factor: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the power 1.5 of multiplicative factors: a longer step in the same direction."""
     return factor * np.sqrt(factor)
 
@@ -303,11 +319,14 @@ def _strength(terms: Sequence[Any], kind: Any) -> float:
     return float(sum(term.alpha for term in terms if isinstance(term, kind)))
 
 
-def stationarity(x: NDArray, gradient: NDArray, scale: NDArray, high: float) -> tuple[float, float]:
+def stationarity(
+    x: NDArray[np.float64], gradient: NDArray[np.float64], scale: NDArray[np.float64], high: float
+) -> tuple[float, float]:
     """Return squared sizes of the projected gradient and of ``scale``, each weighted by ``x``."""
     free = x * np.where((x >= high) & (gradient < 0), 0, gradient)
     return float(np.vdot(free, free)), float(np.vdot(x * scale, x * scale))
 
 
 def _relative(square: float, reference: float) -> float:
-    return (square / max(reference, 1e-300)) ** 0.5
+    result: float = (square / max(reference, 1e-300)) ** 0.5
+    return result

@@ -42,26 +42,27 @@ __all__ = [
 class BlockIterate(NamedTuple):
     """The state of a block: everything of an iterate that is the size of the samples."""
 
-    coefficients: NDArray
-    dual: NDArray
-    gradient: NDArray | None  # in the coefficients, of all but the direct proxes, dual included
-    split_duals: tuple[NDArray, ...]  # of the terms that have no direct prox
-    energies: NDArray | None  # of fixed atoms
+    coefficients: NDArray[np.float64]
+    dual: NDArray[np.float64]
+    # In the coefficients, of all but the direct proxes, dual included.
+    gradient: NDArray[np.float64] | None
+    split_duals: tuple[NDArray[np.float64], ...]  # of the terms that have no direct prox
+    energies: NDArray[np.float64] | None  # of fixed atoms
 
 
 class Moved(NamedTuple):
     """Coefficients after their primal step."""
 
-    coefficients: NDArray
-    split_duals: tuple[NDArray, ...]
+    coefficients: NDArray[np.float64]
+    split_duals: tuple[NDArray[np.float64], ...]
     extra: Any  # what priors and split-off duals add to the gradient there
 
 
 class PassMessage(NamedTuple):
     """What a pass over the samples is told."""
 
-    atoms: NDArray
-    extrapolated: NDArray  # atoms
+    atoms: NDArray[np.float64]
+    extrapolated: NDArray[np.float64]  # atoms
     tau: float  # step of the coefficients
     sigma: float  # step of the dual
     check: bool  # whether objective and residuals are wanted
@@ -100,8 +101,8 @@ class CheckNumbers(NamedTuple):
 
 
 def begin(
-    backend: Backend, rows: slice, coefficients: NDArray, dual: NDArray, extra: Any,
-    step: PassMessage,
+    backend: Backend, rows: slice, coefficients: NDArray[np.float64], dual: NDArray[np.float64],
+    extra: Any, step: PassMessage,
 ) -> Any:  # fmt: skip
     """Find gradients and objective at a given point."""
     problem = backend.problem
@@ -129,8 +130,8 @@ def advance(backend: Backend, rows: slice, before: BlockIterate, step: PassMessa
 
 @deferred
 def follow(
-    backend: Backend, rows: slice, before: BlockIterate, coefficients: NDArray, extra: NDArray,
-    *rest: Any,
+    backend: Backend, rows: slice, before: BlockIterate, coefficients: NDArray[np.float64],
+    extra: NDArray[np.float64], *rest: Any,
 ) -> Deferred:  # fmt: skip
     """Take one iteration where the coefficients were moved together with all others."""
     *split_duals, step = rest
@@ -138,7 +139,13 @@ def follow(
     return backend.primal_dual_pass(rows, before, moved, step)
 
 
-def restore(backend: Backend, rows: slice, dual: NDArray, coefficients: NDArray, *rest: Any) -> Any:
+def restore(
+    backend: Backend,
+    rows: slice,
+    dual: NDArray[np.float64],
+    coefficients: NDArray[np.float64],
+    *rest: Any,
+) -> Any:
     """Make the state of a stored iterate from its arrays."""
     *arrays, atoms, fixed = rest
     gradient = arrays.pop(0) if arrays else None
@@ -151,7 +158,7 @@ def without_overflow(backend: Backend, rows: slice, iterate: BlockIterate) -> An
     return iterate._replace(dual=np.nan_to_num(iterate.dual)), ()
 
 
-def movable_arrays(iterate: BlockIterate) -> NDArray:
+def movable_arrays(iterate: BlockIterate) -> NDArray[np.float64]:
     """Return coefficients, their gradient and the duals of split-off terms side by side."""
     return np.hstack([iterate.coefficients, iterate.gradient, *iterate.split_duals])  # type: ignore[list-item]
 
@@ -161,9 +168,9 @@ def movable_arrays(iterate: BlockIterate) -> NDArray:
 
 def move(
     group: TermGroup,
-    coefficients: NDArray,
+    coefficients: NDArray[np.float64],
     gradient: Any,
-    split_duals: Sequence[NDArray],
+    split_duals: Sequence[NDArray[np.float64]],
     tau: float,
     rows: slice = slice(None),
 ) -> Moved:
@@ -174,8 +181,12 @@ def move(
 
 
 def descend(
-    group: TermGroup, x: NDArray, gradient: NDArray, tau: float, rows: slice = slice(None)
-) -> NDArray:
+    group: TermGroup,
+    x: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    tau: float,
+    rows: slice = slice(None),
+) -> NDArray[np.float64]:
     """Take a proximal gradient step of a variable, in its precision, whatever a prior returns."""
     gradient = np.asarray(gradient, dtype=x.dtype)
     if group.box is not None:
@@ -185,11 +196,11 @@ def descend(
 
 def ascend_split_duals(
     group: TermGroup,
-    duals: Sequence[NDArray],
-    extrapolated: NDArray,
+    duals: Sequence[NDArray[np.float64]],
+    extrapolated: NDArray[np.float64],
     tau: float,
     rows: slice = slice(None),
-) -> tuple[NDArray, ...]:
+) -> tuple[NDArray[np.float64], ...]:
     """Take dual steps of the split-off terms, whose operator is the identity."""
     if not duals:
         return ()
@@ -238,7 +249,7 @@ def check_numbers(
     rows: slice,
     before: BlockIterate | None,
     after: BlockIterate,
-    energies: NDArray,
+    energies: NDArray[np.float64],
     step: PassMessage,
 ) -> CheckNumbers:
     """Find the objective and the residuals at a point."""
@@ -252,7 +263,7 @@ def check_numbers(
         extrapolated = 2 * coefficients - before.coefficients
         dual_gap = problem.operator.forward(extrapolated, step.extrapolated) - image
         dual_gap += (before.dual - after.dual) / step.sigma
-        if gradient is not None:
+        if gradient is not None and before.gradient is not None:
             slack = gradient - before.gradient - (coefficients - before.coefficients) / step.tau
             coefficient_gap = _weighted_square(problem, rows, slack)
     return CheckNumbers(
@@ -286,10 +297,10 @@ def check_sums(
     return sums._replace(**{**numbers._asdict(), "value": value}, split_gap=split_gap, wrong=wrong)
 
 
-def _square(x: NDArray) -> float:
+def _square(x: NDArray[np.float64]) -> float:
     return float(np.vdot(x, x))
 
 
-def _weighted_square(problem: Problem, rows: slice, x: NDArray) -> float:
+def _weighted_square(problem: Problem, rows: slice, x: NDArray[np.float64]) -> float:
     """Squared size in which every row counts by its share of the samples."""
     return float(problem.weights[rows] @ np.einsum("tk,tk->t", x, x))

@@ -28,9 +28,9 @@ class StepSizes:
         fixed: str | None,
         given: tuple[float | None, float | None, float | None],
         sigma: float,
-        gram: NDArray,
-        atoms: NDArray,
-        image: NDArray | None = None,
+        gram: NDArray[np.float64],
+        atoms: NDArray[np.float64],
+        image: NDArray[np.float64] | None = None,
     ):
         self.problem = problem
         self.fixed = fixed
@@ -41,7 +41,12 @@ class StepSizes:
         self.caution = 1.0  # shrinks the primal steps after trouble
         self.checks_at_this_pace = 0
 
-    def _norms(self, gram: NDArray, atoms: NDArray, image: NDArray | None) -> tuple[float, float]:
+    def _norms(
+        self,
+        gram: NDArray[np.float64],
+        atoms: NDArray[np.float64],
+        image: NDArray[np.float64] | None,
+    ) -> tuple[float, float]:
         operator = self.problem.operator
         # Rows enter an operator alike, so its norm sees of the coefficients only their Gram matrix.
         if not np.isfinite(gram.sum()):
@@ -53,7 +58,11 @@ class StepSizes:
         return operator.norm_atoms(root), operator.norm_coefficients(atoms)
 
     def at(
-        self, gram: NDArray, atoms: NDArray, image: NDArray | None, lipschitz: float
+        self,
+        gram: NDArray[np.float64],
+        atoms: NDArray[np.float64],
+        image: NDArray[np.float64] | None,
+        lipschitz: float,
     ) -> tuple[float, float, float]:
         """``tau_w, tau_c, sigma`` by Condat's condition at the current point.
 

@@ -19,14 +19,15 @@ class Orthogonality:
 
     alpha: float
 
-    def value(self, atoms: NDArray) -> float:
+    def value(self, atoms: NDArray[np.float64]) -> float:
         total = atoms.sum(axis=0)
         squares = float(np.vdot(total, total)) - float(np.vdot(atoms, atoms))
         return self.alpha * squares / 2
 
-    def gradient(self, atoms: NDArray) -> NDArray:
-        return self.alpha * (atoms.sum(axis=0) - atoms)
+    def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+        result: NDArray[np.float64] = self.alpha * (atoms.sum(axis=0) - atoms)
+        return result
 
-    def lipschitz(self, atoms: NDArray) -> float:
+    def lipschitz(self, atoms: NDArray[np.float64]) -> float:
         """Largest eigenvalue in modulus of ``alpha (1 1' - I)``."""
         return self.alpha * max(len(atoms) - 1, 1)

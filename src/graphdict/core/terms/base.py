@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
@@ -74,33 +75,42 @@ def elementwise(term: Any) -> bool:
     return bool(getattr(term, "elementwise", False)) or entrywise(term)
 
 
-def value(term: Any, x: NDArray, rows: slice = ALL) -> float:
+def value(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
     """The term at ``x``, which holds the given rows of all."""
-    return term.value(x, *_told(term, rows))
+    result: float = term.value(x, *_told(term, rows))
+    return result
 
 
-def gradient(term: Any, x: NDArray, rows: slice = ALL) -> NDArray:
+def gradient(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
     """Gradient of a smooth term."""
-    return term.gradient(x, *_told(term, rows))
+    result: NDArray[np.float64] = term.gradient(x, *_told(term, rows))
+    return result
 
 
-def lipschitz(term: Any, x: NDArray, rows: slice = ALL) -> float:
+def lipschitz(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
     """Lipschitz constant of the gradient of a smooth term."""
-    return term.lipschitz(x, *_told(term, rows))
+    result: float = term.lipschitz(x, *_told(term, rows))
+    return result
 
 
-def prox(term: Any, x: NDArray, step: float, rows: slice = ALL) -> NDArray:
+def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> NDArray[np.float64]:
     """Proximal operator of ``step * term``, by Moreau's identity where only the dual is known."""
     if hasattr(term, "prox"):
-        return term.prox(x, step, *_told(term, rows))
-    return x - step * term.prox_conjugate(x / step, 1 / step, *_told(term, rows))
+        result: NDArray[np.float64] = term.prox(x, step, *_told(term, rows))
+        return result
+    result = x - step * term.prox_conjugate(x / step, 1 / step, *_told(term, rows))
+    return result
 
 
-def prox_conjugate(term: Any, y: NDArray, step: float, rows: slice = ALL) -> NDArray:
+def prox_conjugate(
+    term: Any, y: NDArray[np.float64], step: float, rows: slice = ALL
+) -> NDArray[np.float64]:
     """Proximal operator of ``step * term*``, by Moreau's identity where only the primal is."""
     if hasattr(term, "prox_conjugate"):
-        return term.prox_conjugate(y, step, *_told(term, rows))
-    return y - step * term.prox(y / step, 1 / step, *_told(term, rows))
+        result: NDArray[np.float64] = term.prox_conjugate(y, step, *_told(term, rows))
+        return result
+    result = y - step * term.prox(y / step, 1 / step, *_told(term, rows))
+    return result
 
 
 def _told(term: Any, rows: slice) -> tuple[slice, ...]:

@@ -19,11 +19,11 @@ class TotalVariation:
     alpha: float
     precedes_elementwise = True
 
-    def value(self, coefficients: NDArray) -> float:
+    def value(self, coefficients: NDArray[np.float64]) -> float:
         jumps = np.abs(np.diff(coefficients, axis=0))
         return self.alpha * float(jumps.sum(dtype=np.float64))
 
-    def prox(self, coefficients: NDArray, step: float) -> NDArray:
+    def prox(self, coefficients: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         """Exact, in O(T) for each column (see :mod:`graphdict.native.proxes`)."""
         return total_variation_prox(coefficients, self.alpha * step)
 
@@ -35,10 +35,10 @@ class ConstantOverWindows:
     size: int
     precedes_elementwise = True
 
-    def value(self, coefficients: NDArray) -> float:
+    def value(self, coefficients: NDArray[np.float64]) -> float:
         return 0.0 if np.allclose(coefficients, self.prox(coefficients, 1.0)) else float("inf")
 
-    def prox(self, coefficients: NDArray, step: float) -> NDArray:
+    def prox(self, coefficients: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         counts = window_counts(len(coefficients), self.size)
         return np.repeat(window_means(coefficients, counts), counts, axis=0)
 
@@ -53,7 +53,7 @@ def window_counts(samples: int, size: int) -> NDArray[np.intp]:
     return counts
 
 
-def window_means(rows: NDArray, counts: NDArray) -> NDArray:
+def window_means(rows: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Mean of ``rows`` (T, ...) within consecutive windows of the given lengths."""
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     sums = np.add.reduceat(rows, starts, axis=0)

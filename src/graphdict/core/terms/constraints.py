@@ -21,11 +21,11 @@ class Interval:
     def interval(self) -> tuple[float, float]:
         return self.low, self.high
 
-    def value(self, x: NDArray) -> float:
+    def value(self, x: NDArray[np.float64]) -> float:
         inside = bool(np.all(x >= self.low) and np.all(x <= self.high))
         return 0.0 if inside else float("inf")
 
-    def prox(self, x: NDArray, step: float) -> NDArray:
+    def prox(self, x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         return np.clip(x, self.low, self.high)
 
 
@@ -52,10 +52,10 @@ class L1:
     alpha: float
     elementwise = True
 
-    def value(self, x: NDArray) -> float:
+    def value(self, x: NDArray[np.float64]) -> float:
         return self.alpha * float(np.abs(x).sum(dtype=np.float64))
 
-    def prox(self, x: NDArray, step: float) -> NDArray:
+    def prox(self, x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         shrunk = np.copysign(np.maximum(np.abs(x) - self.alpha * step, 0), x)
         return shrunk + 0  # no negative zeros
 
@@ -70,11 +70,11 @@ class Sum:
 
     alpha: float
 
-    def value(self, x: NDArray) -> float:
+    def value(self, x: NDArray[np.float64]) -> float:
         return self.alpha * float(x.sum(dtype=np.float64))
 
-    def gradient(self, x: NDArray) -> NDArray:
+    def gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.full_like(x, self.alpha)
 
-    def lipschitz(self, x: NDArray) -> float:
+    def lipschitz(self, x: NDArray[np.float64]) -> float:
         return 0.0

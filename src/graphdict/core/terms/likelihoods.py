@@ -46,9 +46,12 @@ class Smoothness:
     of some rows alone, and ``features`` what tells samples apart where a fit begins.
     """
 
+    signals: NDArray[np.float64]
+    dtype: np.dtype[np.float64]
+
     kind = "signals"
 
-    def __init__(self, signals: NDArray):
+    def __init__(self, signals: NDArray[np.float64]):
         # As compiled loops take them: row after row, in the order of bytes of this machine.
         self.signals = contiguous(signals, signals.dtype.newbyteorder("="))
         self.dtype = self.signals.dtype
@@ -56,14 +59,16 @@ class Smoothness:
     def part(self, rows: slice) -> Smoothness:
         return Smoothness(self.signals[rows])
 
-    def features(self, rows: slice = ALL) -> NDArray:
+    def features(self, rows: slice = ALL) -> NDArray[np.float64]:
         return self.signals[rows]
 
-    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
+    def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
         """``Z W'`` (T, K), the gradient in the coefficients: ``x_t' L_k x_t``."""
         return products.energies(self.signals[rows], atoms)
 
-    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
+    def weighted_distances(
+        self, coefficients: NDArray[np.float64], rows: slice = ALL
+    ) -> NDArray[np.float64]:
         """``Delta' Z`` (K, E), the gradient in the atoms."""
         return products.weighted_distances(self.signals[rows], coefficients)
 
@@ -74,7 +79,10 @@ class CachedSmoothness:
     ``features`` of these are given.
     """
 
-    def __init__(self, distances: NDArray, features: NDArray | None = None):
+    kept_features: NDArray[np.float64]
+    dtype: np.dtype[np.float64]
+
+    def __init__(self, distances: NDArray[np.float64], features: NDArray[np.float64] | None = None):
         self.distances = distances
         self.kept_features = distances if features is None else features
         self.dtype = distances.dtype
@@ -82,18 +90,23 @@ class CachedSmoothness:
     def part(self, rows: slice) -> CachedSmoothness:
         return CachedSmoothness(self.distances[rows], self.kept_features[rows])
 
-    def features(self, rows: slice = ALL) -> NDArray:
+    def features(self, rows: slice = ALL) -> NDArray[np.float64]:
         return self.kept_features[rows]
 
-    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
+    def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
         return self.distances[rows] @ atoms.T
 
-    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
+    def weighted_distances(
+        self, coefficients: NDArray[np.float64], rows: slice = ALL
+    ) -> NDArray[np.float64]:
         return coefficients.T @ self.distances[rows]
 
 
 def smoothness(
-    signals: NDArray, counts: NDArray, keep: bool | None = None, gaps: Gaps | None = None
+    signals: NDArray[np.float64],
+    counts: NDArray[np.intp],
+    keep: bool | None = None,
+    gaps: Gaps | None = None,
 ) -> Smoothness | CachedSmoothness | GappySmoothness:
     """The smoothness term of samples grouped in consecutive windows of ``counts`` samples.
 
@@ -116,10 +129,11 @@ def smoothness(
 
 def keeps_distances(shape: tuple[int, int], dtype: Any) -> bool:
     """Whether ``Z`` of all samples is small enough to be kept."""
-    return shape[0] * graphs.n_edges(shape[1]) * np.dtype(dtype).itemsize <= CACHED_BYTES
+    result: bool = shape[0] * graphs.n_edges(shape[1]) * np.dtype(dtype).itemsize <= CACHED_BYTES
+    return result
 
 
-def window_distances(signals: NDArray, counts: NDArray) -> NDArray:
+def window_distances(signals: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Mean over each of B windows of ``(x_i - x_j)^2``, (T, N) -> (B, E)."""
     if np.isnan(signals).any():
         return Gaps.learn(signals, counts).distances(signals, counts)
@@ -140,7 +154,7 @@ class LogBarrier:
 
     kind = "log-barrier"
 
-    def values(self, rows: NDArray) -> NDArray:
+    def values(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The barrier of each sample (T,); ``inf`` where an entry is not positive."""
         rows = np.asarray(rows, dtype=np.result_type(rows, np.float32))
         low, high = (rows.min(), rows.max()) if rows.size else (0.0, 0.0)
@@ -153,25 +167,28 @@ class LogBarrier:
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.where(rows > 0, np.log(rows), -np.inf)
-        return -np.einsum("tn->t", logs, dtype=np.float64)
+        result: NDArray[np.float64] = -np.einsum("tn->t", logs, dtype=np.float64)
+        return result
 
-    def value(self, rows: NDArray) -> float:
+    def value(self, rows: NDArray[np.float64]) -> float:
         return float(self.values(rows).sum())
 
-    def slope(self, rows: NDArray) -> NDArray:
+    def slope(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Minus the gradient: ``1 / y``."""
         return 1 / rows
 
-    def curvature(self, rows: NDArray, images: NDArray) -> NDArray:
+    def curvature(
+        self, rows: NDArray[np.float64], images: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Hessians (T, K, K) of the barrier of ``delta_t images`` in ``delta_t``."""
         count = len(images)
         pairs = (images[:, None, :] * images[None, :, :]).reshape(count * count, -1)
         return (np.square(1 / rows) @ pairs.T).reshape(-1, count, count)
 
-    def prox(self, rows: NDArray, step: float) -> NDArray:
+    def prox(self, rows: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         return positive_root(rows, step)
 
-    def prox_conjugate(self, dual: NDArray, step: float) -> NDArray:
+    def prox_conjugate(self, dual: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         return -positive_root(-dual, step)
 
 
@@ -184,7 +201,7 @@ class LogDet:
 
     kind = "log-determinant"
 
-    def values(self, laplacians: NDArray) -> NDArray:
+    def values(self, laplacians: NDArray[np.float64]) -> NDArray[np.float64]:
         """The barrier of each sample (T,); ``inf`` where a graph is not connected.
 
         What is not a Laplacian must be in double precision: else its diagonal is taken to be that
@@ -198,33 +215,41 @@ class LogDet:
             np.einsum("tnn->tn", matrices)[...] -= matrices.sum(axis=-1)
         return -log_determinants(basis.T @ matrices @ basis)
 
-    def value(self, laplacians: NDArray) -> float:
+    def value(self, laplacians: NDArray[np.float64]) -> float:
         return float(self.values(laplacians).sum())
 
-    def slope(self, laplacians: NDArray) -> NDArray:
+    def slope(self, laplacians: NDArray[np.float64]) -> NDArray[np.float64]:
         """Minus the gradient: the pseudo-inverse ``L^+`` of a connected graph's Laplacian."""
         nodes = laplacians.shape[-1]
         # A Laplacian plus s/N in every entry has the eigenvalue s along the constants.
         extra = np.trace(laplacians, axis1=-2, axis2=-1)[:, None, None] / nodes
-        return np.linalg.inv(laplacians + extra / nodes) - 1 / (extra * nodes)
+        result: NDArray[np.float64] = np.linalg.inv(laplacians + extra / nodes) - 1 / (
+            extra * nodes
+        )
+        return result
 
-    def curvature(self, laplacians: NDArray, images: NDArray) -> NDArray:
+    def curvature(
+        self, laplacians: NDArray[np.float64], images: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Hessians (T, K, K): ``tr(L^+ L_k L^+ L_l)``."""
         products = self.slope(laplacians)[:, None] @ images[None]
         shape = (*products.shape[:2], -1)
         turned = np.swapaxes(products, -1, -2).reshape(shape)
         return products.reshape(shape) @ np.swapaxes(turned, -1, -2)
 
-    def prox(self, laplacians: NDArray, step: float) -> NDArray:
+    def prox(self, laplacians: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         """Eigenvalues as in :class:`LogBarrier`; what lies along the constants is untouched."""
         basis = centred_basis(laplacians.shape[-1]).astype(laplacians.dtype)
         inner = basis.T @ laplacians @ basis
         values, vectors = np.linalg.eigh(inner)
         changed = positive_root(values, step) - values
         lifted = basis @ vectors
-        return laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(lifted, -1, -2)
+        result: NDArray[np.float64] = laplacians + (lifted * changed[:, None, :]) @ np.swapaxes(
+            lifted, -1, -2
+        )
+        return result
 
-    def prox_conjugate(self, dual: NDArray, step: float) -> NDArray:
+    def prox_conjugate(self, dual: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         """``(Y - (Y^2 + 4 step I)^{1/2}) / 2`` off the constants, and zero along them.
 
         The root is taken without eigenvectors, unless matrices are large.
@@ -236,11 +261,13 @@ class LogDet:
             raised[hard] = self._prox_conjugate_by_eigenvectors(dual[hard], step)
         return raised
 
-    def _prox_conjugate_by_eigenvectors(self, dual: NDArray, step: float) -> NDArray:
+    def _prox_conjugate_by_eigenvectors(
+        self, dual: NDArray[np.float64], step: float
+    ) -> NDArray[np.float64]:
         return dual - step * self.prox(dual / step, 1 / step)
 
 
-def log_determinants(matrices: NDArray) -> NDArray:
+def log_determinants(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of positive semidefinite matrices (T, n, n); ``-inf`` where one is singular to rounding."""
     try:
         pivots = np.diagonal(np.linalg.cholesky(matrices), axis1=-2, axis2=-1)
@@ -254,7 +281,7 @@ def log_determinants(matrices: NDArray) -> NDArray:
 
 
 @lru_cache(maxsize=64)
-def centred_basis(nodes: int) -> NDArray:
+def centred_basis(nodes: int) -> NDArray[np.float64]:
     """Orthonormal columns (N, N - 1) that span the signals of zero mean."""
     basis = np.linalg.qr(np.eye(nodes) - 1 / nodes)[0][:, : nodes - 1]
     basis.setflags(write=False)

@@ -33,11 +33,11 @@ ROUNDS = 12
 class Gaps:
     """How observed pairs stand for all: their weights ``b`` (E,) and mean differences (E,)."""
 
-    pairs: NDArray
-    means: NDArray
+    pairs: NDArray[np.float64]
+    means: NDArray[np.float64]
 
     @classmethod
-    def learn(cls, signals: NDArray, counts: NDArray) -> Gaps:
+    def learn(cls, signals: NDArray[np.float64], counts: NDArray[np.intp]) -> Gaps:
         """From prepared signals (T, N) with NaN, in windows of ``counts`` samples."""
         pairs = np.ones(graphs.n_edges(signals.shape[1]))
         for _ in range(ROUNDS):
@@ -54,7 +54,7 @@ class Gaps:
         return cls(pairs, np.divide(sums, mass, out=np.full_like(sums, usual), where=known))
 
     @classmethod
-    def of_graphs(cls, weights: NDArray) -> Gaps:
+    def of_graphs(cls, weights: NDArray[np.float64]) -> Gaps:
         """For new signals of a model of complete ones, whose mean graph has ``weights`` (E,).
 
         An average sample has the difference between any two nodes that this graph explains best.
@@ -64,12 +64,15 @@ class Gaps:
         usual = nodes / total if total > 0 else 1.0
         return cls(np.ones(len(weights)), np.full(len(weights), usual))
 
-    def sum_of_distances(self, signals: NDArray) -> NDArray:
+    def sum_of_distances(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """``sum_t z~_t`` (E,)."""
         counts = np.ones(len(signals), dtype=np.intp)
-        return self.distances(signals, counts).sum(axis=0, dtype=np.float64)
+        result: NDArray[np.float64] = self.distances(signals, counts).sum(axis=0, dtype=np.float64)
+        return result
 
-    def distances(self, signals: NDArray, counts: NDArray) -> NDArray:
+    def distances(
+        self, signals: NDArray[np.float64], counts: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
         """``z~`` of each window (B, E); of each sample where windows have one."""
         filled = np.empty((len(counts), len(self.pairs)), dtype=signals.dtype)
         for windows, means, seen in _blocks(signals, counts):
@@ -85,27 +88,29 @@ class Gaps:
 class GappySmoothness:
     """The smoothness term of signals with gaps, whose distances are formed a block at a time."""
 
-    def __init__(self, signals: NDArray, gaps: Gaps):
+    def __init__(self, signals: NDArray[np.float64], gaps: Gaps):
         self.signals = signals
         self.gaps = gaps
 
     def part(self, rows: slice) -> GappySmoothness:
         return GappySmoothness(self.signals[rows], self.gaps)
 
-    def features(self, rows: slice = ALL) -> NDArray:
+    def features(self, rows: slice = ALL) -> NDArray[np.float64]:
         return np.nan_to_num(self.signals[rows])
 
-    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
+    def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
         blocks = [block @ atoms.T for _, block in self._blocks(rows)]
         return np.concatenate(blocks).astype(atoms.dtype, copy=False)
 
-    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
+    def weighted_distances(
+        self, coefficients: NDArray[np.float64], rows: slice = ALL
+    ) -> NDArray[np.float64]:
         total = np.zeros((coefficients.shape[1], len(self.gaps.pairs)), dtype=coefficients.dtype)
         for some, block in self._blocks(rows):
             total += coefficients[some].T @ block
         return total
 
-    def _blocks(self, rows: slice) -> Iterator[tuple[slice, NDArray]]:
+    def _blocks(self, rows: slice) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         signals = self.signals[rows]
         size = max(1, BLOCK_BYTES // (8 * len(self.gaps.pairs)))
         for start in range(0, len(signals), size):
@@ -113,13 +118,17 @@ class GappySmoothness:
             yield some, self.gaps.distances(signals[some], np.ones(some.stop - start, np.intp))
 
 
-def _scales(seen: NDArray, pairs: NDArray) -> tuple[NDArray, NDArray]:
+def _scales(
+    seen: NDArray[np.bool_], pairs: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``a`` and ``q`` of each row."""
-    share = seen @ pairs / max(1, np.count_nonzero(pairs))
+    share = seen @ pairs / max(1, int(np.count_nonzero(pairs)))
     return 1 / np.maximum(share, LEAST), share
 
 
-def _blocks(signals: NDArray, counts: NDArray) -> Iterator[tuple[slice, NDArray, NDArray]]:
+def _blocks(
+    signals: NDArray[np.float64], counts: NDArray[np.intp]
+) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_]]]:
     """Windows at a time: their mean squared differences, zero where unseen, and what was seen."""
     edges = graphs.n_edges(signals.shape[1])
     ends = np.cumsum(counts)

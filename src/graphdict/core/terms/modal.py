@@ -27,7 +27,12 @@ class ModalSmoothness:
 
     kind = "powers"
 
-    def __init__(self, powers: NDArray, spectra: Spectra, components: NDArray | None = None):
+    def __init__(
+        self,
+        powers: NDArray[np.float64],
+        spectra: Spectra,
+        components: NDArray[np.float64] | None = None,
+    ):
         self.powers = powers
         self.spectra = spectra
         self.components = components  # of single samples
@@ -37,19 +42,21 @@ class ModalSmoothness:
         components = None if self.components is None else self.components[rows]
         return ModalSmoothness(self.powers[rows], self.spectra, components)
 
-    def features(self, rows: slice = ALL) -> NDArray:
+    def features(self, rows: slice = ALL) -> NDArray[np.float64]:
         return (self.powers if self.components is None else self.components)[rows]
 
-    def energies(self, atoms: NDArray, rows: slice = ALL) -> NDArray:
+    def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
         return self.powers[rows] @ self.spectra.apply(atoms).T
 
-    def weighted_distances(self, coefficients: NDArray, rows: slice = ALL) -> NDArray:
+    def weighted_distances(
+        self, coefficients: NDArray[np.float64], rows: slice = ALL
+    ) -> NDArray[np.float64]:
         return self.spectra.adjoint(coefficients.T @ self.powers[rows])
 
 
 def modal_smoothness(
-    signals: NDArray,
-    counts: NDArray,
+    signals: NDArray[np.float64],
+    counts: NDArray[np.intp],
     keep: bool | None = None,
     gaps: Gaps | None = None,
     *,
@@ -75,7 +82,7 @@ def modal_smoothness(
     return ModalSmoothness(window_means(powers, counts), spectra)
 
 
-def _blocks(counts: NDArray, numbers: int) -> Iterator[tuple[slice, slice]]:
+def _blocks(counts: NDArray[np.intp], numbers: int) -> Iterator[tuple[slice, slice]]:
     """Windows and their samples, so many that about ``BLOCK`` numbers for each sample fit."""
     ends = np.concatenate([[0], np.cumsum(counts)])
     size = max(1, BLOCK // (numbers * int(counts.max(initial=1))))

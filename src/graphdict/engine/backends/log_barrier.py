@@ -43,8 +43,8 @@ class CompiledBackend(PlainBackend):
     powers = False  # whether samples are powers in modes, not signals
 
     def solve_coefficients(
-        self, costs: NDArray, images: NDArray, max_iter: int, tol: float
-    ) -> NDArray:
+        self, costs: NDArray[Any], images: NDArray[Any], max_iter: int, tol: float
+    ) -> NDArray[Any]:
         if len(images) > MOST_ATOMS:
             return super().solve_coefficients(costs, images, max_iter, tol)
         job, found = log_barrier.solve_coefficients(costs, images, max_iter, tol, WARM_UP, RULES)
@@ -72,12 +72,12 @@ class DegreesBackend(CompiledBackend):
     name = "compiled log-barrier of degrees"
     moves_coefficients = True
 
-    def samples(self, rows: slice) -> NDArray:
+    def samples(self, rows: slice) -> NDArray[Any]:
         """Return what stands for the samples: their signals (T, N)."""
         return self.problem.fit.signals[rows]
 
     @classmethod
-    def modes(cls, linear: Any, dtype: Any) -> NDArray:
+    def modes(cls, linear: Any, dtype: Any) -> NDArray[Any]:
         """Return the modes (M, N) of spectra; none, since the barrier is of degrees."""
         return np.empty((0, linear.size), dtype)
 
@@ -88,7 +88,7 @@ class DegreesBackend(CompiledBackend):
         if step.atom_move is None:
             assert moved is not None
             return super().primal_dual_pass(rows, before, moved, step)
-        split_duals: tuple[NDArray, ...] = ()
+        split_duals: tuple[NDArray[Any], ...] = ()
         if moved is None:
             after = np.empty_like(before.coefficients)
             move = log_barrier.CoefficientMove(after, 0.0, step.tau, problem.coefficients.box)
@@ -112,12 +112,18 @@ class DegreesBackend(CompiledBackend):
         return Deferred(job, read)
 
     def atom_slopes(
-        self, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+        self,
+        rows: slice,
+        coefficients: NDArray[Any],
+        atoms: NDArray[Any],
+        images: NDArray[Any] | None,
     ) -> Deferred:
         job, found = log_barrier.atom_slopes(coefficients, self.problem.weights[rows], images)  # type: ignore[arg-type]
         return Deferred(job, lambda: (None, (0.0, found)))
 
-    def update_coefficients(self, rows: slice, coefficients: NDArray, update: Update) -> Deferred:
+    def update_coefficients(
+        self, rows: slice, coefficients: NDArray[Any], update: Update
+    ) -> Deferred:
         if update.fixed is not None:
             return super().update_coefficients(rows, coefficients, update)
         job, found = log_barrier.update_coefficients(
@@ -166,12 +172,12 @@ class SpectraBackend(DegreesBackend):
     name = "compiled log-barrier of spectra"
     powers = True
 
-    def samples(self, rows: slice) -> NDArray:
+    def samples(self, rows: slice) -> NDArray[Any]:
         """Return what stands for the samples: their powers in the modes (T, M)."""
         return self.problem.fit.powers[rows]
 
     @classmethod
-    def modes(cls, linear: Any, dtype: Any) -> NDArray:
+    def modes(cls, linear: Any, dtype: Any) -> NDArray[Any]:
         return linear.rows(dtype)
 
 

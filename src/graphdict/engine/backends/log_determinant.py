@@ -54,12 +54,18 @@ class LogDetBackend(CompiledBackend):
         return after, sums
 
     def atom_slopes(
-        self, rows: slice, coefficients: NDArray, atoms: NDArray, images: NDArray | None
+        self,
+        rows: slice,
+        coefficients: NDArray[Any],
+        atoms: NDArray[Any],
+        images: NDArray[Any] | None,
     ) -> Deferred:
         job, found = log_determinant.atom_slopes(coefficients, self.problem.weights[rows], atoms)
         return Deferred(job, lambda: (None, (found, 0.0)))
 
-    def update_coefficients(self, rows: slice, coefficients: NDArray, update: Update) -> Deferred:
+    def update_coefficients(
+        self, rows: slice, coefficients: NDArray[Any], update: Update
+    ) -> Deferred:
         if update.fixed is not None:
             return super().update_coefficients(rows, coefficients, update)
         job, found = log_determinant.update_coefficients(

@@ -91,14 +91,14 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     }
 
 
-def _dense(atoms: NDArray) -> NDArray:
+def _dense(atoms: NDArray[Any]) -> NDArray[Any]:
     """Return atoms (K, E) with no weight below a share of the atom's mean; empty ones get some."""
     means = atoms.mean(axis=1, keepdims=True)
     means = np.where(means > 0, means, LEAST * float(means.mean()) or 1.0)
     return np.maximum(atoms, LEAST * means)
 
 
-def _shown(atoms: NDArray) -> NDArray:
+def _shown(atoms: NDArray[Any]) -> NDArray[Any]:
     """Return atoms (K, E) without weak edges; every node keeps one, else no graph would have it."""
     keep = atoms >= SHOWN * atoms.max(axis=1, keepdims=True)
     matrices = graphs.adjacency(np.where(keep, atoms, 0).max(axis=0))

@@ -144,7 +144,7 @@ def _m_steps(
 
 
 def _penalties(
-    model: Any, usage: NDArray, samples: float, edges: int
+    model: Any, usage: NDArray[Any], samples: float, edges: int
 ) -> tuple[ConcavePenalty, ConcavePenalty]:
     """Return the penalties on dense and on sparse atoms for so many samples, as in a fit.
 
@@ -159,7 +159,7 @@ def _penalties(
     )
 
 
-def _dense(atoms: NDArray, least: float) -> NDArray:
+def _dense(atoms: NDArray[Any], least: float) -> NDArray[Any]:
     """Return atoms (K, E) with no weight below ``least`` but between components of an atom."""
     dense = np.maximum(atoms, least)
     nodes = graphs.n_nodes(atoms.shape[1])

@@ -34,15 +34,15 @@ GROWTH = 2  # by which their number grows from one such fit to the next
 OF_EDGES = ("atoms", "shown", "moments", "gains")  # statistics with one column for each edge
 GRAPHS = {"atoms", "shown"}  # those in units of edges, which change with the scale
 
-Statistics = dict[str, NDArray]
+Statistics = dict[str, NDArray[Any]]
 
 
 class Batch(NamedTuple):
     """A batch of prepared signals, and the share of the averages that it replaces."""
 
-    signals: NDArray  # (B, active nodes)
+    signals: NDArray[Any]  # (B, active nodes)
     share: float
-    of_edges: NDArray  # (E',) the share for each edge: 1 where a node is new
+    of_edges: NDArray[Any]  # (E',) the share for each edge: 1 where a node is new
     weight: float  # number of samples that the averages then stand for
 
 
@@ -116,7 +116,7 @@ def _fit(model: Any, X: ArrayLike, rules: StreamRules) -> None:
         model.n_init = n_init
 
 
-def _start(model: Any, samples: NDArray, rules: StreamRules) -> None:
+def _start(model: Any, samples: NDArray[Any], rules: StreamRules) -> None:
     """Start the stream with the statistics of samples that the model has just been fitted to."""
     signals = model._preparation.apply(samples)
     everything = np.ones(graphs.n_edges(signals.shape[1]))
@@ -133,7 +133,7 @@ def _start(model: Any, samples: NDArray, rules: StreamRules) -> None:
         model.stream_ |= {"kept": samples, "fitted": np.array(len(samples))}
 
 
-def _refit(model: Any, samples: NDArray, rules: StreamRules) -> None:
+def _refit(model: Any, samples: NDArray[Any], rules: StreamRules) -> None:
     """Fit all samples that were kept; warnings are given once there are enough of them."""
     names, seen = getattr(model, "feature_names_in_", None), model.n_samples_seen_
     before = seen - len(model.stream_["kept"])
@@ -162,7 +162,11 @@ def _start_after_fit(model: Any, rules: StreamRules) -> None:
 
 
 def _update(
-    model: Any, stream: Statistics, samples: NDArray, new_nodes: NDArray, rules: StreamRules
+    model: Any,
+    stream: Statistics,
+    samples: NDArray[Any],
+    new_nodes: NDArray[Any],
+    rules: StreamRules,
 ) -> None:
     """Let a batch replace its share of the statistics, and update the model by them."""
     share, weight = share_of(float(stream["weight"]), len(samples), model.forgetting)
@@ -194,7 +198,9 @@ def _update(
     model.n_samples_seen_ += len(samples)
 
 
-def _new_nodes(active: NDArray, stream: Statistics, samples: NDArray) -> NDArray[np.bool_]:
+def _new_nodes(
+    active: NDArray[Any], stream: Statistics, samples: NDArray[Any]
+) -> NDArray[np.bool_]:
     """Return which silent nodes (N,) begin to vary; levels so far are kept in the stream."""
     low = np.fmin(stream["levels"], np.fmin.reduce(samples, axis=0))
     high = np.fmax(stream["levels"], np.fmax.reduce(samples, axis=0))
@@ -202,7 +208,7 @@ def _new_nodes(active: NDArray, stream: Statistics, samples: NDArray) -> NDArray
     return ~active & (high > low)
 
 
-def _mean_square(signals: NDArray) -> float:
+def _mean_square(signals: NDArray[Any]) -> float:
     """Return the mean square of prepared signals; with missing values, per degree of freedom."""
     nodes = signals.shape[1]
     freedom = np.maximum(np.isfinite(signals).sum(axis=1) - 1, 0).sum()
@@ -215,7 +221,7 @@ def _mean_square(signals: NDArray) -> float:
     return squares / float(freedom) * (nodes - 1) / nodes
 
 
-def _read(model: Any, X: ArrayLike) -> NDArray:
+def _read(model: Any, X: ArrayLike) -> NDArray[Any]:
     """Return a batch (B, N) in memory, checked against what the model has seen."""
     samples = model._read(X, reset=False)
     return samples if isinstance(samples, np.ndarray) else samples[: len(samples)]

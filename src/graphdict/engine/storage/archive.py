@@ -55,7 +55,7 @@ def write_archive(file: IO[bytes], manifest: Mapping[str, Any], arrays: Mapping[
 
 def read_archive(
     file: IO[bytes], accept: Callable[[dict[str, Any]], None]
-) -> tuple[dict[str, Any], dict[str, NDArray], bool]:
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]], bool]:
     """The manifest, the arrays by name without ``.npy``, and whether digests vouch for both.
 
     ``accept`` sees the manifest before anything else is judged, and raises where it is of another
@@ -92,7 +92,7 @@ def _put_text(archive: zipfile.ZipFile, name: str, text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _put_array(archive: zipfile.ZipFile, name: str, array: NDArray) -> str:
+def _put_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> str:
     """Row by row, so that an array in a memory map never is in memory as a whole."""
     if array.dtype.kind not in KINDS or array.itemsize > 8:
         raise ValueError(f"{name} holds values of type {array.dtype}; only plain numbers are saved")
@@ -180,7 +180,7 @@ def _read_sums(text: str) -> dict[str, str]:
     return {match[2]: match[1] for match in found if match}
 
 
-def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[NDArray, str]:
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[NDArray[Any], str]:
     """An array and the digest of its member; refused before memory is taken for it."""
     with archive.open(info) as member:
         start = member.read(10)

@@ -13,7 +13,7 @@ __all__ = ["atomic_file", "write_atomically"]
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
     """An open file whose content takes the place of ``path`` once the block ends without an error.
 
     A reader finds the old file or the new one, never half of either, even after a power cut. The
@@ -38,7 +38,7 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO[Any]]:
         raise
 
 
-def write_atomically(path: str | os.PathLike, text: str) -> None:
+def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     """The whole text or nothing."""
     with atomic_file(path, "w") as file:
         file.write(text)

@@ -32,7 +32,7 @@ FORMAT = "graphdict-model"
 VERSION = 2  # 1 had no digests
 
 
-def save(model: Any, path: str | os.PathLike) -> None:
+def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to ``path``."""
     from graphdict import __version__
 
@@ -44,7 +44,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
         "settings": {},
         "fitted": {},
     }
-    arrays: dict[str, NDArray] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for name, value in model.get_params(deep=False).items():
         if name in model._objects and value:
             raise ValueError(
@@ -63,7 +63,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
         write_archive(file, manifest, arrays)
 
 
-def load(path: str | os.PathLike, classes: Mapping[str, type]) -> Any:
+def load(path: str | os.PathLike[str], classes: Mapping[str, type]) -> Any:
     """Read a model of one of ``classes`` (by name)."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError(f"cannot load {path}: it is not a file")
@@ -114,7 +114,7 @@ def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> No
                 raise ValueError(f"{_short(name)} is neither a number nor a name")
 
 
-def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray]) -> Any:
+def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     """The model, once everything fits together."""
     found: dict[str, dict[str, Any]] = {p: dict(manifest[p]) for p in ("settings", "fitted")}
     found["fitted"].pop("_n_features_out", None)  # version 1 had it
@@ -149,7 +149,7 @@ def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray]) ->
     return model
 
 
-def _put(numbers: dict[str, Any], arrays: dict[str, NDArray], name: str, value: Any) -> None:
+def _put(numbers: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, value: Any) -> None:
     """Sort one value into the manifest or the arrays."""
     key = name.split("/", 1)[1]
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ __all__ = ["communities"]
 EDGES_PER_NODE = 20
 
 
-def communities(weights: NDArray) -> NDArray:
+def communities(weights: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the community (N,) of each node, 0 for the largest; -1 for nodes without edges.
 
     Nodes are visited in order and join the neighbouring community that gains most modularity;
@@ -43,7 +43,7 @@ def communities(weights: NDArray) -> NDArray:
     return _by_size(member, alone)
 
 
-def _local_moves(matrix: sparse.csr_array) -> NDArray:
+def _local_moves(matrix: sparse.csr_array) -> NDArray[np.intp]:
     """Return the community of each node once no single move gains modularity."""
     nodes = matrix.shape[0]
     degree = np.asarray(matrix.sum(axis=1)).ravel()
@@ -71,7 +71,7 @@ def _local_moves(matrix: sparse.csr_array) -> NDArray:
     return group
 
 
-def _by_size(member: NDArray, alone: NDArray) -> NDArray:
+def _by_size(member: NDArray[np.intp], alone: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Number communities from the largest, ties by their first node."""
     found = np.full(len(member), -1)
     groups = [np.flatnonzero((member == g) & ~alone) for g in np.unique(member[~alone])]

@@ -24,10 +24,10 @@ MOST_EDGES = 600_000
 
 def describe(
     model: Any,
-    coefficients: NDArray,
+    coefficients: NDArray[np.float64],
     *,
-    silent: NDArray | None = None,
-    times: NDArray | None = None,
+    silent: NDArray[np.bool_] | None = None,
+    times: NDArray[Any] | None = None,
     time_unit: str = "samples",
     positions: Any = None,
     source: str | None = None,
@@ -70,7 +70,7 @@ def describe(
 
 
 def _atoms(
-    model: Any, thresholded: NDArray, coefficients: NDArray
+    model: Any, thresholded: NDArray[np.float64], coefficients: NDArray[np.float64]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a dict for each atom (edges, degrees, communities, use), and remarks.
 
@@ -123,7 +123,10 @@ def _atoms(
 
 
 def _timeline(
-    coefficients: NDArray, silent: NDArray | None, times: NDArray | None, unit: str
+    coefficients: NDArray[np.float64],
+    silent: NDArray[np.bool_] | None,
+    times: NDArray[Any] | None,
+    unit: str,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return coefficients and silent nodes by sample, or by window of many samples; and remarks."""
     samples = len(coefficients)
@@ -168,7 +171,7 @@ def _timeline(
     return timeline, remarks
 
 
-def _spacing(steps: NDArray) -> tuple[float, float]:
+def _spacing(steps: NDArray[np.float64]) -> tuple[float, float]:
     """Return the usual step between samples, and the smallest step that is a gap."""
     positive = steps[steps > 0]
     if len(positive) == 0:

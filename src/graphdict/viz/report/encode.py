@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ MOST_WINDOWS = 10_000
 """Largest number of windows: several for each pixel of a screen."""
 
 
-def packed(values: NDArray, dtype: str) -> str:
+def packed(values: NDArray[Any], dtype: str) -> str:
     """Return the little-endian bytes of an array in base64, for ``decode`` in data.js."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=f"<{dtype}").tobytes()).decode()
 
@@ -29,14 +30,16 @@ class Windows:
     ``low`` and ``high`` are None where every window is a single sample.
     """
 
-    start: NDArray
+    start: NDArray[np.intp]
     size: int
-    mean: NDArray
-    low: NDArray | None
-    high: NDArray | None
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64] | None
+    high: NDArray[np.float64] | None
 
 
-def windows(coefficients: NDArray, breaks: NDArray, most: int = MOST_NUMBERS) -> Windows:
+def windows(
+    coefficients: NDArray[np.float64], breaks: NDArray[np.intp], most: int = MOST_NUMBERS
+) -> Windows:
     """Return coefficients (T, K) as they are, or merged into windows of at most ``most`` numbers.
 
     Windows do not cross the samples ``breaks``, unless there are too many of those.

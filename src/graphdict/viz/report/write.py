@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,17 +15,21 @@ from graphdict.results import InstantaneousGraphs
 from graphdict.viz.report.content import describe
 from graphdict.viz.report.page import assemble
 
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.base import GraphDictionary
+    from graphdict.viz.drawing import Positions
+
 __all__ = ["write_report"]
 
 
 def write_report(
-    model: Any,
-    path: str | os.PathLike,
+    model: GraphDictionary,
+    path: str | os.PathLike[str],
     *,
     coefficients: ArrayLike | InstantaneousGraphs | None = None,
     times: ArrayLike | None = None,
     time_unit: str = "samples",
-    positions: Any = None,
+    positions: Positions | None = None,
     source: str | None = None,
     title: str | None = None,
     remarks: Sequence[str] = (),
@@ -85,7 +89,7 @@ def write_report(
     write_atomically(path, assemble(content))
 
 
-def _coefficients(model: Any, given: ArrayLike | None) -> NDArray:
+def _coefficients(model: Any, given: ArrayLike | None) -> NDArray[np.float64]:
     """Return coefficients (T, K), by default of the training samples; raise if they are invalid."""
     if given is None:
         given = getattr(model, "coefficients_", None)
@@ -111,7 +115,7 @@ def _coefficients(model: Any, given: ArrayLike | None) -> NDArray:
     return rows
 
 
-def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
+def _times(given: ArrayLike | None, samples: int) -> NDArray[Any] | None:
     """Return times (T,) as float64, or as datetime64 in UTC."""
     if given is None:
         return None
@@ -133,7 +137,7 @@ def _times(given: ArrayLike | None, samples: int) -> NDArray | None:
     return times if times.dtype.kind == "M" else times.astype(np.float64)
 
 
-def _from_datetimes(values: NDArray) -> NDArray:
+def _from_datetimes(values: NDArray[Any]) -> NDArray[Any]:
     """Return datetimes of Python or pandas as datetime64 in UTC; other objects as they are."""
     from datetime import UTC, datetime
 

@@ -1,0 +1,51 @@
+"""Types of arguments that several public functions share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "HasWeights",
+    "HeldVariable",
+    "InitName",
+    "PriorName",
+    "RandomState",
+    "RowIndex",
+    "SolverName",
+    "StrPath",
+    "Term",
+]
+
+SolverName: TypeAlias = Literal["auto", "bipds", "mm"]
+InitName: TypeAlias = Literal["k-means++", "uniform", "discrete"]
+HeldVariable: TypeAlias = Literal["atoms", "coefficients"]
+PriorName: TypeAlias = Literal["independent", "free", "markov", "hierarchy"]
+RandomState: TypeAlias = int | np.random.RandomState | None
+RowIndex: TypeAlias = (
+    SupportsIndex | slice | Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
+)
+StrPath: TypeAlias = str | os.PathLike[str]
+
+
+class Term(Protocol):
+    """A term of the objective, as :mod:`graphdict.core.terms.base` describes it.
+
+    Its value may depend on the rows it is shown, so that no more is said of its arguments.
+    """
+
+    @property
+    def value(self) -> Callable[..., float]:
+        """The function itself."""
+
+
+class HasWeights(Protocol):
+    """What has the edge weights (T, E) of graphs, such as ``InstantaneousGraphs``."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Edge weights (T, E)."""

@@ -1,0 +1,61 @@
+"""The base classes of scikit-learn, with the types that scikit-learn does not give them.
+
+To a type checker a class that derives from one without types may have any attribute, so that it
+would find no mistake in the use of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import metaestimators
+
+__all__ = ["BaseEstimator", "ClassNamePrefixFeaturesOutMixin", "TransformerMixin", "available_if"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+if TYPE_CHECKING:  # pragma: no cover
+
+    class BaseEstimator:
+        """:class:`sklearn.base.BaseEstimator`."""
+
+        n_features_in_: int
+        feature_names_in_: NDArray[np.object_]
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def get_metadata_routing(self) -> Any: ...
+        def _validate_params(self) -> None: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class TransformerMixin:
+        """:class:`sklearn.base.TransformerMixin`."""
+
+        def __init_subclass__(
+            cls, auto_wrap_output_keys: tuple[str, ...] | None = ("transform",), **kwargs: Any
+        ) -> None: ...
+        def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]: ...
+        def set_output(
+            self, *, transform: Literal["default", "pandas", "polars"] | None = None
+        ) -> Self: ...
+
+    class ClassNamePrefixFeaturesOutMixin:
+        """:class:`sklearn.base.ClassNamePrefixFeaturesOutMixin`."""
+
+        _n_features_out: int
+
+        def get_feature_names_out(
+            self, input_features: ArrayLike | None = None
+        ) -> NDArray[np.object_]: ...
+
+else:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Scikit-learn's decorator of that name, under which a method keeps its type."""
+    decorator: Callable[[Method], Method] = metaestimators.available_if(check)
+    return decorator
