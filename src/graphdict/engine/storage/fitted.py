@@ -31,6 +31,7 @@ class FittedValue(NamedTuple):
     high: float = np.inf
     positive: bool = False
     whole: bool = False  # a whole number, not negative
+    choices: tuple[str, ...] = ()  # the names that it may be
 
 
 NUMBER = FittedValue(None)
@@ -66,6 +67,10 @@ def check_fitted_values(kind: Any, fitted: Mapping[str, Any]) -> None:
 
 
 def _check_value(name: str, value: Any, wanted: FittedValue) -> None:
+    if wanted.choices:
+        if value not in wanted.choices:
+            raise ValueError(f"{name} must be one of {wanted.choices}, got {repr(value)[:40]}")
+        return
     if wanted.whole and (type(value) is not int or value < 0):
         raise ValueError(f"{name} must be a count, got {repr(value)[:40]}")
     if wanted.shape is None and not wanted.whole and type(value) not in (int, float):
