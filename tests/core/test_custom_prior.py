@@ -324,3 +324,15 @@ def test_a_claim_that_does_not_hold_is_refused_by_name():
     x, weights = series(200)
     with pytest.raises(TypeError, match=r"Claims says elementwise = True.*entrywise = True"):
         GraphDictLog(3, coefficient_priors=[Claims(weights)], **SETTINGS).fit(x)
+
+    class Norm:
+        elementwise = True
+
+        def value(self, x):
+            return float(np.linalg.norm(x))
+
+        def prox(self, x, step):
+            return x * max(0, 1 - step / np.linalg.norm(x))
+
+    with pytest.raises(TypeError, match=r"Norm says elementwise = True.*not the sum"):
+        GraphDictLog(3, coefficient_priors=[Norm()], **SETTINGS).fit(x)

@@ -151,7 +151,38 @@ def test_what_is_wrong_is_said():
     class Nothing(Likelihood):
         pass
 
+    with pytest.raises(TypeError, match="Nothing lacks a barrier"):
+        GraphDict(2, likelihood=Nothing()).fit(X)
+    Nothing.barrier = LogDet()
     with pytest.raises(NotImplementedError, match=r"Nothing lacks linear_map\(nodes\)"):
         GraphDict(2, likelihood=Nothing()).fit(X)
     with pytest.raises(ValueError, match="likelihood holds Python objects"):
         fit(max_iter=3, tol=0.1).save("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong", "said"),
+    [
+        ("values", lambda self, rows: 3.0, r"values\(rows\).*shape \(\)"),
+        ("slope", lambda self, rows: -LogDet().slope(self.shift(rows)), "minus the gradient"),
+        ("slope", lambda self, rows: np.ones(3), r"slope\(rows\).*shape \(3,\)"),
+        ("curvature", lambda self, rows, images: np.ones((3, 2)), r"curvature.*shape \(3, 2\)"),
+    ],
+)
+def test_a_barrier_that_contradicts_itself_is_refused(monkeypatch, method, wrong, said):
+    monkeypatch.setattr(ShiftedLogDet, method, wrong)
+    with pytest.raises(TypeError, match=f"(?s){said}"):
+        fit(max_iter=3)
+
+
+def test_a_norm_that_is_a_method_is_refused():
+    class Map(Laplacians):
+        def norm(self):
+            return 1.0
+
+    class Mine(Shifted):
+        def linear_map(self, nodes):
+            return Map(nodes)
+
+    with pytest.raises(TypeError, match="norm of the linear map of Mine must be a property"):
+        GraphDict(2, likelihood=Mine(0.5)).fit(X)

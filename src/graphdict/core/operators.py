@@ -41,9 +41,14 @@ class LinearMap(Protocol):
     """A linear map from edge weights ``(..., E)`` to some array ``(..., *shape)``."""
 
     @property
-    def norm(self) -> float: ...
-    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
-    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def norm(self) -> float:
+        """Its largest singular value, or a bound of it: step sizes follow from it."""
+
+    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the images (..., *shape) of graphs (..., E)."""
+
+    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the adjoint (..., E) of values (..., *shape)."""
 
 
 @dataclass(frozen=True)

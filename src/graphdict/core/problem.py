@@ -364,6 +364,11 @@ def _check_on_rows(term: Any, x: NDArray[np.float64], n_rows: int) -> None:
         if base.smooth(term) and not base.proximable(term):
             found = base.gradient(term, x, rows)
         wrong = "" if np.shape(found) == x.shape else f"returns shape {np.shape(found)}"
+        if not wrong and not np.isfinite(found).all():
+            wrong = "returns values that are not finite"
+        values = [base.value(term, x[i : i + 1], slice(i, i + 1)) for i in range(len(x))]
+        if not wrong and not np.isclose(base.value(term, x, rows), sum(values), rtol=1e-9):
+            wrong = "has a value that is not the sum of those of single samples"
     except (IndexError, TypeError, ValueError) as error:
         wrong = f"fails: {error}"
     if wrong:

@@ -258,7 +258,7 @@ def _make_shards(told: list[tuple], array: NDArray[Any], shared: Any) -> list[Sh
 
 
 def _run(shards: list[Shard], *columns: Any, note: Any) -> tuple[list[Any], list[Any]]:
-    """BlockStates and sums of a pass, for each part of a bundle."""
+    """Return states and sums of a step, for each shard of a bundle."""
     work, message = note
     found = [
         work(shard, [states[place] for states, _ in columns], *message)

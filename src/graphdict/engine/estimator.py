@@ -67,7 +67,7 @@ class SignalEstimator(BaseEstimator):
         return samples
 
     def _check_values(self, samples: Any, reset: bool) -> None:
-        """Refuse values that are none, and new ones whose squares the scale does not tame."""
+        """Raise for infinite values, and for new ones too large to be squared."""
         largest = np.inf if reset else largest_value(samples.dtype) * float(self.scale_)
         check_finite(samples, self.node_names, self._takes_gaps, largest)
 
@@ -120,7 +120,7 @@ class SignalEstimator(BaseEstimator):
         """Say that ``steps`` iterations did not do, and what they reached; called from ``fit``."""
         warn(
             f"{type(self).__name__} stopped at max_iter={steps} before tol={self.tol}: {reached}. "
-            "Raise max_iter, or tol if the result serves you.",
+            "Raise max_iter, or tol if the result is good enough.",
             ConvergenceWarning,
         )
 

@@ -43,7 +43,7 @@ class Preparation:
 
     @classmethod
     def learn(cls, signals: NDArray[Any], names: NDArray[Any], rescale: bool) -> Preparation:
-        """From training signals (T, N); warns about silent nodes."""
+        """Return the preparation learned from training signals (T, N); warn about silent nodes."""
         lows, highs = (np.array(ends) for ends in zip(*each_block(signals, _extent)))
         lows, highs = lows.min(axis=0), highs.max(axis=0)
         active = highs > lows

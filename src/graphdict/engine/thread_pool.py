@@ -1,9 +1,10 @@
-"""ThreadExecutor that work together on one thing after another.
+"""A pool of threads that runs many short jobs.
 
-Those of an executor take a tenth of a millisecond to be set to work and to be waited for, which is
-seen where a pass over the samples takes one. These wait at a queue, and whoever asks works too. For
-jobs that need nothing of Python there are others (``native/team.hpp``), quicker still. Both kinds
-start when they are first needed: while they wait for work, they keep cores from each other.
+A pool of :mod:`concurrent.futures` takes a tenth of a millisecond to start work and to be waited
+for, which shows where a pass over the samples takes one millisecond. Threads here wait at a queue,
+and the calling thread works too. Compiled jobs, which need nothing of Python, have a pool of their
+own (``native/thread_pool.hpp``), which is faster still. Both start when they are first needed:
+idle threads that wait for work keep cores from each other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["ThreadPool"]
 
 
 class ThreadPool:
-    """So many threads beside the one that calls; use it in a ``with`` statement."""
+    """``helpers`` threads beside the one that calls; use it in a ``with`` statement."""
 
     def __init__(self, helpers: int):
         self.helpers = helpers
@@ -38,11 +39,11 @@ class ThreadPool:
 
     @cached_property
     def compiled(self) -> native.ThreadPool:
-        """Those for compiled jobs."""
+        """The pool that runs compiled jobs."""
         return native.ThreadPool(self.helpers)
 
     def run(self, jobs: list[Callable[[], Any]]) -> None:
-        """All of them, in any order."""
+        """Run all jobs, in any order."""
         compiled = [job for job in jobs if isinstance(job, native.Job)]
         if len(compiled) == len(jobs):
             self.compiled.run(compiled)

@@ -15,7 +15,7 @@ from graphdict.core.annotations import (
     StrPath,
     Term,
 )
-from graphdict.core.likelihoods import Likelihood, LogDeterminant
+from graphdict.core.likelihoods import Likelihood, LogDeterminant, check_likelihood
 from graphdict.core.solvers.base import Callback
 from graphdict.models.docs import document
 from graphdict.models.soft import SoftDictionary
@@ -84,6 +84,9 @@ class GraphDict(SoftDictionary):
 
     def _likelihood(self) -> Likelihood:
         return LogDeterminant() if self.likelihood is None else self.likelihood
+
+    def _learn_likelihood(self, signals: Any) -> None:
+        check_likelihood(self._likelihood(), signals.shape[1])
 
     def _image_size(self, nodes: int) -> int:
         return nodes**2  # at most: Laplacians

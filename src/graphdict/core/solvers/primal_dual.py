@@ -252,7 +252,7 @@ def check_numbers(
     energies: NDArray[np.float64],
     step: PassMessage,
 ) -> CheckNumbers:
-    """Find the objective and the residuals at a point."""
+    """Return the objective without priors, and squared sizes that residuals are made of."""
     coefficients, gradient = after.coefficients, after.gradient
     image = problem.operator.forward(coefficients, step.atoms)
     value = problem.samples_value(rows, coefficients, energies, image)

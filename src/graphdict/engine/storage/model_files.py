@@ -84,7 +84,7 @@ def load(path: str | os.PathLike[str], classes: Mapping[str, type]) -> Any:
 
 
 def _check_kind(manifest: dict[str, Any]) -> None:
-    """Whether this is a model, and of a version that can be read."""
+    """Raise unless this is a model, of a version that can be read."""
     if manifest.get("format") != FORMAT:
         raise ModelFileError("it is not a graphdict model")
     version = manifest.get("version")
@@ -98,7 +98,7 @@ def _check_kind(manifest: dict[str, Any]) -> None:
 
 
 def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> None:
-    """Whether the class is known and all else is plain."""
+    """Raise unless the class is known and all else is plain."""
     if manifest.get("class") not in tuple(classes):
         known = ", ".join(sorted(classes))
         raise ModelFileError(
@@ -170,5 +170,5 @@ def _short(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Without what could steer a terminal."""
+    """Return text without control characters."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:500])
