@@ -6,6 +6,7 @@ import pytest
 from graphdict.core import graphs
 from graphdict.datasets import (
     erdos_renyi,
+    heat_kernel,
     make_emeg,
     make_sbg,
     make_superposition,
@@ -176,3 +177,55 @@ def test_the_older_random_state_is_taken_too():
         for _ in range(2)
     )
     np.testing.assert_array_equal(one.train.signals, two.train.signals)
+
+
+@pytest.mark.parametrize(
+    ("filter", "precision"),
+    [
+        (1, lambda v: v), (2.5, lambda v: v**2.5), (heat_kernel(0.3), lambda v: np.exp(0.6 * v)),
+        (lambda v: v + v**2, lambda v: v + v**2),
+    ],
+    ids=["one", "power", "heat", "own"],
+)  # fmt: skip
+def test_signals_of_a_filter_have_its_precision(filter, precision):
+    weights = erdos_renyi(1, 7, 0.6, random_state=3)[0]
+    x = sample_lgmrf(weights, 200_000, random_state=0, filter=filter)
+    values, vectors = np.linalg.eigh(graphs.laplacian(weights))
+    assert values[1] > 0.1
+    variances = np.square(x @ vectors[:, 1:]).mean(axis=0)
+    np.testing.assert_allclose(variances * precision(values[1:]), 1, atol=0.02)
+
+
+def test_tails_make_a_student_t_field():
+    weights = erdos_renyi(1, 6, 0.9, random_state=1)[0]
+    calm = sample_lgmrf(weights, 40_000, random_state=0)
+    loud = sample_lgmrf(weights, 40_000, random_state=0, tails=6)
+    sizes = [np.square(x).sum(axis=1) for x in (calm, loud)]
+    np.testing.assert_allclose(sizes[1].mean() / sizes[0].mean(), 6 / 4, rtol=0.05)
+    assert np.quantile(sizes[1], 0.999) > 3 * np.quantile(sizes[0], 0.999)
+    same = sample_lgmrf(weights, 40_000, random_state=0, tails=np.inf)
+    np.testing.assert_array_equal(same, calm)
+
+
+def test_generators_take_filters_tails_and_graded_coefficients():
+    data = make_superposition(
+        n_atoms=3, n_nodes=8, superposition=2, coefficient_range=(0.2, 1), filter=2, tails=4,
+        random_state=0,
+    )  # fmt: skip
+    active = data.train.coefficients[data.train.coefficients > 0]
+    assert active.min() >= 0.2
+    assert active.max() <= 1
+    assert len(np.unique(active)) > 100
+    plain = make_sbg(n_nodes=8, edge_probability=0.5, random_state=0)
+    smooth = make_sbg(n_nodes=8, edge_probability=0.5, filter=3, random_state=0)
+    np.testing.assert_array_equal(plain.states, smooth.states)
+    assert not np.allclose(plain.signals, smooth.signals)
+    assert make_emeg(n_nodes=8, tails=5, random_state=0).signals.shape == (640, 8)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"filter": -1}, {"filter": np.nan}, {"filter": lambda v: -v}, {"tails": 0}], ids=str
+)
+def test_filters_and_tails_that_are_none_are_said(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        sample_lgmrf(np.ones(6), 5, **wrong)

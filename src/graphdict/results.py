@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # pragma: no cover
     import networkx
     import pandas
 
-__all__ = ["InstantaneousGraphs", "thresholded_atoms"]
+__all__ = ["InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
 
 
 class InstantaneousGraphs:
@@ -246,3 +246,42 @@ def thresholded_atoms(model: Any) -> NDArray[np.float64]:
     return InstantaneousGraphs(
         np.eye(len(atoms), dtype=atoms.dtype), atoms, probable=probable
     ).weights
+
+
+def describe_signals(model: Any) -> list[str]:
+    """Say in words how signals follow their graphs, where a model has learned it.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A :class:`graphdict.GraphDictMarginal`; others have learned nothing of the kind.
+
+    Returns
+    -------
+    list of str
+        A sentence on the filter and one on the tails; none where the model has neither.
+    """
+    said = []
+    power, kind = getattr(model, "filter_power_", None), getattr(model, "filter_", None)
+    if kind == "exp":
+        said.append(
+            "Far smoother than a Markov field: the precision grows exponentially with the graph "
+            "frequency, as where something diffuses over the graph."
+        )
+    elif power is not None and power < 1.05:
+        said.append(f"As smooth as a Markov field: power {power:.2g} of the Laplacian.")
+    elif power is not None:
+        said.append(f"Smoother than a Markov field: power {power:.2g} of the Laplacian.")
+    tails = getattr(model, "tails_", None)
+    if tails is None:
+        return said
+    if np.isinf(tails):
+        said.append("Loudness does not vary beyond what a Gaussian allows.")
+        return said
+    sentence = f"Loudness varies from sample to sample: t with {tails:.2g} degrees of freedom"
+    gains = np.asarray(getattr(model, "gains_", ()))
+    if gains.size:
+        low, high = np.quantile(gains**-0.5, [0.05, 0.95])
+        sentence += f"; nine in ten samples have {low:.2g} to {high:.2g} times the usual amplitude"
+    said.append(sentence + ".")
+    return said

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.annotations import RandomState
-from graphdict.datasets.lgmrf import sample_states
+from graphdict.datasets.lgmrf import Filter, check_filter, check_tails, sample_states
 from graphdict.datasets.random_graphs import check_count, erdos_renyi, generator
 
 __all__ = ["MixtureSignals", "Superposition", "make_superposition"]
@@ -72,6 +72,9 @@ def make_superposition(
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
     samples_per_graph: int = 1,
+    coefficient_range: tuple[float, float] | None = None,
+    filter: Filter = 1.0,
+    tails: float | None = None,
     random_state: RandomState | np.random.Generator = None,
 ) -> Superposition:
     """Simulate signals whose graphs are sums of up to ``superposition`` atoms.
@@ -96,6 +99,10 @@ def make_superposition(
         Edge weights of the atoms are uniform on this interval.
     samples_per_graph : int, default=1
         Number of consecutive samples with the same coefficients; the last group may be shorter.
+    coefficient_range : pair of floats, optional
+        Coefficients of active atoms are uniform on this interval, within [0, 1]; by default one.
+    filter, tails
+        What signals are of their graph: see :func:`sample_lgmrf`.
     random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
         Random seed or generator.
 
@@ -119,6 +126,12 @@ def make_superposition(
     check_count("n_train", n_train, 1)
     check_count("n_test", n_test, 0)
     check_count("samples_per_graph", samples_per_graph, 1)
+    precision, tails = check_filter(filter), check_tails(tails)
+    low, high = (1.0, 1.0) if coefficient_range is None else coefficient_range
+    if not 0 < low <= high <= 1:
+        raise ValueError(
+            f"coefficient_range must be two numbers in (0, 1], got {coefficient_range!r}"
+        )
     atom_rng, *part_rngs = generator(random_state).spawn(3)
     atoms = erdos_renyi(
         n_atoms, n_nodes, edge_probability, weight_range=weight_range, random_state=atom_rng
@@ -127,9 +140,11 @@ def make_superposition(
     for samples, rng in zip((n_train, n_test), part_rngs):
         groups = -(-samples // samples_per_graph)
         patterns = _activations(groups, n_atoms, superposition, rng)
+        if coefficient_range is not None:
+            patterns = patterns * rng.uniform(low, high, patterns.shape)
         coefficients = np.repeat(patterns, samples_per_graph, axis=0)[:samples]
         distinct, which = np.unique(coefficients, axis=0, return_inverse=True)
-        signals = sample_states(distinct @ atoms, which.ravel(), rng)
+        signals = sample_states(distinct @ atoms, which.ravel(), rng, precision, tails)
         parts.append(MixtureSignals(signals, coefficients, atoms))
     return Superposition(parts[0], parts[1], superposition)
 

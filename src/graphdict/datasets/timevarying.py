@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.annotations import RandomState
-from graphdict.datasets.lgmrf import sample_states
+from graphdict.datasets.lgmrf import Filter, check_filter, check_tails, sample_states
 from graphdict.datasets.random_graphs import (
     check_count,
     check_probability,
@@ -60,6 +60,8 @@ def make_emeg(
     p_remove: float = 0.01,
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
+    filter: Filter = 1.0,
+    tails: float | None = None,
     random_state: RandomState | np.random.Generator = None,
 ) -> StateSignals:
     """Simulate an edge-Markovian evolving graph: edges appear and disappear independently.
@@ -79,6 +81,8 @@ def make_emeg(
         Probabilities of a change, for each edge and step.
     weight_range : pair of floats, default=(0.1, 3)
         Weights are uniform on this interval.
+    filter, tails
+        What signals are of their graph: see :func:`sample_lgmrf`.
     random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
         Random seed or generator.
 
@@ -106,7 +110,8 @@ def make_emeg(
             current = np.where(current > 0, kept, np.where(uniform < added, new, 0.0))
         atoms[step] = current
     states = np.repeat(np.arange(n_graphs), signals_per_graph)
-    return StateSignals(sample_states(atoms, states, signal_rng), states, atoms)
+    signals = sample_states(atoms, states, signal_rng, check_filter(filter), check_tails(tails))
+    return StateSignals(signals, states, atoms)
 
 
 def make_sbg(
@@ -118,6 +123,8 @@ def make_sbg(
     p_stay: float = 0.98,
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
+    filter: Filter = 1.0,
+    tails: float | None = None,
     random_state: RandomState | np.random.Generator = None,
 ) -> StateSignals:
     """Simulate a switching behaviour graph: a Markov chain over a few independent graphs.
@@ -136,6 +143,8 @@ def make_sbg(
         Probability that the state stays the same in a step.
     weight_range : pair of floats, default=(0.1, 3)
         Weights are uniform on this interval.
+    filter, tails
+        What signals are of their graph: see :func:`sample_lgmrf`.
     random_state : int, numpy.random.Generator, numpy.random.SeedSequence or None
         Random seed or generator.
 
@@ -160,4 +169,5 @@ def make_sbg(
     jumps = np.where(moves, chain_rng.integers(1, max(n_states, 2), size=n_graphs), 0)
     jumps[0] = chain_rng.integers(n_states)
     states = np.repeat(np.cumsum(jumps) % n_states, signals_per_graph)
-    return StateSignals(sample_states(atoms, states, signal_rng), states, atoms)
+    signals = sample_states(atoms, states, signal_rng, check_filter(filter), check_tails(tails))
+    return StateSignals(signals, states, atoms)

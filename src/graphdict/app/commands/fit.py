@@ -41,6 +41,7 @@ from graphdict.app.commands.progress_bar import ProgressBar
 from graphdict.app.commands.results import (
     about_input,
     describe_atoms,
+    signal_summary,
     summarise_atoms,
     write_results,
 )
@@ -217,6 +218,9 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
         f"{title} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in {seconds:.1f} s: "
         f"{model.n_iter_} iterations, objective {objective:.6g}"
     )
+    signals_learned = signal_summary(model)
+    for sentence in signals_learned["in_words"]:
+        console.result(sentence)
     describe_atoms(console, atoms)
     idle = [str(atom["atom"]) for atom in atoms if not atom["edges"] or atom["samples"] < 1]
     if idle and options["model"] != "hier":
@@ -231,7 +235,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
             "model": {"class": title, "settings": _settings(model), "chosen": chosen},
             "result": {
                 "objective": objective, "iterations": model.n_iter_, "seconds": seconds,
-                "atoms": atoms,
+                "atoms": atoms, "signals": signals_learned,
             },
             "files": [str(path) for path in written],
         }

@@ -12,11 +12,13 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.outputs import results_in
 from graphdict.app.files import SignalTable, write_table
 from graphdict.core import graphs
-from graphdict.results import thresholded_atoms
+from graphdict.results import describe_signals, thresholded_atoms
 from graphdict.selection.density import EDGE, densities
 
-__all__ = ["about_input", "atom_rows", "describe_atoms", "summarise_atoms",
-           "write_coefficients", "write_results"]  # fmt: skip
+__all__ = [
+    "about_input", "atom_rows", "describe_atoms", "signal_summary", "summarise_atoms",
+    "write_coefficients", "write_results",
+]  # fmt: skip
 
 
 def write_coefficients(
@@ -85,6 +87,17 @@ def summarise_atoms(model: Any, coefficients: NDArray[Any] | None = None) -> lis
             }
         )
     return found
+
+
+def signal_summary(model: Any) -> dict[str, Any]:
+    """Return filter and tails of a model that has learned them, as numbers and in words."""
+    tails = getattr(model, "tails_", None)
+    return {
+        "filter": getattr(model, "filter_", None),
+        "power": getattr(model, "filter_power_", None),
+        "degrees_of_freedom": None if tails is None or np.isinf(tails) else float(tails),
+        "in_words": describe_signals(model),
+    }
 
 
 def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:

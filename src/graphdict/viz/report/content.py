@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphdict import __version__
 from graphdict.core import graphs
-from graphdict.results import thresholded_atoms
+from graphdict.results import describe_signals, thresholded_atoms
 from graphdict.selection.density import EDGE
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.encode import packed, windows
@@ -65,7 +65,7 @@ def describe(
         "settings": [[name, _shown(value)] for name, value in model.get_params(deep=False).items()],
         "results": _results(model),
         "history": _history(getattr(model, "history_", {})),
-        "remarks": [*remarks, *about_time, *about_atoms, *about_nodes],
+        "remarks": [*describe_signals(model), *remarks, *about_time, *about_atoms, *about_nodes],
     }
 
 
@@ -192,6 +192,9 @@ def _results(model: Any) -> list[list[str]]:
         "objective_": "objective",
         "log_likelihood_": "log-likelihood of a training sample",
         "stay_probability_": "probability to stay in a state",
+        "filter_": "filter",
+        "filter_power_": "power of the Laplacian",
+        "tails_": "degrees of freedom of the tails",
         "scale_": "signals were divided by",
     }
     found = [(label, getattr(model, name, None)) for name, label in labels.items()]
