@@ -224,7 +224,9 @@ def test_generators_take_filters_tails_and_graded_coefficients():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"filter": -1}, {"filter": np.nan}, {"filter": lambda v: -v}, {"tails": 0}], ids=str
+    "wrong",
+    [{"filter": -1}, {"filter": np.nan}, {"filter": lambda v: -v}, {"tails": 0}],
+    ids=["negative", "nan", "negative function", "no freedom"],
 )
 def test_filters_and_tails_that_are_none_are_said(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
