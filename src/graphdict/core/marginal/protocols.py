@@ -158,6 +158,9 @@ class PatternLikelihood(Protocol):
             The new atoms.
         """
 
+    def own_penalty(self, atoms: NDArray) -> float:
+        """Return what it adds to the penalty of atoms (K, E), where it has a prior of its own."""
+
     def stationary_statistics(
         self, atoms: NDArray, usage: NDArray, penalty: AtomPenalty, threshold: float
     ) -> tuple[NDArray, ...]:

@@ -16,7 +16,7 @@ from graphdict.core.marginal.likelihood import GaussianLikelihood
 from graphdict.core.marginal.patterns import uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage, shrinkage_for, with_sparsity
 from graphdict.core.marginal.protocols import AtomPenalty, PatternLikelihood
-from graphdict.core.marginal.support import impossible_edges, prune_edges
+from graphdict.core.marginal.support import SILENT_SHARE, impossible_edges, prune_edges
 from graphdict.core.marginal.time_hierarchy import n_levels
 from graphdict.core.solvers.base import Callback, History, Progress
 from graphdict.engine.checkpoint import Checkpoint
@@ -179,14 +179,17 @@ def learn(
     return settings.run(data, dictionary, penalty, **options)
 
 
-def rule_out_edges(data: OpenSignals, dictionary: PatternDictionary) -> PatternDictionary:
+def rule_out_edges(
+    data: OpenSignals, dictionary: PatternDictionary, silent_share: float = SILENT_SHARE
+) -> PatternDictionary:
     """Return the dictionary without edges that its samples rule out, or itself if there are none.
 
     Once edges are gone, silence and zero sums are expected, and samples that lack them leave the
-    patterns of the atom.
+    patterns of the atom. ``silent_share`` is that of an atom's samples in which a node is silent,
+    from which on it has no edges.
     """
     moments = second_moments(data, dictionary)
-    impossible = impossible_edges(*moments, dictionary.likelihood.noise)
+    impossible = impossible_edges(*moments, dictionary.likelihood.noise, silent_share)
     if not (impossible & (dictionary.atoms > 0)).any():
         return dictionary
     return dictionary.with_atoms(np.where(impossible, 0, dictionary.atoms))

@@ -23,7 +23,7 @@ from graphdict.core.marginal.chain import (
 )
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import EStep, ExpectedStatistics
-from graphdict.core.marginal.random_rows import RowRandom, random_memberships
+from graphdict.core.marginal.random_rows import RowRandom, even_memberships, random_memberships
 from graphdict.core.protocols import BlockStates, Step
 from graphdict.engine.executor import Shard, map_blocks_of_shard
 from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
@@ -34,10 +34,13 @@ __all__ = [
     "coefficients_by_window",
     "coefficients_of",
     "e_step",
+    "e_step_by_halves",
+    "gains_of",
     "log_evidence_of",
     "mean_square",
     "most_probable_patterns",
     "random_distances",
+    "random_statistics",
     "responsibilities_of",
     "second_moments",
 ]
@@ -87,6 +90,43 @@ def random_distances(data: OpenSignals, rng: np.random.RandomState, count: int) 
     random = RowRandom.take(rng, data.windows, random_memberships, count)
     _, (distances, mass) = data.executor.map_shards(_random_distances, [], random, count)
     return distances / np.maximum(mass, 1e-12)[:, None]
+
+
+def random_statistics(
+    data: OpenSignals, dictionary: PatternDictionary, rng: np.random.RandomState
+) -> tuple[NDArray, tuple[NDArray, ...]]:
+    """Return usage (C,) and statistics under random soft memberships in place of the posterior.
+
+    Both are divided by the number of samples.
+    """
+    step, count = _prepare(data, dictionary), len(dictionary.patterns)
+    random = RowRandom.take(rng, data.windows, even_memberships, count)
+    _, sums = data.executor.map_shards(_random_statistics, [], random, step)
+    usage, *statistics = (each / data.total for each in sums)
+    return usage, tuple(statistics)
+
+
+def e_step_by_halves(
+    data: OpenSignals, dictionary: PatternDictionary, blocks: int
+) -> list[tuple[NDArray, tuple[NDArray, ...]]]:
+    """Return usage (C,) and statistics of either half of the samples, as posteriors have them.
+
+    Of so many blocks in time every second one is of the other half. Sums are divided by the number
+    of all samples.
+    """
+    step = _prepare(data, dictionary)
+    _, sums = data.executor.map_blocks(_e_step_by_halves, _messages(data, step), step, blocks)
+    averages = [each / data.total for each in sums]
+    count = len(averages) // 2
+    return [(part[0], tuple(part[1:])) for part in (averages[:count], averages[count:])]
+
+
+def gains_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return the posterior mean (T,) of the gain of each sample, under a likelihood that has one."""
+    step = _prepare(data, dictionary)
+    work = partial(map_blocks_of_shard, _gains)
+    stream = data.executor.stream(work, step, columns=_messages(data, step))
+    return np.concatenate([rows for rows, _ in stream])
 
 
 def coefficients_of(data: OpenSignals, dictionary: PatternDictionary, out: Any = None) -> NDArray:
@@ -193,6 +233,42 @@ def _second_moments(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     silent = weights.T @ (np.square(signals) <= step.dictionary.likelihood.noise)
     moments = np.stack([(signals.T * weight) @ signals for weight in weights.T])
     return None, (weights.sum(axis=0), silent, moments)
+
+
+def _random_statistics(shard: Shard, columns: Any, random: RowRandom, step: EStep) -> Any:
+    samples: WindowedSignals = shard.backend
+    own = slice(samples.first, samples.first + samples.rows)
+    members = random.rows(own, even_memberships, len(step.dictionary.patterns))
+    return shard.map(_member_statistics, [[members[rows] for rows in shard.blocks]], step)
+
+
+def _member_statistics(
+    samples: WindowedSignals, rows: slice, members: NDArray, step: EStep
+) -> Any:
+    block = samples.block(rows)
+    statistics = step.dictionary.likelihood.statistics(step.factors, block, members)
+    return None, (block.counts @ members, *statistics)
+
+
+def _e_step_by_halves(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step, blocks = given
+    posterior = _posterior(samples, rows, step, messages)
+    block = samples.block(rows)
+    windows = samples.first + np.arange(rows.start, rows.stop)
+    odd = windows * min(blocks, step.windows) // step.windows % 2
+    sums: tuple = ()
+    for half in (0, 1):
+        shares = posterior.responsibilities * (odd == half)[:, None]
+        statistics = step.dictionary.likelihood.statistics(step.factors, block, shares)
+        sums += (block.counts @ shares, *statistics)
+    return None, sums
+
+
+def _gains(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step = given
+    posterior = _posterior(samples, rows, step, messages)
+    given_block = samples.block(rows), posterior.responsibilities
+    return step.dictionary.likelihood.posterior_gains(step.factors, *given_block), ()
 
 
 def _squares(samples: WindowedSignals, rows: slice) -> Any:
