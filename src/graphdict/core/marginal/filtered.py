@@ -37,7 +37,13 @@ from graphdict.core.marginal.spectra import (
     zero_sum_basis,
 )
 from graphdict.core.marginal.support import pattern_components
-from graphdict.core.marginal.tails import gains, log_densities, tail_statistic, update_tails
+from graphdict.core.marginal.tails import (
+    gains,
+    log_densities,
+    tail_statistic,
+    tails_to_try,
+    update_tails,
+)
 
 __all__ = ["FilteredFactors", "FilteredLikelihood", "PooledSamples"]
 
@@ -184,6 +190,14 @@ class FilteredLikelihood:
         """Return the posterior mean (T,) of the gain of every sample."""
         values = gains(self.energies(factors, block), self.tails, self.dimension)
         return np.einsum("tc,tc->t", values, block.repeat_windows(responsibilities))
+
+    def tail_logs(
+        self, factors: FilteredFactors, block: SignalBlock, responsibilities: NDArray
+    ) -> NDArray:
+        """Return the sums of ``log(1 + q / nu)`` at all ``nu`` of :func:`tails_to_try`."""
+        energies = self.energies(factors, block)
+        shares = block.repeat_windows(responsibilities)
+        return np.array([np.vdot(shares, np.log1p(energies / nu)) for nu in tails_to_try()])
 
     # M-step ---------------------------------------------------------------------------------
 

@@ -13,10 +13,20 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy.interpolate import CubicSpline
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import digamma, gammaln
 
-__all__ = ["LEAST_TAILS", "MOST_TAILS", "gains", "log_densities", "tail_statistic", "update_tails"]
+__all__ = [
+    "LEAST_TAILS",
+    "MOST_TAILS",
+    "best_tails",
+    "gains",
+    "log_densities",
+    "tail_statistic",
+    "tails_to_try",
+    "update_tails",
+]
 
 LEAST_TAILS, MOST_TAILS = 2.05, 1000.0  # variances exist above 2; from 1,000 on it is Gaussian
 
@@ -67,3 +77,29 @@ def update_tails(mean_statistic: float) -> float:
     if slope(least) <= 0:
         return LEAST_TAILS
     return float(np.exp(brentq(slope, least, most, xtol=1e-10)))
+
+
+def tails_to_try(count: int = 24) -> NDArray:
+    """Return degrees of freedom (count,) from the least to the most, evenly in logarithms."""
+    return np.geomspace(LEAST_TAILS, MOST_TAILS, count)
+
+
+def best_tails(mean_logs: NDArray, dimension: int) -> float:
+    """Return the ``nu`` of greatest likelihood at fixed responsibilities.
+
+    ``mean_logs`` are the means over samples of ``log(1 + q / nu)`` at :func:`tails_to_try`. EM alone
+    is slow where tails are light.
+    """
+    logs = np.log(tails_to_try(len(mean_logs)))
+    spline = CubicSpline(logs, mean_logs)
+
+    def loss(log_tails: float) -> float:
+        tails = np.exp(log_tails)
+        half = (tails + dimension) / 2
+        constant = gammaln(half) - gammaln(tails / 2) - dimension / 2 * log_tails
+        return float(half * spline(log_tails) - constant)
+
+    found = minimize_scalar(
+        loss, bounds=(logs[0], logs[-1]), method="bounded", options={"xatol": 1e-3}
+    )
+    return float(np.exp(found.x))

@@ -59,6 +59,8 @@ class Settings:
     max_iter: int = 200
     tol: float = 1e-5
     average: int = 0
+    filter_power: float | None = 1.0  # None where it is learned
+    tails: float | None = np.inf  # degrees of freedom, None where they are learned
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
@@ -69,6 +71,11 @@ class Settings:
     def pattern_prior(self) -> str:
         """How pattern probabilities are fitted; see :func:`fit_probabilities`."""
         return "free" if self.prior == "free" else "independent"
+
+    @property
+    def filtered(self) -> bool:
+        """Whether there may be a filter or tails: see ``learn_filtered``."""
+        return self.filter_power != 1 or self.tails != np.inf
 
     @property
     def trials(self) -> int:

@@ -43,6 +43,7 @@ __all__ = [
     "random_statistics",
     "responsibilities_of",
     "second_moments",
+    "tail_logs",
 ]
 
 
@@ -119,6 +120,13 @@ def e_step_by_halves(
     averages = [each / data.total for each in sums]
     count = len(averages) // 2
     return [(part[0], tuple(part[1:])) for part in (averages[:count], averages[count:])]
+
+
+def tail_logs(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return means of ``log(1 + q / nu)``, from which the best ``nu`` is found; see ``best_tails``."""
+    step = _prepare(data, dictionary)
+    _, (sums,) = data.executor.map_blocks(_tail_logs, _messages(data, step), step)
+    return sums / data.total
 
 
 def gains_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
@@ -262,6 +270,13 @@ def _e_step_by_halves(samples: WindowedSignals, rows: slice, *given: Any) -> Any
         statistics = step.dictionary.likelihood.statistics(step.factors, block, shares)
         sums += (block.counts @ shares, *statistics)
     return None, sums
+
+
+def _tail_logs(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step = given
+    posterior = _posterior(samples, rows, step, messages)
+    given_block = samples.block(rows), posterior.responsibilities
+    return None, (step.dictionary.likelihood.tail_logs(step.factors, *given_block),)
 
 
 def _gains(samples: WindowedSignals, rows: slice, *given: Any) -> Any:

@@ -1,0 +1,268 @@
+"""From signals to a dictionary with a filter and tails, both learned where they are not given.
+
+1. One graph for all samples, its power by counting edges, its tails.
+2. Annealed runs of EM from random starts, the better half going on.
+3. In turn: the power by counting edges, how much atoms have in common by cross-validation, EM.
+4. Where the power would be larger than allowed: the heat filter, if it explains clearly more.
+5. Edges that do not pay are taken; on the support that is left the power is learned by likelihood.
+6. Tails that do not pay are Gaussian.
+
+Where all this ends at the paper's model, a power of 1 and Gaussian tails, the search of
+:mod:`graphdict.engine.marginal.learn`, which is made for it, is the better one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.elimination import unprofitable_edges
+from graphdict.core.marginal.filter_search import choose_pool, present_edges, search_power
+from graphdict.core.marginal.filtered import POWERS
+from graphdict.core.marginal.filters import HeatFilter, PowerFilter
+from graphdict.core.marginal.support import prune_edges
+from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.filtered_starts import (
+    NO_PENALTY,
+    SETTLED,
+    FilteredRuns,
+    Interrupted,
+    filtered,
+    one_graph,
+    random_filtered_start,
+)
+from graphdict.engine.marginal.learn import Settings, Trials
+from graphdict.engine.marginal.passes import e_step, e_step_by_halves
+from graphdict.engine.marginal.samples import OpenSignals
+
+__all__ = ["anneal_filtered", "learn_filtered", "papers_model"]
+
+COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
+ATOM_STEPS = 4  # of L-BFGS-B in an iteration of EM
+ROUNDS, ITERATIONS = 3, 60
+POOL_BLOCKS = 20  # in time, every second of which is the other half
+HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value that it has to gain
+NEARLY = 0.9  # of the largest power: as large as it gets
+ELIMINATION_ROUNDS = 5
+ONE = 1.02  # powers up to which are 1
+
+
+def learn_filtered(
+    data: OpenSignals,
+    patterns: NDArray,
+    noise: float,
+    settings: Settings,
+    rng: np.random.RandomState,
+    one: PatternDictionary | None = None,
+) -> Fit | None:
+    """Return the fit, or None where the model is that of a power of 1 and Gaussian tails.
+
+    Parameters
+    ----------
+    data : OpenSignals
+    patterns : array (C, K)
+    noise : float
+        Variance granted where a graph allows none.
+    settings : Settings
+    rng : RandomState
+    one : PatternDictionary, optional
+        The graph of all samples, where it is known already.
+    """
+    runs = FilteredRuns(data, noise, settings)
+    try:
+        one = one or one_graph(runs)
+        dictionary = one
+        if patterns.shape[1] > 1:
+            found = _search(runs, one, patterns, rng)
+            if found is None:
+                return None
+            dictionary = _alternate(runs, found.dictionary)
+        if papers_model(runs, dictionary):
+            return None
+        dictionary = _try_heat(runs, dictionary)
+        dictionary = runs.rule_out(dictionary, callback=settings.callback)
+        dictionary = _eliminate(runs, dictionary)
+        return _finish(runs, dictionary)
+    except Interrupted as stop:
+        return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
+
+
+def papers_model(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
+    """Return whether power and tails are (almost) those of the paper: 1 and Gaussian."""
+    likelihood = filtered(dictionary)
+    if not isinstance(likelihood.filter, PowerFilter) or likelihood.filter.power > ONE:
+        return False
+    return not _tails_pay(runs, dictionary)
+
+
+def _tails_pay(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
+    """Return whether tails gain what the information criterion asks of a parameter."""
+    likelihood = filtered(dictionary)
+    if np.isinf(likelihood.tails) or not likelihood.learns_tails:
+        return not np.isinf(likelihood.tails)
+    dictionary = runs.renew_tails(dictionary)
+    gaussian = replace(dictionary, likelihood=replace(likelihood, tails=np.inf))
+    evidence = [
+        e_step(runs.data, each, statistics=False).log_evidence for each in (dictionary, gaussian)
+    ]
+    return evidence[0] - evidence[1] > 0.5 * np.log(runs.data.total)
+
+
+def anneal_filtered(
+    runs: FilteredRuns, starts: Iterator[PatternDictionary], trials: Trials | None = None
+) -> list[Fit]:
+    """Return annealed runs, one for each start."""
+    longest = float(runs.data.counts.max())
+    annealing = np.geomspace(COLDEST / longest, 1, ANNEALING_STEPS, endpoint=False).tolist()
+    return (trials or Trials(runs.data, NO_PENALTY, runs.settings)).run(
+        starts, annealing=annealing, max_iter=ANNEALING_STEPS + TRIAL_STEPS, atom_steps=ATOM_STEPS
+    )
+
+
+def _search(
+    runs: FilteredRuns,
+    one: PatternDictionary,
+    patterns: NDArray,
+    rng: np.random.RandomState,
+) -> Fit | None:
+    """Return the best of annealed runs, or None once the first shows the paper's model.
+
+    There are half as many as the settings say, since each takes longer.
+    """
+    trials = Trials(runs.data, NO_PENALTY, runs.settings)
+    found: list[Fit] = []
+    for _ in range((runs.settings.n_init + 1) // 2):
+        start = random_filtered_start(runs, one, patterns, rng)
+        found += _complete(anneal_filtered(runs, iter([start]), trials))
+        if len(found) == 1 and papers_model(runs, found[0].dictionary):
+            return None
+    while len(found) > 1:
+        found = sorted(found, key=lambda run: run.objective)[: (len(found) + 1) // 2]
+        better = (run.dictionary for run in found)
+        found = _complete(trials.run(better, max_iter=TRIAL_STEPS, atom_steps=ATOM_STEPS))
+    return found[0]
+
+
+def _complete(found: list[Fit]) -> list[Fit]:
+    """Return runs none of which was interrupted; raise otherwise."""
+    for fit in found:
+        if fit.interrupted:
+            raise Interrupted(fit)
+    return found
+
+
+def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary after rounds of choosing the power and the pool, and of EM."""
+    callback = runs.settings.callback
+    iterations = min(ITERATIONS, runs.settings.max_iter)
+    for _ in range(ROUNDS):
+        before = filtered(dictionary)
+        dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
+        dictionary = _choose_pool(runs, dictionary)
+        likelihood = filtered(dictionary)
+        if runs.settings.filter_power is None:
+            targets, _ = runs.expect(dictionary)
+            found = search_power(likelihood, dictionary.atoms, targets, runs.data.total)
+            dictionary = replace(dictionary, likelihood=found[0], atoms=found[1])
+        dictionary = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback).dictionary
+        likelihood = filtered(dictionary)
+        same = abs(likelihood.filter.parameter / before.filter.parameter - 1) < SETTLED
+        if same and likelihood.pool == before.pool:
+            break
+    return dictionary
+
+
+def _choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary with as many pooled samples as cross-validation asks for."""
+    likelihood = filtered(dictionary)
+    if likelihood.pool is None:
+        return dictionary
+    halves = [
+        likelihood.targets(statistics, usage, pooled=False)
+        for usage, statistics in e_step_by_halves(runs.data, dictionary, POOL_BLOCKS)
+    ]
+    given = likelihood.pool.moments, halves, runs.data.total
+    pool = choose_pool(replace(likelihood, pool=None), dictionary.atoms, *given)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
+
+
+def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the same states under the heat filter, where a power is not enough and that gains."""
+    likelihood, data = filtered(dictionary), runs.data
+    if runs.settings.filter_power is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
+        return dictionary
+    heat = HeatFilter(max(HEAT_RATE * data.nodes, 2.0) * runs.variance)
+    one = one_graph(runs, heat, likelihood.tails)
+    most = float(likelihood.activations.sum(axis=1).max())
+    atoms = np.where(dictionary.atoms > 0, one.atoms / most**0.5, 0)
+    targets, _ = runs.expect(dictionary)
+    other = replace(likelihood, filter=heat)
+    _, atoms = other.minimise(atoms, targets, 60)
+    other_dictionary = replace(dictionary, likelihood=other, atoms=atoms)
+    callback = runs.settings.callback
+    other_dictionary = runs.run(other_dictionary, 30, 8, callback=callback).dictionary
+    gain = _criterion(runs, dictionary) - _criterion(runs, other_dictionary)
+    clearly = 2 * data.total * likelihood.dimension * HEAT_GAIN
+    return other_dictionary if gain > clearly else dictionary
+
+
+def _criterion(runs: FilteredRuns, dictionary: PatternDictionary) -> float:
+    """Return the Bayesian information criterion, edges counted."""
+    targets, expected = runs.expect(dictionary)
+    edges = int(present_edges(filtered(dictionary), dictionary.atoms, targets).sum())
+    return -2 * expected.log_evidence + edges * float(np.log(runs.data.total))
+
+
+def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary without edges that do not pay, half of them in each round."""
+    settings = runs.settings
+    if settings.sparsity == 0:
+        return dictionary
+    targets, expected = runs.expect(dictionary)
+    present = present_edges(filtered(dictionary), dictionary.atoms, targets)
+    dictionary = prune_edges(dictionary, present)
+    for number in range(ELIMINATION_ROUNDS):
+        if number:
+            expected = e_step(runs.data, dictionary, statistics=False)
+        bad = unprofitable_edges(
+            filtered(dictionary), dictionary.atoms, expected.usage / expected.samples,
+            expected.samples, settings.sparsity, last=number == ELIMINATION_ROUNDS - 1,
+        )  # fmt: skip
+        before = int((dictionary.atoms > 0).sum())
+        dictionary = prune_edges(dictionary, (dictionary.atoms > 0) & ~bad)
+        if int((dictionary.atoms > 0).sum()) == before:
+            break
+        dictionary = runs.run(dictionary, 6, 8, callback=settings.callback).dictionary
+    return dictionary
+
+
+def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
+    """Return the last run, on the support that is left, with Gaussian tails where others do not pay.
+
+    A graph of fixed support cannot dissolve, so that a power is now learned by likelihood.
+    """
+    settings = runs.settings
+    likelihood = filtered(dictionary)
+    if not _tails_pay(runs, dictionary):
+        likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
+    power = isinstance(likelihood.filter, PowerFilter) and settings.filter_power is None
+    likelihood = replace(likelihood, learns_power=power and settings.sparsity > 0)
+    dictionary = replace(dictionary, likelihood=likelihood)
+    options: dict[str, Any] = {"callback": settings.callback}
+    return runs.run(dictionary, settings.max_iter, 8, **options)
+
+
+def _copies(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
+    """Return a dictionary of all atoms, also where there was but one graph so far."""
+    count = patterns.shape[1]
+    if len(dictionary.atoms) == count:
+        return dictionary
+    atoms = np.repeat(dictionary.atoms, count, axis=0)
+    likelihood = dictionary.likelihood.for_atoms(atoms, patterns)
+    probabilities = np.full(len(patterns), 1 / len(patterns))
+    return PatternDictionary(likelihood, atoms, probabilities, dictionary.stay)
