@@ -13,7 +13,7 @@ Where all this ends at the paper's model, a power of 1 and Gaussian tails, the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +40,7 @@ from graphdict.engine.marginal.learn import Settings, Trials
 from graphdict.engine.marginal.passes import e_step, e_step_by_halves
 from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["anneal_filtered", "learn_filtered", "papers_model"]
+__all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered", "papers_model"]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
 ATOM_STEPS = 4  # of L-BFGS-B in an iteration of EM
@@ -49,6 +49,7 @@ POOL_BLOCKS = 20  # in time, every second of which is the other half
 HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value that it has to gain
 NEARLY = 0.9  # of the largest power: as large as it gets
 ELIMINATION_ROUNDS = 5
+MOST_FILTERED = 256  # patterns for which spectra are found in good time
 ONE = 1.02  # powers up to which are 1
 
 
@@ -58,7 +59,7 @@ def learn_filtered(
     noise: float,
     settings: Settings,
     rng: np.random.RandomState,
-    one: PatternDictionary | None = None,
+    choose: Callable[[PatternDictionary], Fit | None] | None = None,
 ) -> Fit | None:
     """Return the fit, or None where the model is that of a power of 1 and Gaussian tails.
 
@@ -70,13 +71,18 @@ def learn_filtered(
         Variance granted where a graph allows none.
     settings : Settings
     rng : RandomState
-    one : PatternDictionary, optional
-        The graph of all samples, where it is known already.
+    choose : callable, optional
+        Given one graph for all samples, returns a short fit with the patterns to use, or None.
     """
     runs = FilteredRuns(data, noise, settings)
     try:
-        one = one or one_graph(runs)
-        dictionary = one
+        one = dictionary = one_graph(runs)
+        chosen = None if choose is None else choose(one)
+        if chosen is not None:
+            _complete([chosen])
+            if papers_model(runs, chosen.dictionary):
+                return None
+            patterns = chosen.dictionary.patterns
         if patterns.shape[1] > 1:
             found = _search(runs, one, patterns, rng)
             if found is None:
@@ -172,7 +178,7 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         dictionary = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback).dictionary
         likelihood = filtered(dictionary)
         same = abs(likelihood.filter.parameter / before.filter.parameter - 1) < SETTLED
-        if same and likelihood.pool == before.pool:
+        if same and (before.pool is None or likelihood.pool.share == before.pool.share):
             break
     return dictionary
 

@@ -49,6 +49,17 @@ def check(model: Any) -> None:
             f"average={model.average} goes through all samples many times, which a stream does not "
             "keep: use average=0 for partial_fit"
         )
+    if model.filter_power not in ("auto", 1) or model.tails not in ("auto", "gaussian", np.inf):
+        raise ValueError(
+            f"filter_power={model.filter_power!r} and tails={model.tails!r} are not known in a "
+            'stream: use filter_power=1 and tails="gaussian" for partial_fit'
+        )
+    if hasattr(model, "atoms_") and not model._is_papers_model:
+        raise ValueError(
+            f"the model was fitted with filter_power_={model.filter_power_:.3g} and "
+            f"tails_={model.tails_:.3g}, from which a stream cannot go on: fit with "
+            'filter_power=1 and tails="gaussian" before partial_fit'
+        )
 
 
 def statistics_of_fit(model: Any) -> Statistics:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphdict.core import graphs
+from graphdict.core.marginal.filters import FILTERS
 
 __all__ = ["check_fitted_values"]
 
@@ -27,6 +28,7 @@ SHAPES = {
     "pair_means_": "E",
     "silent_": "TN",
     "edge_probabilities_": "KE",
+    "gains_": "T",
 }
 RANGES = {
     "atoms_": (0, np.inf),
@@ -41,8 +43,10 @@ RANGES = {
     "pair_means_": (0, np.inf),
     "silent_": (0, 1),
     "edge_probabilities_": (0, 1),
+    "gains_": (0, np.inf),
+    "filter_power_": (0, np.inf),
 }
-POSITIVE = ("scale_", "noise_")
+POSITIVE = ("scale_", "noise_", "filter_power_")
 COUNTS = ("n_features_in_", "n_iter_", "n_samples_seen_")
 NUMBERS = ("objective_", "log_likelihood_", "beta_")
 NEEDED = ("atoms_", "active_nodes_", "scale_", "n_features_in_")
@@ -65,6 +69,10 @@ def check_fitted_values(kind: type, fitted: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} must be a count, got {_short(value)}")
         if name in NUMBERS and type(value) not in (int, float):
             raise ValueError(f"{name} must be a number, got {_short(value)}")
+        if name == "filter_" and value not in FILTERS:
+            raise ValueError(f"filter_ must be one of {sorted(FILTERS)}, got {_short(value)}")
+        if name == "tails_" and not (type(value) in (int, float) and value > 2):
+            raise ValueError(f"tails_ must be a number above 2, got {_short(value)}")
         if name in RANGES:
             _check_range(name, value)
     nodes = fitted["n_features_in_"]
