@@ -37,6 +37,7 @@ __all__ = [
     "hierarchy_start",
     "learn",
     "random_start",
+    "restart_idle_atoms",
     "rule_out_edges",
 ]
 
@@ -155,7 +156,7 @@ def learn(
         shrink = shrinkage_for(patterns, settings.alpha_w)
         found = _search(data, patterns, noise, shrink, settings, rng)
         if not found.interrupted:
-            found = _restart_idle_atoms(data, found, shrink, settings, rng)
+            found = restart_idle_atoms(data, found, shrink, settings, rng)
         if found.interrupted:
             return found
         dictionary = found.dictionary
@@ -273,14 +274,18 @@ def _allow_patterns(dictionary: PatternDictionary, patterns: NDArray) -> Pattern
     return replace(dictionary, likelihood=likelihood, probabilities=probabilities)
 
 
-def _restart_idle_atoms(
+def restart_idle_atoms(
     data: OpenSignals,
     best: Fit,
     penalty: AtomPenalty,
     settings: Settings,
     rng: np.random.RandomState,
+    **options: Any,
 ) -> Fit:
-    """Return a fit whose idle atoms each took half of another, where that lowers the objective."""
+    """Return a fit whose idle atoms each took half of another, where that lowers the objective.
+
+    ``options`` are those of the runs of EM.
+    """
     annealing = annealing_schedule(TRIAL_STEPS, 0.5)
     for _ in range(len(best.dictionary.atoms)):
         usage = best.usage
@@ -296,7 +301,8 @@ def _restart_idle_atoms(
             uniform = uniform_probabilities(best.dictionary.patterns)
             split = replace(best.dictionary, atoms=atoms, probabilities=uniform)
             steps = 3 * TRIAL_STEPS
-            trials.append(settings.run(data, split, penalty, annealing=annealing, max_iter=steps))
+            given = {"annealing": annealing, "max_iter": steps, **options}
+            trials.append(settings.run(data, split, penalty, **given))
             if trials[-1].interrupted:
                 return replace(best, interrupted=True)
         better = min(trials, key=lambda trial: trial.objective, default=best)

@@ -36,7 +36,7 @@ from graphdict.engine.marginal.filtered_starts import (
     one_graph,
     random_filtered_start,
 )
-from graphdict.engine.marginal.learn import Settings, Trials
+from graphdict.engine.marginal.learn import Settings, Trials, restart_idle_atoms
 from graphdict.engine.marginal.passes import e_step, e_step_by_halves
 from graphdict.engine.marginal.samples import OpenSignals
 
@@ -151,7 +151,9 @@ def _search(
         found = sorted(found, key=lambda run: run.objective)[: (len(found) + 1) // 2]
         better = (run.dictionary for run in found)
         found = _complete(trials.run(better, max_iter=TRIAL_STEPS, atom_steps=ATOM_STEPS))
-    return found[0]
+    given = NO_PENALTY, runs.settings, rng
+    best = restart_idle_atoms(runs.data, found[0], *given, atom_steps=ATOM_STEPS)
+    return _complete([best])[0]
 
 
 def _complete(found: list[Fit]) -> list[Fit]:
