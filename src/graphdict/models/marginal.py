@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -281,25 +281,21 @@ class GraphDictMarginal(GraphDictionary):
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
             checkpoint.restore_chance(rng)
-        settings = self._with_filter(signals, patterns)
+        settings = replace(self._with_filter(signals, patterns), checkpoint=checkpoint)
+        plain = partial(self._learn_plain, signals, patterns, settings, rng)
         if settings.filtered:
-            fit = self._learn_filtered(signals, patterns, settings, checkpoint, rng)
-            if fit is not None:
-                return self
-        first = None
-        if self.max_active is None and self.prior != "hierarchy":
-            first = self._choose_patterns(signals, patterns, checkpoint, rng)
-            patterns = patterns if first is None else first.dictionary.patterns
-        with open_signals(signals, self.window_size, len(patterns), rng) as data:
-            self.noise_ = NOISE * mean_square(data)
-            if first is not None and first.interrupted:
-                fit = first
-            else:
-                fit = self._learn_dictionary(data, patterns, checkpoint, rng)
+            # A copy: the plain fit is to be that of the same model given.
+            fit = self._learn_filtered(signals, patterns, settings, deepcopy(rng), plain)
+        else:
+            fit = plain()
+        gains = None
+        with open_signals(signals, self.window_size, len(fit.dictionary.patterns)) as data:
             coefficients = coefficients_of(data, fit.dictionary)
+            if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
+                gains = gains_of(data, fit.dictionary)
         if not fit.interrupted:
             checkpoint.finish()
-        self._store(fit, coefficients)
+        self._store(fit, coefficients, gains)
         if self.prior == "hierarchy" and (silent := self._silent(signals)) is not None:
             self.silent_ = silent
         return self
@@ -470,34 +466,37 @@ class GraphDictMarginal(GraphDictionary):
         signals: Any,
         patterns: NDArray,
         settings: Settings,
-        checkpoint: Checkpoint,
         rng: np.random.RandomState,
-    ) -> Fit | None:
-        """Learn and store a fit with filter and tails; None where it is the paper's model."""
-        rng = deepcopy(rng)  # the other fit is to be that of the same model given
+        plain: Callable[[], Fit],
+    ) -> Fit:
+        """Return the fit with filter and tails, or the plain one where there are none."""
         with (
             with_progress(None, settings.trials, self.verbose, "starts") as trial_callback,
             with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback,
             open_signals(signals, self.window_size, len(patterns), rng) as data,
         ):
-            settings = replace(
-                settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint
-            )
+            settings = replace(settings, callback=callback, trial_callback=trial_callback)
             choose = None
             if self.max_active is None and self.n_atoms > 1:
                 given = signals, self.window_size, patterns, settings, rng
                 choose = partial(choose_patterns, *given)
-            noise = NOISE * mean_square(data)
-            fit = learn_filtered(data, patterns, noise, settings, rng, choose)
-            if fit is None:
-                return None
-            self.noise_ = noise
-            coefficients = coefficients_of(data, fit.dictionary)
-            gains = gains_of(data, fit.dictionary)
-        if not fit.interrupted:
-            checkpoint.finish()
-        self._store(fit, coefficients, gains)
-        return fit
+            self.noise_ = NOISE * mean_square(data)
+            return learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
+
+    def _learn_plain(
+        self, signals: Any, patterns: NDArray, settings: Settings, rng: np.random.RandomState
+    ) -> Fit:
+        """Return the fit with a power of 1 and Gaussian tails."""
+        if self.max_active is None and self.prior != "hierarchy":
+            first = self._choose_patterns(signals, patterns, settings.checkpoint, rng)
+            patterns = patterns if first is None else first.dictionary.patterns
+        else:
+            first = None
+        with open_signals(signals, self.window_size, len(patterns), rng) as data:
+            self.noise_ = NOISE * mean_square(data)
+            if first is not None and first.interrupted:
+                return first
+            return self._learn_dictionary(data, patterns, settings.checkpoint, rng)
 
     def _choose_patterns(
         self, signals: Any, patterns: NDArray, checkpoint: Checkpoint, rng: np.random.RandomState

@@ -7,8 +7,8 @@
 5. Edges that do not pay are taken; on the support that is left the power is learned by likelihood.
 6. Tails that do not pay are Gaussian.
 
-Where all this ends at the paper's model, a power of 1 and Gaussian tails, the search of
-:mod:`graphdict.engine.marginal.learn`, which is made for it, is the better one.
+Where one graph has a power of 1, the search of :mod:`graphdict.engine.marginal.learn`, made for the
+paper's model, comes first: if tails do not pay on what it finds, that is the fit.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from graphdict.core.marginal.filter_search import choose_pool, present_edges, se
 from graphdict.core.marginal.filtered import POWERS
 from graphdict.core.marginal.filters import HeatFilter, PowerFilter
 from graphdict.core.marginal.support import prune_edges
+from graphdict.core.marginal.tails import MOST_TAILS
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
     NO_PENALTY,
@@ -40,7 +41,7 @@ from graphdict.engine.marginal.learn import Settings, Trials, restart_idle_atoms
 from graphdict.engine.marginal.passes import e_step, e_step_by_halves
 from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered", "papers_model"]
+__all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
 ATOM_STEPS = 4  # of L-BFGS-B in an iteration of EM
@@ -50,6 +51,7 @@ HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value tha
 NEARLY = 0.9  # of the largest power: as large as it gets
 ELIMINATION_ROUNDS = 5
 MOST_FILTERED = 256  # patterns for which spectra are found in good time
+TAIL_STEPS = 2  # to find tails before it is asked whether they pay
 ONE = 1.02  # powers up to which are 1
 
 
@@ -59,9 +61,10 @@ def learn_filtered(
     noise: float,
     settings: Settings,
     rng: np.random.RandomState,
+    plain: Callable[[], Fit],
     choose: Callable[[PatternDictionary], Fit | None] | None = None,
-) -> Fit | None:
-    """Return the fit, or None where the model is that of a power of 1 and Gaussian tails.
+) -> Fit:
+    """Return the fit: that of ``plain`` where power and tails are 1 and Gaussian.
 
     Parameters
     ----------
@@ -71,25 +74,27 @@ def learn_filtered(
         Variance granted where a graph allows none.
     settings : Settings
     rng : RandomState
+    plain : callable
+        Returns the fit with a power of 1 and Gaussian tails. It is called once at most.
     choose : callable, optional
         Given one graph for all samples, returns a short fit with the patterns to use, or None.
     """
     runs = FilteredRuns(data, noise, settings)
     try:
         one = dictionary = one_graph(runs)
+        papers = None
+        if settings.tails is None and filtered(one).filter.parameter <= ONE:
+            papers = plain()
+            if papers.interrupted or not _tails_pay(runs, _with_tails(papers.dictionary, one)):
+                return papers
         chosen = None if choose is None else choose(one)
         if chosen is not None:
             _complete([chosen])
-            if papers_model(runs, chosen.dictionary):
-                return None
             patterns = chosen.dictionary.patterns
         if patterns.shape[1] > 1:
-            found = _search(runs, one, patterns, rng)
-            if found is None:
-                return None
-            dictionary = _alternate(runs, found.dictionary)
-        if papers_model(runs, dictionary):
-            return None
+            dictionary = _alternate(runs, _search(runs, one, patterns, rng).dictionary)
+        if _is_papers_model(runs, dictionary):
+            return plain() if papers is None else papers
         dictionary = _try_heat(runs, dictionary)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
         dictionary = _eliminate(runs, dictionary)
@@ -98,7 +103,14 @@ def learn_filtered(
         return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
 
 
-def papers_model(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
+def _with_tails(dictionary: PatternDictionary, one: PatternDictionary) -> PatternDictionary:
+    """Return a Gaussian dictionary with the likelihood of one graph, tails of which it learns."""
+    likelihood = replace(filtered(one), filter=PowerFilter(1.0), tails=MOST_TAILS)
+    likelihood = likelihood.for_atoms(dictionary.atoms, dictionary.patterns)
+    return replace(dictionary, likelihood=likelihood)
+
+
+def _is_papers_model(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
     """Return whether power and tails are (almost) those of the paper: 1 and Gaussian."""
     likelihood = filtered(dictionary)
     if not isinstance(likelihood.filter, PowerFilter) or likelihood.filter.power > ONE:
@@ -111,7 +123,8 @@ def _tails_pay(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
     likelihood = filtered(dictionary)
     if np.isinf(likelihood.tails) or not likelihood.learns_tails:
         return not np.isinf(likelihood.tails)
-    dictionary = runs.renew_tails(dictionary)
+    for _ in range(TAIL_STEPS):
+        dictionary = runs.renew_tails(dictionary)
     gaussian = replace(dictionary, likelihood=replace(likelihood, tails=np.inf))
     evidence = [
         e_step(runs.data, each, statistics=False).log_evidence for each in (dictionary, gaussian)
@@ -135,8 +148,8 @@ def _search(
     one: PatternDictionary,
     patterns: NDArray,
     rng: np.random.RandomState,
-) -> Fit | None:
-    """Return the best of annealed runs, or None once the first shows the paper's model.
+) -> Fit:
+    """Return the best of annealed runs.
 
     There are half as many as the settings say, since each takes longer.
     """
@@ -145,8 +158,6 @@ def _search(
     for _ in range((runs.settings.n_init + 1) // 2):
         start = random_filtered_start(runs, one, patterns, rng)
         found += _complete(anneal_filtered(runs, iter([start]), trials))
-        if len(found) == 1 and papers_model(runs, found[0].dictionary):
-            return None
     while len(found) > 1:
         found = sorted(found, key=lambda run: run.objective)[: (len(found) + 1) // 2]
         better = (run.dictionary for run in found)
