@@ -30,7 +30,7 @@ def unprofitable_edges(
     likelihood: FilteredLikelihood,
     atoms: NDArray,
     usage: NDArray,
-    samples: int,
+    samples: float,
     price: float,
     *,
     last: bool,
@@ -50,7 +50,7 @@ def unprofitable_edges(
 
 
 def edge_losses(
-    likelihood: FilteredLikelihood, atoms: NDArray, usage: NDArray, samples: int
+    likelihood: FilteredLikelihood, atoms: NDArray, usage: NDArray, samples: float
 ) -> NDArray:
     """Return twice the log-likelihood (K, E) that samples lose without each edge; 0 where none is."""
     spectra = pattern_spectra(likelihood.activations, atoms)

@@ -1,17 +1,17 @@
-"""The power of a filter by counting edges, and how much atoms have in common, at fixed moments.
+"""The power of a filter, and how much atoms have in common, by cross-validation of the M-step.
 
 Likelihood alone asks for ever larger powers, under which graphs dissolve into all edges with tiny
-weights. The graph of greatest likelihood with nonnegative weights is sparse by itself, and its number
-of edges tells: the power is the one of least
+weights. Of samples in blocks of time, atoms of one half of the blocks are therefore judged by the
+other half, responsibilities and gains as they are: by the loss at its second moments. Nothing here
+passes over samples.
 
-    T loss(W(p)) + edges(W(p)) log T,
-
-with ``W(p)`` the best atoms under it. Nothing here passes over samples.
+Where responsibilities are themselves learned from all samples, halves are not independent enough, and
+edges are counted as well: the power is the lesser one by the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,10 +23,21 @@ from graphdict.core.marginal.filtered_loss import Targets
 from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.spectra import pattern_spectra
 
-__all__ = ["choose_pool", "present_edges", "search_power"]
+__all__ = [
+    "Halves",
+    "choose_pool",
+    "judge_by_edges",
+    "judge_by_halves",
+    "present_edges",
+    "search_power",
+]
+
+
+Sums = tuple[NDArray, tuple[NDArray, ...]]  # usage and statistics
+Judge = Callable[[FilteredLikelihood, NDArray], tuple[float, NDArray]]  # cost, atoms
 
 PRESENT = 1e-3  # of its typical size: a weight that is an edge
-COARSE, FINEST, STEPS = 6, 0.04, 40  # powers tried at first, relative distance at last, and steps
+COARSE, FINEST, STEPS = 6, 0.05, 30  # powers tried at first, relative distance at last, and steps
 POOLS = 0.0, 0.3, 1.0, 3.0, 10.0  # pooled samples to try, in units of the dimension
 POOL_STEPS = 25
 
@@ -51,15 +62,43 @@ def present_edges(
     return atoms > PRESENT * likelihood.weight_scales(targets)
 
 
-def search_power(
-    likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets, samples: int
-) -> tuple[FilteredLikelihood, NDArray]:
-    """Return the likelihood of the best power, and its atoms (K, E).
+class Halves(NamedTuple):
+    """Two halves of the samples: what atoms are fitted to, and what they are judged by."""
 
-    Powers are tried on a grid that shrinks about the best one, from atoms of a nearby power.
+    fitted: tuple[Targets, Targets]  # pooled samples included
+    judged: tuple[Targets, Targets]
+
+    @classmethod
+    def of(cls, likelihood: FilteredLikelihood, sums: Sequence[Sums]) -> Halves:
+        """Return the halves of usage (C,) and statistics, each per sample of all."""
+        fitted = [likelihood.targets(statistics, usage) for usage, statistics in sums]
+        judged = [likelihood.targets(statistics, usage, False) for usage, statistics in sums]
+        return cls((fitted[0], fitted[1]), (judged[0], judged[1]))
+
+
+def search_power(
+    likelihood: FilteredLikelihood,
+    atoms: NDArray,
+    judge: Judge,
+    samples: float,
+    most: float = POWERS[1],
+) -> tuple[FilteredLikelihood, NDArray]:
+    """Return the likelihood of the best power up to ``most``, and atoms (K, E) under it.
+
+    Powers are tried on a grid that shrinks about the best one, from atoms of a nearby power. It is
+    1 unless another gains what the information criterion asks of a parameter.
     """
-    grid = np.geomspace(*POWERS, COARSE).tolist()
-    tried = list(_try_powers(likelihood, atoms, targets, samples, grid))
+
+    def attempt(likelihood: FilteredLikelihood, atoms: NDArray, power: float) -> Tried:
+        other = replace(likelihood, filter=PowerFilter(power))
+        cost, found = judge(other, atoms)
+        return Tried(cost if np.isfinite(cost) else np.inf, other, found)
+
+    if most <= POWERS[0]:
+        return attempt(likelihood, atoms, POWERS[0])[1:]
+    grid = np.geomspace(POWERS[0], most, COARSE)
+    tried = [attempt(likelihood, atoms, float(power)) for power in grid]
+    first = tried[0]
     while True:
         tried.sort(key=lambda one: one.power)
         place = min(range(len(tried)), key=lambda index: tried[index].cost)
@@ -71,24 +110,39 @@ def search_power(
             if abs(other - best.power) > FINEST * best.power
         ]
         if not between:
-            return best.likelihood, best.atoms
-        tried += _try_powers(best.likelihood, best.atoms, targets, samples, between)
+            better = first.cost - best.cost > np.log(samples)
+            return (best if better else first)[1:]
+        tried += [attempt(best.likelihood, best.atoms, power) for power in between]
 
 
-def _try_powers(
-    likelihood: FilteredLikelihood,
-    atoms: NDArray,
-    targets: Targets,
-    samples: int,
-    powers: Sequence[float],
-) -> Iterable[Tried]:
-    for power in powers:
-        other = replace(likelihood, filter=PowerFilter(power))
-        found = atoms * _common_factor(other, atoms, targets)
-        _, found = other.minimise(found, targets, STEPS)
-        edges = int(present_edges(other, found, targets).sum())
-        cost = samples * other.loss(found, targets) + edges * np.log(samples)
-        yield Tried(cost if np.isfinite(cost) else np.inf, other, found)
+def judge_by_halves(halves: Halves, samples: float) -> Judge:
+    """Return what judges a likelihood by how atoms of one half of the samples fit the other."""
+
+    def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
+        cost, found = 0.0, atoms
+        for fitted, judged in zip(halves.fitted, halves.judged[::-1], strict=True):
+            found = atoms * _common_factor(likelihood, atoms, fitted)
+            _, found = likelihood.minimise(found, fitted, STEPS)
+            cost += samples * likelihood.loss(found, judged)
+        return cost, found
+
+    return judge
+
+
+def judge_by_edges(targets: Targets, samples: float) -> Judge:
+    """Return what judges a likelihood by the information criterion, edges counted.
+
+    The graph of greatest likelihood with nonnegative weights is sparse by itself, and has fewest
+    edges under the right power.
+    """
+
+    def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
+        found = atoms * _common_factor(likelihood, atoms, targets)
+        _, found = likelihood.minimise(found, targets, STEPS)
+        edges = int(present_edges(likelihood, found, targets).sum())
+        return samples * likelihood.loss(found, targets) + edges * float(np.log(samples)), found
+
+    return judge
 
 
 def _common_factor(likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets) -> float:
@@ -107,18 +161,15 @@ def choose_pool(
     likelihood: FilteredLikelihood,
     atoms: NDArray,
     pooled: NDArray,
-    halves: Sequence[Targets],
+    halves: Halves,
     samples: int,
 ) -> PooledSamples:
-    """Return how many pooled samples of moments (d, d) let atoms of one half fit the other best.
-
-    ``halves`` are what atoms are fitted to in either half of the samples, each per sample of all.
-    """
+    """Return how many pooled samples of moments (d, d) let atoms of one half fit the other best."""
     costs: list[float] = []
     for amount in POOLS:
         share = amount * likelihood.dimension / samples
         cost = 0.0
-        for own, other in (halves, halves[::-1]):
+        for own, other in (halves.judged, halves.judged[::-1]):
             moments = own.moments + share * likelihood.alone[:, None, None] * pooled
             targets = Targets(moments, own.usage + share * likelihood.alone)
             _, found = likelihood.minimise(atoms, targets, POOL_STEPS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,12 @@ from scipy.optimize import minimize_scalar
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import ExpectedStatistics
-from graphdict.core.marginal.filter_search import PRESENT, search_power
+from graphdict.core.marginal.filter_search import (
+    PRESENT,
+    Halves,
+    judge_by_halves,
+    search_power,
+)
 from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets
 from graphdict.core.marginal.filters import GraphFilter, PowerFilter
@@ -23,7 +29,13 @@ from graphdict.core.marginal.penalty import ConcavePenalty
 from graphdict.core.marginal.tails import best_tails
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import RULE_OUT_ROUNDS, STAY, Settings, rule_out_edges
-from graphdict.engine.marginal.passes import e_step, random_statistics, tail_logs
+from graphdict.engine.marginal.passes import (
+    e_step,
+    e_step_by_halves,
+    memory_of,
+    random_statistics,
+    tail_logs,
+)
 from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = ["FilteredRuns", "Interrupted", "NO_PENALTY", "one_graph", "random_filtered_start"]
@@ -32,6 +44,7 @@ NO_PENALTY = ConcavePenalty(0.0)
 FIRST_POWER, FIRST_TAILS = 2.0, 10.0  # where learning begins
 ONE_GRAPH_ROUNDS, ONE_GRAPH_STEPS = 3, 40
 START_STEPS = 15  # on atoms of random memberships
+HALVES_BLOCKS = 20  # in time, every second of which is the other half
 SILENT_SHARE = 0.5  # exact silence is no accident
 SETTLED = 0.02  # relative change of a power that is none
 
@@ -51,6 +64,11 @@ class FilteredRuns:
     data: OpenSignals
     noise: float
     settings: Settings
+
+    @cached_property
+    def effective_samples(self) -> float:
+        """Number of samples, those counted as one that only repeat what others say."""
+        return self.data.total / memory_of(self.data)
 
     @property
     def variance(self) -> float:
@@ -80,6 +98,11 @@ class FilteredRuns:
         averages = tuple(sums / expected.samples for sums in expected.statistics)
         usage = expected.usage / expected.samples
         return filtered(dictionary).targets(averages, usage), expected
+
+    def halves(self, dictionary: PatternDictionary) -> Halves:
+        """Return alternate blocks of time as two halves of the samples."""
+        sums = e_step_by_halves(self.data, dictionary, HALVES_BLOCKS)
+        return Halves.of(filtered(dictionary), sums)
 
     def renew_tails(self, dictionary: PatternDictionary) -> PatternDictionary:
         """Return the dictionary with the best tails for its responsibilities."""
@@ -135,8 +158,9 @@ def one_graph(
         if not learns_power:
             break
         before = filtered(dictionary).filter.parameter
-        targets, _ = runs.expect(dictionary)
-        found = search_power(filtered(dictionary), dictionary.atoms, targets, runs.data.total)
+        samples = runs.effective_samples
+        judge = judge_by_halves(runs.halves(dictionary), samples)
+        found = search_power(filtered(dictionary), dictionary.atoms, judge, samples)
         dictionary = replace(dictionary, likelihood=found[0], atoms=found[1])
         dictionary = runs.renew_tails(runs.run(dictionary, 10, 10).dictionary)
         if abs(filtered(dictionary).filter.parameter - before) < SETTLED * before:

@@ -1,8 +1,8 @@
 """From signals to a dictionary with a filter and tails, both learned where they are not given.
 
-1. One graph for all samples, its power by counting edges, its tails.
+1. One graph for all samples, its power by cross-validation, its tails.
 2. Annealed runs of EM from random starts, the better half going on.
-3. In turn: the power by counting edges, how much atoms have in common by cross-validation, EM.
+3. In turn: the power and how much atoms have in common, by cross-validation, and EM.
 4. Where the power would be larger than allowed: the heat filter, if it explains clearly more.
 5. Edges that do not pay are taken; on the support that is left the power is learned by likelihood.
 6. Tails that do not pay are Gaussian.
@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
-from graphdict.core.marginal.filter_search import choose_pool, present_edges, search_power
+from graphdict.core.marginal.filter_search import (
+    choose_pool,
+    judge_by_edges,
+    judge_by_halves,
+    present_edges,
+    search_power,
+)
 from graphdict.core.marginal.filtered import POWERS
 from graphdict.core.marginal.filters import HeatFilter, PowerFilter
 from graphdict.core.marginal.support import prune_edges
@@ -38,7 +44,7 @@ from graphdict.engine.marginal.filtered_starts import (
     random_filtered_start,
 )
 from graphdict.engine.marginal.learn import Settings, Trials, restart_idle_atoms
-from graphdict.engine.marginal.passes import e_step, e_step_by_halves
+from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
@@ -46,13 +52,14 @@ __all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
 ATOM_STEPS = 4  # of L-BFGS-B in an iteration of EM
 ROUNDS, ITERATIONS = 3, 60
-POOL_BLOCKS = 20  # in time, every second of which is the other half
 HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value that it has to gain
 NEARLY = 0.9  # of the largest power: as large as it gets
 ELIMINATION_ROUNDS = 5
 MOST_FILTERED = 256  # patterns for which spectra are found in good time
 TAIL_STEPS = 2  # to find tails before it is asked whether they pay
-ONE = 1.02  # powers up to which are 1
+ONE = 1.05  # powers up to which are 1
+PLAIN_FIRST = 1.2  # power of one graph up to which there may be several of power 1
+SUPPORT_STEPS = 30  # to learn a power on the support that the plain search found
 
 
 def learn_filtered(
@@ -83,9 +90,9 @@ def learn_filtered(
     try:
         one = dictionary = one_graph(runs)
         papers = None
-        if settings.tails is None and filtered(one).filter.parameter <= ONE:
+        if settings.tails is None and filtered(one).filter.parameter <= PLAIN_FIRST:
             papers = plain()
-            if papers.interrupted or not _tails_pay(runs, _with_tails(papers.dictionary, one)):
+            if papers.interrupted or _suffices(runs, papers.dictionary, one):
                 return papers
         chosen = None if choose is None else choose(one)
         if chosen is not None:
@@ -103,11 +110,24 @@ def learn_filtered(
         return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
 
 
-def _with_tails(dictionary: PatternDictionary, one: PatternDictionary) -> PatternDictionary:
-    """Return a Gaussian dictionary with the likelihood of one graph, tails of which it learns."""
+def _suffices(
+    runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary
+) -> bool:
+    """Return whether neither tails nor another power pay on what the plain search found.
+
+    ``one`` is the graph of all samples, whose likelihood says what is learned.
+    """
     likelihood = replace(filtered(one), filter=PowerFilter(1.0), tails=MOST_TAILS)
     likelihood = likelihood.for_atoms(dictionary.atoms, dictionary.patterns)
-    return replace(dictionary, likelihood=likelihood)
+    dictionary = replace(dictionary, likelihood=likelihood)
+    if _tails_pay(runs, dictionary):
+        return False
+    if filtered(one).filter.parameter <= ONE:
+        return True
+    gaussian = replace(likelihood, tails=np.inf, learns_tails=False, learns_power=True)
+    targets, _ = runs.expect(replace(dictionary, likelihood=gaussian))
+    learned, _ = gaussian.minimise(dictionary.atoms, targets, SUPPORT_STEPS)
+    return learned.parameter <= ONE
 
 
 def _is_papers_model(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
@@ -183,11 +203,8 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
         dictionary = _choose_pool(runs, dictionary)
-        likelihood = filtered(dictionary)
         if runs.settings.filter_power is None:
-            targets, _ = runs.expect(dictionary)
-            found = search_power(likelihood, dictionary.atoms, targets, runs.data.total)
-            dictionary = replace(dictionary, likelihood=found[0], atoms=found[1])
+            dictionary = _choose_power(runs, dictionary)
         dictionary = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback).dictionary
         likelihood = filtered(dictionary)
         same = abs(likelihood.filter.parameter / before.filter.parameter - 1) < SETTLED
@@ -196,16 +213,25 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
     return dictionary
 
 
+def _choose_power(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary with the power that both edges and held-out blocks of time allow."""
+    likelihood, total = filtered(dictionary), runs.data.total
+    targets, _ = runs.expect(dictionary)
+    found = search_power(likelihood, dictionary.atoms, judge_by_edges(targets, total), total)
+    most = found[0].filter.parameter
+    if most > ONE:
+        samples = runs.effective_samples
+        judge = judge_by_halves(runs.halves(dictionary), samples)
+        found = search_power(found[0], found[1], judge, samples, most)
+    return replace(dictionary, likelihood=found[0], atoms=found[1])
+
+
 def _choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
     """Return the dictionary with as many pooled samples as cross-validation asks for."""
     likelihood = filtered(dictionary)
     if likelihood.pool is None:
         return dictionary
-    halves = [
-        likelihood.targets(statistics, usage, pooled=False)
-        for usage, statistics in e_step_by_halves(runs.data, dictionary, POOL_BLOCKS)
-    ]
-    given = likelihood.pool.moments, halves, runs.data.total
+    given = likelihood.pool.moments, runs.halves(dictionary), runs.data.total
     pool = choose_pool(replace(likelihood, pool=None), dictionary.atoms, *given)
     return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
@@ -226,7 +252,7 @@ def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDicti
     callback = runs.settings.callback
     other_dictionary = runs.run(other_dictionary, 30, 8, callback=callback).dictionary
     gain = _criterion(runs, dictionary) - _criterion(runs, other_dictionary)
-    clearly = 2 * data.total * likelihood.dimension * HEAT_GAIN
+    clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
     return other_dictionary if gain > clearly else dictionary
 
 
@@ -234,7 +260,8 @@ def _criterion(runs: FilteredRuns, dictionary: PatternDictionary) -> float:
     """Return the Bayesian information criterion, edges counted."""
     targets, expected = runs.expect(dictionary)
     edges = int(present_edges(filtered(dictionary), dictionary.atoms, targets).sum())
-    return -2 * expected.log_evidence + edges * float(np.log(runs.data.total))
+    samples = runs.effective_samples
+    return -2 * samples * expected.log_likelihood + edges * float(np.log(samples))
 
 
 def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
@@ -250,7 +277,7 @@ def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
             expected = e_step(runs.data, dictionary, statistics=False)
         bad = unprofitable_edges(
             filtered(dictionary), dictionary.atoms, expected.usage / expected.samples,
-            expected.samples, settings.sparsity, last=number == ELIMINATION_ROUNDS - 1,
+            runs.effective_samples, settings.sparsity, last=number == ELIMINATION_ROUNDS - 1,
         )  # fmt: skip
         before = int((dictionary.atoms > 0).sum())
         dictionary = prune_edges(dictionary, (dictionary.atoms > 0) & ~bad)

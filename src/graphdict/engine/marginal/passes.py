@@ -24,6 +24,8 @@ from graphdict.core.marginal.chain import (
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import EStep, ExpectedStatistics
 from graphdict.core.marginal.random_rows import RowRandom, even_memberships, random_memberships
+from graphdict.core.marginal.protocols import SignalBlock
+from graphdict.core.marginal.spectra import reduce_moments, zero_sum_basis
 from graphdict.core.protocols import BlockStates, Step
 from graphdict.engine.executor import Shard, map_blocks_of_shard
 from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
@@ -38,6 +40,7 @@ __all__ = [
     "gains_of",
     "log_evidence_of",
     "mean_square",
+    "memory_of",
     "most_probable_patterns",
     "random_distances",
     "random_statistics",
@@ -45,6 +48,8 @@ __all__ = [
     "second_moments",
     "tail_logs",
 ]
+
+LAGS = 200  # at most, at which samples are compared with later ones
 
 
 def e_step(
@@ -120,6 +125,28 @@ def e_step_by_halves(
     averages = [each / data.total for each in sums]
     count = len(averages) // 2
     return [(part[0], tuple(part[1:])) for part in (averages[:count], averages[count:])]
+
+
+def memory_of(data: OpenSignals) -> float:
+    """Return how many samples in a row count as one for second moments.
+
+    That is one plus twice the sum of the squared autocorrelations of whitened signals, a mean over
+    dimensions, up to the first lag at which they are those of white noise. Pairs across blocks are
+    left out.
+    """
+    lags = min(LAGS, data.total // 10)
+    if lags < 1:
+        return 1.0
+    _, (moments,) = data.executor.map_blocks(_all_moments, [])
+    values, vectors = np.linalg.eigh(reduce_moments(moments / data.total))
+    scales = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+    whitening = zero_sum_basis(data.nodes) @ (vectors / scales)
+    _, (sums, pairs) = data.executor.map_blocks(_autocorrelations, [], whitening, lags)
+    correlations = sums / np.maximum(pairs, 1)[:, None]
+    correlations = correlations[1:] / np.maximum(correlations[0], 1e-300)
+    squares = np.square(correlations).mean(axis=1) - 1 / data.total
+    ends = np.flatnonzero((squares <= 1 / data.total) | (2 * pairs[1:] < data.total))
+    return float(1 + 2 * squares[: ends[0] if len(ends) else lags].sum())
 
 
 def tail_logs(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
@@ -262,14 +289,34 @@ def _e_step_by_halves(samples: WindowedSignals, rows: slice, *given: Any) -> Any
     *messages, step, blocks = given
     posterior = _posterior(samples, rows, step, messages)
     block = samples.block(rows)
-    windows = samples.first + np.arange(rows.start, rows.stop)
-    odd = windows * min(blocks, step.windows) // step.windows % 2
+    shares = block.repeat_windows(posterior.responsibilities)
+    block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
+    first = (samples.first + rows.start) * samples.window_size
+    odd = (first + np.arange(len(shares))) * min(blocks, samples.total) // samples.total % 2
     sums: tuple = ()
     for half in (0, 1):
-        shares = posterior.responsibilities * (odd == half)[:, None]
-        statistics = step.dictionary.likelihood.statistics(step.factors, block, shares)
-        sums += (block.counts @ shares, *statistics)
+        own = shares * (odd == half)[:, None]
+        statistics = step.dictionary.likelihood.statistics(step.factors, block, own)
+        sums += (own.sum(axis=0), *statistics)
     return None, sums
+
+
+def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
+    signals = samples.block(rows).signals.astype(np.float64)
+    return None, (signals.T @ signals,)
+
+
+def _autocorrelations(
+    samples: WindowedSignals, rows: slice, whitening: NDArray, lags: int
+) -> Any:
+    signals = samples.block(rows).signals.astype(np.float64) @ whitening
+    count = len(signals)
+    spectrum = np.fft.rfft(signals, 2 * count, axis=0)
+    products = np.fft.irfft(np.square(np.abs(spectrum)), axis=0)[: lags + 1]
+    sums, pairs = np.zeros((lags + 1, signals.shape[1])), np.zeros(lags + 1)
+    sums[: len(products)] = products[:count]
+    pairs[: min(count, lags + 1)] = count - np.arange(min(count, lags + 1))
+    return None, (sums, pairs)
 
 
 def _tail_logs(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
