@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from numbers import Integral, Real
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,8 +26,8 @@ from graphdict.core.marginal.patterns import default_max_active, enumerate_patte
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.engine.checkpoint import Checkpoint, identity
-from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.logs import logger
+from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
@@ -410,7 +410,9 @@ class GraphDictMarginal(GraphDictionary):
     @property
     def _is_papers_model(self) -> bool:
         """Whether the fit has a power of 1 and Gaussian tails, as those before 0.2 all have."""
-        return getattr(self, "filter_power_", 1.0) == 1 and getattr(self, "tails_", np.inf) == np.inf
+        return (
+            getattr(self, "filter_power_", 1.0) == 1 and getattr(self, "tails_", np.inf) == np.inf
+        )
 
     def _check_filter(self) -> None:
         """Raise where a filter or tails are asked for that other parameters do not allow."""

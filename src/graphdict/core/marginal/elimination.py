@@ -72,7 +72,9 @@ def _groups(likelihood: FilteredLikelihood, atoms: NDArray) -> list[tuple[NDArra
         parts = [np.flatnonzero(atom == index) for index in range(len(atoms))]
     else:
         parts = [np.arange(len(atom))]
-    pieces = [piece for part in parts for piece in np.array_split(part, -(-len(part) // TOGETHER) or 1)]
+    pieces = [
+        piece for part in parts for piece in np.array_split(part, -(-len(part) // TOGETHER) or 1)
+    ]
     return [(atom[piece], edge[piece]) for piece in pieces if len(piece)]
 
 

@@ -37,7 +37,8 @@ Sums = tuple[NDArray, tuple[NDArray, ...]]  # usage and statistics
 Judge = Callable[[FilteredLikelihood, NDArray], tuple[float, NDArray]]  # cost, atoms
 
 PRESENT = 1e-3  # of its typical size: a weight that is an edge
-COARSE, FINEST, STEPS = 6, 0.05, 30  # powers tried at first, relative distance at last, and steps
+COARSEST, FINEST, STEPS = 0.24, 0.05, 30  # steps in log-power at first and at last; on the atoms
+NEAR_ONE = 1.5  # powers below which 1 is tried as well
 POOLS = 0.0, 0.3, 1.0, 3.0, 10.0  # pooled samples to try, in units of the dimension
 POOL_STEPS = 25
 
@@ -85,34 +86,32 @@ def search_power(
 ) -> tuple[FilteredLikelihood, NDArray]:
     """Return the likelihood of the best power up to ``most``, and atoms (K, E) under it.
 
-    Powers are tried on a grid that shrinks about the best one, from atoms of a nearby power. It is
-    1 unless another gains what the information criterion asks of a parameter.
+    The search begins at the power of ``likelihood`` and climbs by steps that get smaller, each from
+    the atoms of the power before. It is 1 unless another gains what the information criterion asks
+    of a parameter.
     """
+    tried: dict[float, Tried] = {}
 
-    def attempt(likelihood: FilteredLikelihood, atoms: NDArray, power: float) -> Tried:
-        other = replace(likelihood, filter=PowerFilter(power))
-        cost, found = judge(other, atoms)
-        return Tried(cost if np.isfinite(cost) else np.inf, other, found)
+    def attempt(power: float, near: Tried) -> Tried:
+        power = float(np.clip(power, POWERS[0], most))
+        if power not in tried:
+            other = replace(likelihood, filter=PowerFilter(power))
+            cost, found = judge(other, near.atoms)
+            tried[power] = Tried(cost if np.isfinite(cost) else np.inf, other, found)
+        return tried[power]
 
-    if most <= POWERS[0]:
-        return attempt(likelihood, atoms, POWERS[0])[1:]
-    grid = np.geomspace(POWERS[0], most, COARSE)
-    tried = [attempt(likelihood, atoms, float(power)) for power in grid]
-    first = tried[0]
-    while True:
-        tried.sort(key=lambda one: one.power)
-        place = min(range(len(tried)), key=lambda index: tried[index].cost)
-        best = tried[place]
-        others = [tried[max(place - 1, 0)].power, tried[min(place + 1, len(tried) - 1)].power]
-        between = [
-            float(np.sqrt(best.power * other))
-            for other in others
-            if abs(other - best.power) > FINEST * best.power
-        ]
-        if not between:
-            better = first.cost - best.cost > np.log(samples)
-            return (best if better else first)[1:]
-        tried += [attempt(best.likelihood, best.atoms, power) for power in between]
+    given = Tried(np.inf, likelihood, atoms)
+    best, step = attempt(likelihood.filter.parameter, given), COARSEST
+    while step >= FINEST:
+        around = [attempt(best.power * np.exp(sign * step), best) for sign in (-1, 1)]
+        better = min(around, key=lambda one: one.cost)
+        if better.cost < best.cost:
+            best = better
+        else:
+            step /= 2
+    first = attempt(POWERS[0], best) if best.power < NEAR_ONE else given
+    worse = first.cost - best.cost <= np.log(samples)
+    return (first if worse else best)[1:]
 
 
 def judge_by_halves(halves: Halves, samples: float) -> Judge:

@@ -12,7 +12,7 @@ minimise
 
     sum_c tr(S_c f(L_c)) - n_c log det f(L_c)
 
-over nonnegative weights, by a few steps of L-BFGS-B in units of each weight's own size.
+over nonnegative weights, by a few steps of projected L-BFGS in units of each weight's own size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, minimize
 
 from graphdict.core import graphs
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss, log_filter
@@ -44,13 +43,13 @@ from graphdict.core.marginal.tails import (
     tails_to_try,
     update_tails,
 )
+from graphdict.core.nonnegative import minimise_nonnegative
 
 __all__ = ["FilteredFactors", "FilteredLikelihood", "PooledSamples"]
 
 RIDGE = 10 * NOISE  # variance added to all moments: weights between equal nodes stay finite
 SMALLEST = 1e-9  # of its typical size: weight of an edge that is still there
 FLATTEST = 1e-10  # of their mean: squared differences that count as such
-MEMORY = 10  # steps that L-BFGS-B remembers
 POWERS = 1.0, 4.0  # between which the power is learned
 
 
@@ -209,7 +208,7 @@ class FilteredLikelihood:
         penalty: AtomPenalty,
         steps: int,
     ) -> tuple[Self, NDArray]:
-        """Take steps of L-BFGS-B on the atoms, learn the tails; see the protocol."""
+        """Take steps of projected L-BFGS on the atoms, learn the tails; see the protocol."""
         if steps == 0:
             return self, atoms
         filter_, found = self.minimise(atoms, self.targets(statistics, usage), steps, penalty)
@@ -264,14 +263,9 @@ class FilteredLikelihood:
         lower = np.zeros(on.sum() + 1)
         upper = np.full(len(lower), np.inf)
         lower[-1], upper[-1] = log_bounds
-        found = minimize(
-            value_and_slope, np.append((atoms / scales)[on], 0.0), jac=True, method="L-BFGS-B",
-            bounds=Bounds(lower, upper),
-            options={"maxiter": steps, "maxfun": 2 * steps + 4, "maxcor": MEMORY, "ftol": 1e-12,
-                     "gtol": 1e-9},
-        )  # fmt: skip
-        chosen, weights, _ = unpack(found.x)
-        return chosen, weights
+        first = np.append((atoms / scales)[on], 0.0)
+        given = steps, 2 * steps + 4, lower, upper
+        return unpack(minimise_nonnegative(value_and_slope, first, *given))[:2]
 
     def _power_range(
         self, atoms: NDArray, targets: Targets

@@ -38,7 +38,7 @@ from graphdict.engine.marginal.passes import (
 )
 from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["FilteredRuns", "Interrupted", "NO_PENALTY", "one_graph", "random_filtered_start"]
+__all__ = ["NO_PENALTY", "FilteredRuns", "Interrupted", "one_graph", "random_filtered_start"]
 
 NO_PENALTY = ConcavePenalty(0.0)
 FIRST_POWER, FIRST_TAILS = 2.0, 10.0  # where learning begins

@@ -50,8 +50,9 @@ from graphdict.engine.marginal.samples import OpenSignals
 __all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
-ATOM_STEPS = 4  # of L-BFGS-B in an iteration of EM
+ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
 ROUNDS, ITERATIONS = 3, 60
+ROUGHER = 5  # than the last tolerance, that of EM between choices
 HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value that it has to gain
 NEARLY = 0.9  # of the largest power: as large as it gets
 ELIMINATION_ROUNDS = 5
@@ -110,9 +111,7 @@ def learn_filtered(
         return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
 
 
-def _suffices(
-    runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary
-) -> bool:
+def _suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary) -> bool:
     """Return whether neither tails nor another power pay on what the plain search found.
 
     ``one`` is the graph of all samples, whose likelihood says what is learned.
@@ -205,7 +204,8 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         dictionary = _choose_pool(runs, dictionary)
         if runs.settings.filter_power is None:
             dictionary = _choose_power(runs, dictionary)
-        dictionary = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback).dictionary
+        options = {"callback": callback, "tol": ROUGHER * runs.settings.tol}
+        dictionary = runs.run(dictionary, iterations, ATOM_STEPS, **options).dictionary
         likelihood = filtered(dictionary)
         same = abs(likelihood.filter.parameter / before.filter.parameter - 1) < SETTLED
         if same and (before.pool is None or likelihood.pool.share == before.pool.share):

@@ -23,8 +23,8 @@ from graphdict.core.marginal.chain import (
 )
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import EStep, ExpectedStatistics
-from graphdict.core.marginal.random_rows import RowRandom, even_memberships, random_memberships
 from graphdict.core.marginal.protocols import SignalBlock
+from graphdict.core.marginal.random_rows import RowRandom, even_memberships, random_memberships
 from graphdict.core.marginal.spectra import reduce_moments, zero_sum_basis
 from graphdict.core.protocols import BlockStates, Step
 from graphdict.engine.executor import Shard, map_blocks_of_shard
@@ -277,9 +277,7 @@ def _random_statistics(shard: Shard, columns: Any, random: RowRandom, step: ESte
     return shard.map(_member_statistics, [[members[rows] for rows in shard.blocks]], step)
 
 
-def _member_statistics(
-    samples: WindowedSignals, rows: slice, members: NDArray, step: EStep
-) -> Any:
+def _member_statistics(samples: WindowedSignals, rows: slice, members: NDArray, step: EStep) -> Any:
     block = samples.block(rows)
     statistics = step.dictionary.likelihood.statistics(step.factors, block, members)
     return None, (block.counts @ members, *statistics)
@@ -306,9 +304,7 @@ def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
     return None, (signals.T @ signals,)
 
 
-def _autocorrelations(
-    samples: WindowedSignals, rows: slice, whitening: NDArray, lags: int
-) -> Any:
+def _autocorrelations(samples: WindowedSignals, rows: slice, whitening: NDArray, lags: int) -> Any:
     signals = samples.block(rows).signals.astype(np.float64) @ whitening
     count = len(signals)
     spectrum = np.fft.rfft(signals, 2 * count, axis=0)
