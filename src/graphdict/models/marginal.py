@@ -310,6 +310,12 @@ class GraphDictMarginal(GraphDictionary):
         or ``window_size`` a batch is a time series of its own. Not there with ``average`` nor
         "hierarchy". See the page on streams.
         """
+        if hasattr(self, "atoms_") and not self._is_papers_model:
+            raise ValueError(
+                f"the model was fitted with filter_power_={self.filter_power_:.3g} and "
+                f"tails_={self.tails_:.3g}, from which a stream cannot go on: fit with "
+                'filter_power=1 and tails="gaussian" before partial_fit'
+            )
         self._in_stream = True
         try:
             take_batch(self, X, MARGINAL_RULES)
@@ -409,10 +415,9 @@ class GraphDictMarginal(GraphDictionary):
 
     @property
     def _is_papers_model(self) -> bool:
-        """Whether the fit has a power of 1 and Gaussian tails, as those before 0.2 all have."""
-        return (
-            getattr(self, "filter_power_", 1.0) == 1 and getattr(self, "tails_", np.inf) == np.inf
-        )
+        """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
+        power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
+        return getattr(self, "filter_", "power") == "power" and power == 1 and tails == np.inf
 
     def _check_filter(self) -> None:
         """Raise where a filter or tails are asked for that other parameters do not allow."""

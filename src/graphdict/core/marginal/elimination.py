@@ -4,8 +4,9 @@ The expected second derivative of the loss in two weights of a pattern's atoms i
 
     H_ef = sum_c n_c sum_ij F_ij^2 / (f_i f_j) (u_i' b_e)(u_j' b_e)(u_i' b_f)(u_j' b_f)
 
-with the divided differences ``F`` of the filter. Without edge e, all others adjusting, the loss grows
-by about ``w_e^2 / (2 [H^-1]_ee)``, and T times that is twice what T samples lose in log-likelihood.
+with the divided differences ``F`` of the filter. Without edge e, all others adjusting, the loss
+grows by about ``w_e^2 / (2 [H^-1]_ee)``, and T times that is twice what T samples lose in
+log-likelihood.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def unprofitable_edges(
 def edge_losses(
     likelihood: FilteredLikelihood, atoms: NDArray, usage: NDArray, samples: float
 ) -> NDArray:
-    """Return twice the log-likelihood (K, E) that samples lose without each edge; 0 where none is."""
+    """Return twice the log-likelihood (K, E) that samples lose without each edge."""
     spectra = pattern_spectra(likelihood.activations, atoms)
     losses = np.zeros_like(atoms)
     for atom, edge in _groups(likelihood, atoms):

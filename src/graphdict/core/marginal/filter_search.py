@@ -5,8 +5,8 @@ weights. Of samples in blocks of time, atoms of one half of the blocks are there
 other half, responsibilities and gains as they are: by the loss at its second moments. Nothing here
 passes over samples.
 
-Where responsibilities are themselves learned from all samples, halves are not independent enough, and
-edges are counted as well: the power is the lesser one by the two.
+Where responsibilities are themselves learned from all samples, halves are not independent enough,
+and edges are counted as well: the power is the lesser one by the two.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """The likelihood of signals whose precision is a filter of the pattern's graph, with heavy tails.
 
-Under pattern ``c`` a sample of gain ``g`` has the precision ``g f(L_c)``, ``L_c = sum_{k in c} L_k``,
-for a filter ``f`` (:mod:`graphdict.core.marginal.filters`), and gains are integrated out
-(:mod:`graphdict.core.marginal.tails`). With ``f`` the identity and Gaussian tails it is the
+Under pattern ``c`` a sample of gain ``g`` has the precision ``g f(L_c)`` of ``L_c``, the sum of the
+Laplacians of its atoms, for a filter ``f`` (:mod:`graphdict.core.marginal.filters`), and gains are
+integrated out (:mod:`graphdict.core.marginal.tails`). With ``f`` the identity and Gaussian tails it is the
 likelihood of :mod:`graphdict.core.marginal.likelihood`, and disconnected graphs are dealt with as
 there: signals that are constant on components have the variance ``noise``.
 
-The energy ``x' f(L_c) x`` is not linear in the atoms, so that their sufficient statistics are second
-moments ``S_c`` of the samples of each pattern (C, N, N), weighted by their gains. Given those, atoms
-minimise
+The energy ``x' f(L_c) x`` is not linear in the atoms, so that their sufficient statistics are
+second moments ``S_c`` of the samples of each pattern (C, N, N), weighted by their gains. Given
+those, atoms minimise
 
     sum_c tr(S_c f(L_c)) - n_c log det f(L_c)
 
@@ -50,6 +50,7 @@ __all__ = ["FilteredFactors", "FilteredLikelihood", "PooledSamples"]
 RIDGE = 10 * NOISE  # variance added to all moments: weights between equal nodes stay finite
 SMALLEST = 1e-9  # of its typical size: weight of an edge that is still there
 FLATTEST = 1e-10  # of their mean: squared differences that count as such
+PAPERS = PowerFilter(1.0)
 POWERS = 1.0, 4.0  # between which the power is learned
 
 
@@ -99,7 +100,7 @@ class FilteredLikelihood:
     nodes: int
     noise: float
     flat: NDArray
-    filter: GraphFilter = PowerFilter()
+    filter: GraphFilter = PAPERS
     tails: float = np.inf
     learns_tails: bool = False
     learns_power: bool = False

@@ -6,8 +6,8 @@ With ``L_c = U diag(lambda) U'``, ``B = U' S_c U`` and the divided differences `
     gradient  = sum_{c contains k} b_e' U (B o F - n_c diag(f' / f)) U' b_e   in weight e of atom k
     slope     = sum_c sum_i (B_ii f(lambda_i) - n_c) dlog f_i                 in the log-parameter.
 
-Directions in which a pattern's graph is flat (null space of a disconnected one) are left out: nothing
-that is learned changes them.
+Directions in which a pattern's graph is flat (null space of a disconnected one) are left out:
+nothing that is learned changes them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Filters: how the precision of a signal grows with graph frequency.
 
-A signal on a graph of Laplacian ``L = U diag(lambda) U'`` has the precision ``f(L) = U diag(f(lambda))
-U'`` for some increasing function ``f`` of the eigenvalues. The paper's ``f`` is the identity. Signals
-that are smooth in space (potentials on the scalp, weather, traffic) fall off faster with frequency.
+A signal on a graph of Laplacian ``L = U diag(lambda) U'`` has the precision ``f(L) = U
+diag(f(lambda)) U'`` for some increasing function ``f`` of the eigenvalues. The paper's ``f`` is the
+identity. Signals that are smooth in space (potentials on the scalp, weather, traffic) fall off
+faster with frequency.
 
-Everything that is learned knows a filter by ``log f``, its slope in the eigenvalues, and its slope in
-the one parameter that a filter has. Another filter is one class with the methods of
+Everything that is learned knows a filter by ``log f``, its slope in the eigenvalues, and its slope
+in the one parameter that a filter has. Another filter is one class with the methods of
 :class:`GraphFilter`, entered in :data:`FILTERS`.
 """
 

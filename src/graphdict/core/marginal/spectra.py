@@ -1,7 +1,7 @@
 """Graphs of patterns by their spectra, on signals that sum to zero over nodes.
 
-Signals orthogonal to constants have ``d = N - 1`` coordinates in an orthonormal basis (Helmert's), in
-which the Laplacian of a connected graph is a positive definite (d, d) matrix.
+Signals orthogonal to constants have ``d = N - 1`` coordinates in an orthonormal basis (Helmert's),
+in which the Laplacian of a connected graph is a positive definite (d, d) matrix.
 """
 
 from __future__ import annotations

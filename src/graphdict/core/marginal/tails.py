@@ -1,12 +1,13 @@
 """Tails: samples that differ in loudness.
 
-Each sample has a gain ``g ~ Gamma(nu / 2, nu / 2)`` by which its precision is multiplied. Integrated
-out, a sample of d dimensions and of energy ``q`` has the Student t density
+Each sample has a gain ``g ~ Gamma(nu / 2, nu / 2)`` by which its precision is multiplied.
+Integrated out, a sample of d dimensions and of energy ``q`` has the Student t density
 
-    lgamma((nu + d) / 2) - lgamma(nu / 2) - d / 2 log(nu pi) + 1/2 log det - (nu + d) / 2 log(1 + q / nu)
+    log p = lgamma((nu + d) / 2) - lgamma(nu / 2) - d / 2 log(nu pi)
+            + 1/2 log det - (nu + d) / 2 log(1 + q / nu)
 
-with ``nu`` degrees of freedom, and its gain the posterior mean ``(nu + d) / (nu + q)``: a loud sample
-counts for less. ``nu = inf`` is Gaussian, with gains of 1.
+with ``nu`` degrees of freedom, and its gain the posterior mean ``(nu + d) / (nu + q)``: a loud
+sample counts for less. ``nu = inf`` is Gaussian, with gains of 1.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ def tails_to_try(count: int = 24) -> NDArray:
 def best_tails(mean_logs: NDArray, dimension: int) -> float:
     """Return the ``nu`` of greatest likelihood at fixed responsibilities.
 
-    ``mean_logs`` are the means over samples of ``log(1 + q / nu)`` at :func:`tails_to_try`. EM alone
-    is slow where tails are light.
+    ``mean_logs`` are the means over samples of ``log(1 + q / nu)`` at :func:`tails_to_try`. EM
+    alone is slow where tails are light.
     """
     logs = np.log(tails_to_try(len(mean_logs)))
     spline = CubicSpline(logs, mean_logs)

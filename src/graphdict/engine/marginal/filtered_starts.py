@@ -38,7 +38,13 @@ from graphdict.engine.marginal.passes import (
 )
 from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["NO_PENALTY", "FilteredRuns", "Interrupted", "one_graph", "random_filtered_start"]
+__all__ = [
+    "NO_PENALTY",
+    "FilteredRuns",
+    "InterruptedFitError",
+    "one_graph",
+    "random_filtered_start",
+]
 
 NO_PENALTY = ConcavePenalty(0.0)
 FIRST_POWER, FIRST_TAILS = 2.0, 10.0  # where learning begins
@@ -49,7 +55,7 @@ SILENT_SHARE = 0.5  # exact silence is no accident
 SETTLED = 0.02  # relative change of a power that is none
 
 
-class Interrupted(Exception):
+class InterruptedFitError(Exception):
     """The user ended the fit; ``fit`` is as far as it came."""
 
     def __init__(self, fit: Fit):
@@ -89,7 +95,7 @@ class FilteredRuns:
             annealing=annealing, **options,
         )  # fmt: skip
         if fit.interrupted:
-            raise Interrupted(fit)
+            raise InterruptedFitError(fit)
         return fit
 
     def expect(self, dictionary: PatternDictionary) -> tuple[Targets, ExpectedStatistics]:

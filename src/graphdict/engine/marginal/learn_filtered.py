@@ -38,7 +38,7 @@ from graphdict.engine.marginal.filtered_starts import (
     NO_PENALTY,
     SETTLED,
     FilteredRuns,
-    Interrupted,
+    InterruptedFitError,
     filtered,
     one_graph,
     random_filtered_start,
@@ -107,7 +107,7 @@ def learn_filtered(
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
         dictionary = _eliminate(runs, dictionary)
         return _finish(runs, dictionary)
-    except Interrupted as stop:
+    except InterruptedFitError as stop:
         return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
 
 
@@ -190,7 +190,7 @@ def _complete(found: list[Fit]) -> list[Fit]:
     """Return runs none of which was interrupted; raise otherwise."""
     for fit in found:
         if fit.interrupted:
-            raise Interrupted(fit)
+            raise InterruptedFitError(fit)
     return found
 
 
@@ -288,7 +288,7 @@ def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
 
 
 def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
-    """Return the last run, on the support that is left, with Gaussian tails where others do not pay.
+    """Return the last run, on the support that is left; Gaussian where tails do not pay.
 
     A graph of fixed support cannot dissolve, so that a power is now learned by likelihood.
     """

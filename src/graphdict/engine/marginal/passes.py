@@ -150,14 +150,14 @@ def memory_of(data: OpenSignals) -> float:
 
 
 def tail_logs(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
-    """Return means of ``log(1 + q / nu)``, from which the best ``nu`` is found; see ``best_tails``."""
+    """Return means of ``log(1 + q / nu)`` for :func:`graphdict.core.marginal.tails.best_tails`."""
     step = _prepare(data, dictionary)
     _, (sums,) = data.executor.map_blocks(_tail_logs, _messages(data, step), step)
     return sums / data.total
 
 
 def gains_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
-    """Return the posterior mean (T,) of the gain of each sample, under a likelihood that has one."""
+    """Return the posterior mean (T,) of the gain of each sample."""
     step = _prepare(data, dictionary)
     work = partial(map_blocks_of_shard, _gains)
     stream = data.executor.stream(work, step, columns=_messages(data, step))

@@ -54,12 +54,6 @@ def check(model: Any) -> None:
             f"filter_power={model.filter_power!r} and tails={model.tails!r} are not known in a "
             'stream: use filter_power=1 and tails="gaussian" for partial_fit'
         )
-    if hasattr(model, "atoms_") and not model._is_papers_model:
-        raise ValueError(
-            f"the model was fitted with filter_power_={model.filter_power_:.3g} and "
-            f"tails_={model.tails_:.3g}, from which a stream cannot go on: fit with "
-            'filter_power=1 and tails="gaussian" before partial_fit'
-        )
 
 
 def statistics_of_fit(model: Any) -> Statistics:
