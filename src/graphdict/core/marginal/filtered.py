@@ -2,9 +2,9 @@
 
 Under pattern ``c`` a sample of gain ``g`` has the precision ``g f(L_c)`` of ``L_c``, the sum of the
 Laplacians of its atoms, for a filter ``f`` (:mod:`graphdict.core.marginal.filters`), and gains are
-integrated out (:mod:`graphdict.core.marginal.tails`). With ``f`` the identity and Gaussian tails it is the
-likelihood of :mod:`graphdict.core.marginal.likelihood`, and disconnected graphs are dealt with as
-there: signals that are constant on components have the variance ``noise``.
+integrated out (:mod:`graphdict.core.marginal.tails`). With ``f`` the identity and Gaussian tails it
+is the likelihood of :mod:`graphdict.core.marginal.likelihood`, and disconnected graphs are dealt
+with as there: signals that are constant on components have the variance ``noise``.
 
 The energy ``x' f(L_c) x`` is not linear in the atoms, so that their sufficient statistics are
 second moments ``S_c`` of the samples of each pattern (C, N, N), weighted by their gains. Given

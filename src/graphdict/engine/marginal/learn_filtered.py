@@ -7,8 +7,9 @@
 5. Edges that do not pay are taken; on the support that is left the power is learned by likelihood.
 6. Tails that do not pay are Gaussian.
 
-Where one graph has a power of 1, the search of :mod:`graphdict.engine.marginal.learn`, made for the
-paper's model, comes first: if tails do not pay on what it finds, that is the fit.
+The search of :mod:`graphdict.engine.marginal.learn`, made for the paper's model, comes first: where
+neither tails nor another power pay on what it finds, or all of the above explains less, that is the
+fit (:mod:`graphdict.engine.marginal.model_choice`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from graphdict.core.marginal.filter_search import (
 from graphdict.core.marginal.filtered import POWERS
 from graphdict.core.marginal.filters import HeatFilter, PowerFilter
 from graphdict.core.marginal.support import prune_edges
-from graphdict.core.marginal.tails import MOST_TAILS
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
     NO_PENALTY,
@@ -44,6 +44,13 @@ from graphdict.engine.marginal.filtered_starts import (
     random_filtered_start,
 )
 from graphdict.engine.marginal.learn import Settings, Trials, restart_idle_atoms
+from graphdict.engine.marginal.model_choice import (
+    ONE,
+    criterion,
+    explains_more,
+    suffices,
+    tails_pay,
+)
 from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
 
@@ -57,10 +64,6 @@ HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value tha
 NEARLY = 0.9  # of the largest power: as large as it gets
 ELIMINATION_ROUNDS = 5
 MOST_FILTERED = 256  # patterns for which spectra are found in good time
-TAIL_STEPS = 2  # to find tails before it is asked whether they pay
-ONE = 1.05  # powers up to which are 1
-PLAIN_FIRST = 1.2  # power of one graph up to which there may be several of power 1
-SUPPORT_STEPS = 30  # to learn a power on the support that the plain search found
 
 
 def learn_filtered(
@@ -90,65 +93,30 @@ def learn_filtered(
     runs = FilteredRuns(data, noise, settings)
     try:
         one = dictionary = one_graph(runs)
-        papers = None
-        if settings.tails is None and filtered(one).filter.parameter <= PLAIN_FIRST:
-            papers = plain()
-            if papers.interrupted or _suffices(runs, papers.dictionary, one):
-                return papers
+        papers = plain() if _is_allowed_to_be_plain(settings, one) else None
+        if papers is not None and (papers.interrupted or suffices(runs, papers.dictionary, one)):
+            return papers
         chosen = None if choose is None else choose(one)
         if chosen is not None:
             _complete([chosen])
             patterns = chosen.dictionary.patterns
         if patterns.shape[1] > 1:
             dictionary = _alternate(runs, _search(runs, one, patterns, rng).dictionary)
-        if _is_papers_model(runs, dictionary):
-            return plain() if papers is None else papers
         dictionary = _try_heat(runs, dictionary)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
         dictionary = _eliminate(runs, dictionary)
-        return _finish(runs, dictionary)
+        fit = _finish(runs, dictionary)
+        if papers is not None and explains_more(runs, papers.dictionary, fit.dictionary):
+            return papers
+        return fit
     except InterruptedFitError as stop:
         return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
 
 
-def _suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary) -> bool:
-    """Return whether neither tails nor another power pay on what the plain search found.
-
-    ``one`` is the graph of all samples, whose likelihood says what is learned.
-    """
-    likelihood = replace(filtered(one), filter=PowerFilter(1.0), tails=MOST_TAILS)
-    likelihood = likelihood.for_atoms(dictionary.atoms, dictionary.patterns)
-    dictionary = replace(dictionary, likelihood=likelihood)
-    if _tails_pay(runs, dictionary):
-        return False
-    if filtered(one).filter.parameter <= ONE:
-        return True
-    gaussian = replace(likelihood, tails=np.inf, learns_tails=False, learns_power=True)
-    targets, _ = runs.expect(replace(dictionary, likelihood=gaussian))
-    learned, _ = gaussian.minimise(dictionary.atoms, targets, SUPPORT_STEPS)
-    return learned.parameter <= ONE
-
-
-def _is_papers_model(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
-    """Return whether power and tails are (almost) those of the paper: 1 and Gaussian."""
-    likelihood = filtered(dictionary)
-    if not isinstance(likelihood.filter, PowerFilter) or likelihood.filter.power > ONE:
-        return False
-    return not _tails_pay(runs, dictionary)
-
-
-def _tails_pay(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
-    """Return whether tails gain what the information criterion asks of a parameter."""
-    likelihood = filtered(dictionary)
-    if np.isinf(likelihood.tails) or not likelihood.learns_tails:
-        return not np.isinf(likelihood.tails)
-    for _ in range(TAIL_STEPS):
-        dictionary = runs.renew_tails(dictionary)
-    gaussian = replace(dictionary, likelihood=replace(likelihood, tails=np.inf))
-    evidence = [
-        e_step(runs.data, each, statistics=False).log_evidence for each in (dictionary, gaussian)
-    ]
-    return evidence[0] - evidence[1] > 0.5 * np.log(runs.data.total)
+def _is_allowed_to_be_plain(settings: Settings, one: PatternDictionary) -> bool:
+    """Return whether a power of 1 and Gaussian tails are among what is asked for, and in reach."""
+    given = settings.filter_power in (None, 1) and settings.tails in (None, np.inf)
+    return given and filtered(one).filter.parameter < NEARLY * POWERS[1]
 
 
 def anneal_filtered(
@@ -251,17 +219,9 @@ def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDicti
     other_dictionary = replace(dictionary, likelihood=other, atoms=atoms)
     callback = runs.settings.callback
     other_dictionary = runs.run(other_dictionary, 30, 8, callback=callback).dictionary
-    gain = _criterion(runs, dictionary) - _criterion(runs, other_dictionary)
+    gain = criterion(runs, dictionary) - criterion(runs, other_dictionary)
     clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
     return other_dictionary if gain > clearly else dictionary
-
-
-def _criterion(runs: FilteredRuns, dictionary: PatternDictionary) -> float:
-    """Return the Bayesian information criterion, edges counted."""
-    targets, expected = runs.expect(dictionary)
-    edges = int(present_edges(filtered(dictionary), dictionary.atoms, targets).sum())
-    samples = runs.effective_samples
-    return -2 * samples * expected.log_likelihood + edges * float(np.log(samples))
 
 
 def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
@@ -294,7 +254,7 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
     """
     settings = runs.settings
     likelihood = filtered(dictionary)
-    if not _tails_pay(runs, dictionary):
+    if not tails_pay(runs, dictionary):
         likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
     power = isinstance(likelihood.filter, PowerFilter) and settings.filter_power is None
     likelihood = replace(likelihood, learns_power=power and settings.sparsity > 0)
