@@ -485,7 +485,8 @@ class GraphDictMarginal(GraphDictionary):
             settings = replace(settings, callback=callback, trial_callback=trial_callback)
             choose = None
             if self.max_active is None and self.n_atoms > 1:
-                given = signals, self.window_size, patterns, settings, rng
+                # A copy: the fit is to be that of the same number given.
+                given = signals, self.window_size, patterns, settings, deepcopy(rng)
                 choose = partial(choose_patterns, *given)
             self.noise_ = NOISE * mean_square(data)
             return learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)

@@ -131,8 +131,7 @@ def memory_of(data: OpenSignals) -> float:
     """Return how many samples in a row count as one for second moments.
 
     That is one plus twice the sum of the squared autocorrelations of whitened signals, a mean over
-    dimensions, up to the first lag at which they are those of white noise. Pairs across blocks are
-    left out.
+    dimensions, up to the first lag at which they are those of white noise.
     """
     lags = min(LAGS, data.total // 10)
     if lags < 1:
@@ -141,11 +140,10 @@ def memory_of(data: OpenSignals) -> float:
     values, vectors = np.linalg.eigh(reduce_moments(moments / data.total))
     scales = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
     whitening = zero_sum_basis(data.nodes) @ (vectors / scales)
-    _, (sums, pairs) = data.executor.map_blocks(_autocorrelations, [], whitening, lags)
-    correlations = sums / np.maximum(pairs, 1)[:, None]
-    correlations = correlations[1:] / np.maximum(correlations[0], 1e-300)
-    squares = np.square(correlations).mean(axis=1) - 1 / data.total
-    ends = np.flatnonzero((squares <= 1 / data.total) | (2 * pairs[1:] < data.total))
+    before = data.executor.scan(_last_samples, [], None, lags)
+    _, (sums,) = data.executor.map_blocks(_autocorrelations, [before], whitening, lags)
+    squares = np.square(sums[1:] / np.maximum(sums[0], 1e-300)).mean(axis=1) - 1 / data.total
+    ends = np.flatnonzero(squares <= 1 / data.total)
     return float(1 + 2 * squares[: ends[0] if len(ends) else lags].sum())
 
 
@@ -304,15 +302,30 @@ def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
     return None, (signals.T @ signals,)
 
 
-def _autocorrelations(samples: WindowedSignals, rows: slice, whitening: NDArray, lags: int) -> Any:
+def _last_samples(samples: WindowedSignals, rows: slice, before: Any, lags: int) -> NDArray:
+    signals = samples.block(rows).signals[-lags:]
+    if before is None or len(signals) == lags:
+        return signals
+    return np.concatenate((before, signals))[-lags:]
+
+
+def _autocorrelations(
+    samples: WindowedSignals, rows: slice, before: Any, whitening: NDArray, lags: int
+) -> Any:
     signals = samples.block(rows).signals.astype(np.float64) @ whitening
+    if before is None:
+        return None, (_lagged_products(signals, lags),)
+    before = before.astype(np.float64) @ whitening
+    both = _lagged_products(np.concatenate((before, signals)), lags)
+    return None, (both - _lagged_products(before, lags),)
+
+
+def _lagged_products(signals: NDArray, lags: int) -> NDArray:
+    """Return sums (lags + 1, d) of the products of signals (T, d) with those so much later."""
     count = len(signals)
     spectrum = np.fft.rfft(signals, 2 * count, axis=0)
-    products = np.fft.irfft(np.square(np.abs(spectrum)), axis=0)[: lags + 1]
-    sums, pairs = np.zeros((lags + 1, signals.shape[1])), np.zeros(lags + 1)
-    sums[: len(products)] = products[:count]
-    pairs[: min(count, lags + 1)] = count - np.arange(min(count, lags + 1))
-    return None, (sums, pairs)
+    products = np.fft.irfft(np.square(np.abs(spectrum)), 2 * count, axis=0)[:count][: lags + 1]
+    return np.pad(products, ((0, lags + 1 - len(products)), (0, 0)))
 
 
 def _tail_logs(samples: WindowedSignals, rows: slice, *given: Any) -> Any:

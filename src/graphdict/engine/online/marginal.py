@@ -125,6 +125,7 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     return {**statistics, **new}, {
         "atoms_": sparse.atoms,
         "coefficients_": coefficients.astype(batch.signals.dtype),
+        "gains_": np.ones(len(coefficients)),
         "pattern_probabilities_": sparse.probabilities,
         "stay_probability_": sparse.stay or 0.0,
         "log_likelihood_": expected.log_likelihood,
