@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from math import comb
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,17 +21,22 @@ from sklearn.utils.validation import check_is_fitted
 from graphdict.core import graphs
 from graphdict.core.annotations import PriorName, RandomState, StrPath
 from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
+from graphdict.engine.logs import logger
 from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
+from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.passes import (
     coefficients_of,
+    gains_of,
     log_evidence_of,
     mean_square,
     most_probable_patterns,
@@ -43,6 +49,7 @@ from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import with_progress
 from graphdict.engine.scikit import available_if
+from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.exceptions import DeadAtomWarning, warn
@@ -86,6 +93,21 @@ class GraphDictMarginal(GraphDictionary):
         the samples (of 20,000 at most) best predicts the others, among those that leave at most
         5,000 sets; the fit is then that of this number given. With fewer than five windows all
         are allowed. :func:`graphdict.selection.choose_max_active` compares whole fits instead.
+    filter_power : "auto" or float of at least 1, default="auto"
+        The precision of a signal is ``L_c`` to this power: 1 is the paper's model, larger ones are
+        for signals that are smooth in space (potentials on the scalp, weather, traffic). "auto"
+        learns it, up to 4, by counting edges; where not even that is enough, the precision may
+        become ``(exp(kappa L_c) - 1) / kappa``.
+    tails : "auto", "gaussian" or float above 2, default="auto"
+        Samples that differ in loudness: degrees of freedom of a Student t in place of the Gaussian
+        of each set. "auto" learns them.
+
+        Where power and tails turn out to be 1 and Gaussian, the fit is the one with these given.
+        Otherwise atoms are steadied by what they have in common and not by ``alpha_w``, edges go
+        whose loss of likelihood is below ``sparsity`` times what the Bayesian information criterion
+        asks, and ``n_init`` counts half. Missing values, ``prior="hierarchy"``, ``average``,
+        streams and more than 256 sets know a power of 1 and Gaussian tails only, which "auto" then
+        stands for.
     alpha_w : float, default=0.04
         L1 penalty on every weight, which steadies the estimate: as if noise of that variance had
         been added to every squared difference.
@@ -142,6 +164,13 @@ class GraphDictMarginal(GraphDictionary):
         for "hierarchy".
     pattern_probabilities_ : array (C,)
         Their probabilities ``pi``.
+    filter_, filter_power_ : str, float
+        "power" and the power p, or "exp" and the rate kappa.
+    tails_ : float
+        Degrees of freedom; inf is Gaussian.
+    gains_ : array (T,)
+        Posterior mean of what multiplies the precision of each training sample: small for loud
+        ones. 1 where tails are Gaussian.
     edge_probabilities_ : array (K, E)
         Probability that each atom has each edge; there with ``average``.
     stay_probability_ : float
@@ -168,6 +197,9 @@ class GraphDictMarginal(GraphDictionary):
         After ``partial_fit``: the averages that later batches are added to.
     """
 
+    DEFAULT_FILTER_POWER: ClassVar[float | str] = "auto"
+    DEFAULT_TAILS: ClassVar[float | str] = "auto"
+
     atoms_: NDArray[np.float64]
     objective_: float
     history_: dict[str, NDArray[Any]]
@@ -176,6 +208,10 @@ class GraphDictMarginal(GraphDictionary):
     pattern_probabilities_: NDArray[np.float64]
     edge_probabilities_: NDArray[np.float64]
     stay_probability_: float
+    filter_: str
+    filter_power_: float
+    tails_: float
+    gains_: NDArray[np.float64]
     log_likelihood_: float
     noise_: float
     silent_: NDArray[np.bool_]
@@ -185,6 +221,8 @@ class GraphDictMarginal(GraphDictionary):
     _parameter_constraints: dict[str, Any] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
+        "filter_power": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
+        "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "prior": [StrOptions({"independent", "free", "markov", "hierarchy"})],
@@ -206,6 +244,8 @@ class GraphDictMarginal(GraphDictionary):
         n_atoms: int = 5,
         *,
         max_active: int | None = None,
+        filter_power: float | str = DEFAULT_FILTER_POWER,
+        tails: float | str = DEFAULT_TAILS,
         alpha_w: float = 0.04,
         sparsity: float = 1.0,
         prior: PriorName = "independent",
@@ -223,6 +263,8 @@ class GraphDictMarginal(GraphDictionary):
     ):
         self.n_atoms = n_atoms
         self.max_active = max_active
+        self.filter_power = filter_power
+        self.tails = tails
         self.alpha_w = alpha_w
         self.sparsity = sparsity
         self.prior = prior
@@ -238,6 +280,8 @@ class GraphDictMarginal(GraphDictionary):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    _in_stream = False  # whether samples come in batches
+
     # What a user calls ----------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -248,6 +292,7 @@ class GraphDictMarginal(GraphDictionary):
         cluster; see the page on scaling. NaN stands for a missing value.
         """
         self._validate_params()
+        self._check_filter()
         if self.average and self.prior == "hierarchy":
             raise ValueError(
                 f'average={self.average} draws whole activations, but prior="hierarchy" gives '
@@ -261,21 +306,21 @@ class GraphDictMarginal(GraphDictionary):
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
             checkpoint.restore_chance(rng)
-        first = None
-        if self.max_active is None and self.prior != "hierarchy":
-            first = self._choose_patterns(signals, patterns, checkpoint, rng)
-            patterns = patterns if first is None else first.dictionary.patterns
-        with open_signals(signals, self.window_size, len(patterns), rng) as data:
-            self.noise_ = NOISE * mean_square(data)
-            if first is not None and first.interrupted:
-                fit = first
-            else:
-                fit = self._learn_dictionary(data, patterns, checkpoint, rng)
+        settings = replace(self._with_filter(signals, patterns), checkpoint=checkpoint)
+        plain = partial(self._learn_plain, signals, patterns, settings, rng)
+        if settings.filtered:
+            # A copy: the plain fit is to be that of the same model given.
+            fit = self._learn_filtered(signals, patterns, settings, deepcopy(rng), plain)
+        else:
+            fit = plain()
+        gains = None
+        with open_signals(signals, self.window_size, len(fit.dictionary.patterns)) as data:
             coefficients = coefficients_of(data, fit.dictionary)
+            if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
+                gains = gains_of(data, fit.dictionary)
         if not fit.interrupted:
             checkpoint.finish()
-        self._store(fit, coefficients)
-        self.__dict__.pop("silent_", None)  # of an earlier fit
+        self._store(fit, coefficients, gains)
         if self.prior == "hierarchy" and (silent := self._silent(signals)) is not None:
             self.silent_ = silent
         return self
@@ -290,7 +335,17 @@ class GraphDictMarginal(GraphDictionary):
         or ``window_size`` a batch is a time series of its own. Not there with ``average`` nor
         "hierarchy". See the page on streams.
         """
-        take_batch(self, X, MARGINAL_RULES)
+        if hasattr(self, "atoms_") and not self._is_papers_model:
+            raise ValueError(
+                f"the model was fitted with filter_power_={self.filter_power_:.3g} and "
+                f"tails_={self.tails_:.3g}, from which a stream cannot go on: fit with "
+                'filter_power=1 and tails="gaussian" before partial_fit'
+            )
+        self._in_stream = True
+        try:
+            take_batch(self, X, MARGINAL_RULES)
+        finally:
+            del self._in_stream
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -359,6 +414,10 @@ class GraphDictMarginal(GraphDictionary):
         "pattern_probabilities_": FittedValue("C", 0, 1),
         "edge_probabilities_": FittedValue("KE", 0, 1),
         "silent_": FittedValue("TN", 0, 1),
+        "filter_": FittedValue(choices=tuple(FILTERS)),
+        "filter_power_": FittedValue("", 0, positive=True),
+        "tails_": NUMBER,
+        "gains_": FittedValue("T", 0),
         "noise_": FittedValue("", 0, positive=True),
         "stay_probability_": FittedValue("", 0, 1),
         "log_likelihood_": NUMBER,
@@ -406,7 +465,104 @@ class GraphDictMarginal(GraphDictionary):
 
     def _pattern_likelihood(self, atoms: NDArray) -> PatternLikelihood:
         """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
-        return self._settings.likelihood(self.patterns_, atoms, self.noise_)
+        given = self.patterns_, atoms, self.noise_
+        if self._is_papers_model:
+            return self._settings.likelihood(*given)
+        chosen = FILTERS[self.filter_](self.filter_power_)
+        return FilteredLikelihood.of(*given, filter=chosen, tails=self.tails_)
+
+    @property
+    def _is_papers_model(self) -> bool:
+        """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
+        power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
+        return getattr(self, "filter_", "power") == "power" and power == 1 and tails == np.inf
+
+    def _check_filter(self) -> None:
+        """Raise where a filter or tails are asked for that other parameters do not allow."""
+        if self.filter_power == np.inf:
+            raise ValueError("filter_power must be finite, got inf: 1 to 4 suit most signals")
+        asked = []
+        if self.filter_power not in ("auto", 1):
+            asked.append(f"filter_power={self.filter_power!r}")
+        if self.tails not in ("auto", "gaussian", np.inf):
+            asked.append(f"tails={self.tails!r}")
+        for name, wrong in (("prior", self.prior == "hierarchy"), ("average", self.average > 0)):
+            if wrong and asked:
+                raise ValueError(
+                    f"{asked[0]} cannot be used with {name}={getattr(self, name)!r}: use "
+                    'filter_power=1 and tails="gaussian" there'
+                )
+
+    def _with_filter(self, signals: Any, patterns: NDArray) -> Settings:
+        """Return the settings with power and tails, None each where it is to be learned.
+
+        "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
+        """
+        power = None if self.filter_power == "auto" else float(self.filter_power)
+        given = {"auto": None, "gaussian": np.inf}
+        tails = given[self.tails] if isinstance(self.tails, str) else float(self.tails)
+        settings = replace(self._settings, filter_power=power, tails=tails)
+        if not settings.filtered:
+            return settings
+        fixed = self.max_active is not None
+        reasons = {
+            'prior="hierarchy"': self.prior == "hierarchy",
+            f"average={self.average}": self.average > 0,
+            "a stream": self._in_stream,
+            "missing values": has_gaps(signals),
+            f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
+        }
+        reason = next((text for text, holds in reasons.items() if holds), None)
+        if reason is None:
+            return settings
+        if power not in (None, 1.0) or tails not in (None, np.inf):
+            name, value = ("filter_power", self.filter_power)
+            if power in (None, 1.0):
+                name, value = "tails", self.tails
+            raise ValueError(
+                f"{name}={value!r} cannot be used with {reason}: use filter_power=1 and "
+                'tails="gaussian" there'
+            )
+        logger.info("GraphDictMarginal: power 1 and Gaussian tails, because of %s", reason)
+        return self._settings
+
+    def _learn_filtered(
+        self,
+        signals: Any,
+        patterns: NDArray,
+        settings: Settings,
+        rng: np.random.RandomState,
+        plain: Callable[[], Fit],
+    ) -> Fit:
+        """Return the fit with filter and tails, or the plain one where there are none."""
+        with (
+            with_progress(None, settings.trials, self.verbose, "starts") as trial_callback,
+            with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback,
+            open_signals(signals, self.window_size, len(patterns), rng) as data,
+        ):
+            settings = replace(settings, callback=callback, trial_callback=trial_callback)
+            choose = None
+            if self.max_active is None and self.n_atoms > 1:
+                # A copy: the fit is to be that of the same number given.
+                given = signals, self.window_size, patterns, settings, deepcopy(rng)
+                choose = partial(choose_patterns, *given)
+            self.noise_ = NOISE * mean_square(data)
+            return learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
+
+    def _learn_plain(
+        self, signals: Any, patterns: NDArray, settings: Settings, rng: np.random.RandomState
+    ) -> Fit:
+        """Return the fit with a power of 1 and Gaussian tails."""
+        if self.max_active is None and self.prior != "hierarchy":
+            first = self._choose_patterns(signals, patterns, settings.checkpoint, rng)
+            patterns = patterns if first is None else first.dictionary.patterns
+        else:
+            first = None
+        with open_signals(signals, self.window_size, len(patterns), rng) as data:
+            self.noise_ = NOISE * mean_square(data)
+            if first is not None and first.interrupted:
+                return first
+            return self._learn_dictionary(data, patterns, settings.checkpoint, rng)
 
     def _choose_patterns(
         self, signals: Any, patterns: NDArray, checkpoint: Checkpoint, rng: np.random.RandomState
@@ -455,9 +611,18 @@ class GraphDictMarginal(GraphDictionary):
         with self._open(X) as (data, dictionary):
             return data, dictionary.atoms, coefficients_of(data, dictionary, out)
 
-    def _store(self, fit: Fit, coefficients: NDArray[np.float64]) -> None:
+    def _store(
+        self, fit: Fit, coefficients: NDArray[np.float64], gains: NDArray | None = None
+    ) -> None:
         """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""
         dictionary = fit.dictionary
+        self.__dict__.pop("silent_", None)  # of an earlier fit
+        self.filter_, self.filter_power_, self.tails_ = "power", 1.0, np.inf
+        if isinstance(dictionary.likelihood, FilteredLikelihood):
+            learned = dictionary.likelihood
+            self.filter_, self.filter_power_ = learned.filter.name, float(learned.filter.parameter)
+            self.tails_ = float(learned.tails)
+        self.gains_ = np.ones(len(coefficients)) if gains is None else gains
         self.patterns_ = dictionary.patterns
         self.pattern_probabilities_ = dictionary.probabilities
         self.stay_probability_ = dictionary.stay or 0.0

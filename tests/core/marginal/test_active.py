@@ -107,7 +107,7 @@ def test_ctrl_c_while_choosing_keeps_what_is_there(monkeypatch):
     e_step = em.e_step
     monkeypatch.setattr(em, "e_step", interrupted)
     with pytest.warns(InterruptedFitWarning):
-        model = fit(data.train.signals)
+        model = fit(data.train.signals, filter_power=1, tails="gaussian")
     assert len(passes) == 40
     assert largest(model) == 2
     assert np.isfinite(model.atoms_).all()

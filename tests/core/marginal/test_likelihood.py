@@ -19,7 +19,8 @@ from graphdict.engine.marginal.learn import Settings
 
 INTERFACE = {
     "patterns", "noise", "statistic_names", "nbytes", "for_atoms", "factors", "log_likelihoods",
-    "statistics", "m_step", "stationary_statistics", "draw_atoms", "state", "with_state",
+    "statistics", "m_step", "own_penalty", "stationary_statistics", "draw_atoms", "state",
+    "with_state",
 }  # fmt: skip
 
 

@@ -148,6 +148,9 @@ class GaussianLikelihood:
             atoms = np.where(atoms > 0, np.maximum(stepped, SMALLEST), 0)
         return self, atoms
 
+    def own_penalty(self, atoms: NDArray) -> float:
+        return 0.0
+
     def stationary_statistics(
         self, atoms: NDArray, usage: NDArray, penalty: AtomPenalty, threshold: float
     ) -> tuple[NDArray, ...]:

@@ -63,11 +63,13 @@ class PatternLikelihood(Protocol):
     weights), not to their values: those are given to each method.
     """
 
-    patterns: NDArray
-    """(C, K) activation of every atom in every pattern, boolean or between 0 and 1."""
+    @property
+    def patterns(self) -> NDArray:
+        """(C, K) activation of every atom in every pattern, boolean or between 0 and 1."""
 
-    noise: float
-    """Variance that signals have in directions in which a pattern's graph allows none."""
+    @property
+    def noise(self) -> float:
+        """Variance that signals have in directions in which a pattern's graph allows none."""
 
     statistic_names: ClassVar[tuple[str, ...]]
     """A name for each array of :meth:`statistics`, by which a stream keeps its average."""
@@ -157,6 +159,9 @@ class PatternLikelihood(Protocol):
         array (K, E)
             The new atoms.
         """
+
+    def own_penalty(self, atoms: NDArray) -> float:
+        """Return what it adds to the penalty of atoms (K, E), where it has a prior of its own."""
 
     def stationary_statistics(
         self, atoms: NDArray, usage: NDArray, penalty: AtomPenalty, threshold: float

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RowRandom", "random_memberships", "standard_normals"]
+__all__ = ["RowRandom", "even_memberships", "random_memberships", "standard_normals"]
 
 CHUNK = 1 << 16
 
@@ -61,6 +61,11 @@ class RowRandom:
 def random_memberships(rng: np.random.RandomState, rows: int, columns: int) -> NDArray:
     """Return soft memberships (rows, columns), each row a draw that favours few columns."""
     return rng.dirichlet(np.full(columns, 0.5), size=rows)
+
+
+def even_memberships(rng: np.random.RandomState, rows: int, columns: int) -> NDArray:
+    """Return soft memberships (rows, columns), all shares of the columns alike probable."""
+    return rng.dirichlet(np.ones(columns), size=rows)
 
 
 def standard_normals(rng: np.random.RandomState, rows: int, columns: int) -> NDArray:

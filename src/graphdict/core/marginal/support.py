@@ -35,7 +35,7 @@ def pattern_components(patterns: NDArray, atoms: NDArray) -> dict[int, NDArray]:
 
 
 def impossible_edges(
-    mass: NDArray, silent: NDArray, moments: NDArray, noise: float
+    mass: NDArray, silent: NDArray, moments: NDArray, noise: float, share: float = SILENT_SHARE
 ) -> NDArray[np.bool_]:
     """Return the edges (K, E) that an atom cannot have, since its signals have no variance there.
 
@@ -53,9 +53,11 @@ def impossible_edges(
         The sum of ``x x'`` over them.
     noise : float
         Variance that counts as none.
+    share : float
+        Of an atom's samples in which a node is silent, from which on it has no edges.
     """
     rows, cols = graphs.edge_index(moments.shape[1])
-    quiet = (silent >= SILENT_SHARE * mass[:, None]) & (mass[:, None] >= 1)
+    quiet = (silent >= share * mass[:, None]) & (mass[:, None] >= 1)
     labels = _zero_sum_groups(mass, moments, noise)
     return quiet[:, rows] | quiet[:, cols] | (labels[:, rows] != labels[:, cols])
 

@@ -13,12 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.penalty import shrinkage_for
 from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.filtered_starts import (
+    NO_PENALTY,
+    FilteredRuns,
+    random_filtered_start,
+)
 from graphdict.engine.marginal.learn import Settings, Trials, annealing_schedule, random_start
+from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, anneal_filtered
 from graphdict.engine.marginal.passes import e_step, mean_square
-from graphdict.engine.marginal.samples import open_signals
+from graphdict.engine.marginal.samples import OpenSignals, open_signals
 
 __all__ = ["choose_patterns", "hold_out"]
 
@@ -35,17 +42,20 @@ def choose_patterns(
     patterns: NDArray,
     settings: Settings,
     rng: np.random.RandomState,
+    one: PatternDictionary | None = None,
 ) -> Fit | None:
     """Return a short fit with the patterns that predict held-out samples best.
 
     Those are the rows of ``patterns`` (C, K) with up to some number of active atoms; it is raised
     from one until three more do not help. Return None where there is no choice, or too few samples
     for one. A fit that the user interrupted is returned at once.
+
+    With ``one`` graph of all samples, short fits have its filter and learn tails, and the number is
+    raised until one more does not help.
     """
     sizes = patterns.sum(axis=1)
     if sizes.max() == 1 or len(signals) // window_size < FOLDS:
         return None
-    annealing = annealing_schedule(ANNEALING_STEPS)
     learned, blocks = hold_out(signals, window_size)
     fits: list[Fit] = []
     scores: list[float] = []
@@ -56,18 +66,39 @@ def choose_patterns(
         noise = NOISE * mean_square(data)
         for size in range(1, int(sizes.max()) + 1):
             allowed = patterns[sizes <= size]
-            start = random_start(data, allowed, noise, rng, settings)
-            trials = Trials(data, shrinkage_for(allowed, settings.alpha_w), settings, len(fits))
-            steps = ANNEALING_STEPS + TRIAL_STEPS
-            (fit,) = trials.run([start], annealing=annealing, max_iter=steps)
+            if one is None:
+                fit = _short_fit(data, allowed, noise, settings, rng, len(fits))
+            else:
+                if len(allowed) > MOST_FILTERED:
+                    break
+                runs = FilteredRuns(data, noise, settings)
+                start = random_filtered_start(runs, one, allowed, rng)
+                trials = Trials(data, NO_PENALTY, settings, len(fits))
+                (fit,) = anneal_filtered(runs, iter([start]), trials)
             if fit.interrupted:
                 return fit
             fits.append(fit)
             score = e_step(others, fit.dictionary, statistics=False).log_likelihood
             scores.append(score if np.isfinite(score) else -np.inf)
-            if len(scores) - int(np.argmax(scores)) > PATIENCE:
+            if len(scores) - int(np.argmax(scores)) > (PATIENCE if one is None else 1):
                 break
     return fits[int(np.argmax(scores))]
+
+
+def _short_fit(
+    data: OpenSignals,
+    allowed: NDArray,
+    noise: float,
+    settings: Settings,
+    rng: np.random.RandomState,
+    done: int,
+) -> Fit:
+    """Return a short run with some patterns (C, K); ``done`` were run before."""
+    start = random_start(data, allowed, noise, rng, settings)
+    trials = Trials(data, shrinkage_for(allowed, settings.alpha_w), settings, done)
+    annealing, steps = annealing_schedule(ANNEALING_STEPS), ANNEALING_STEPS + TRIAL_STEPS
+    (fit,) = trials.run([start], annealing=annealing, max_iter=steps)
+    return fit
 
 
 def hold_out(signals: Any, window: int) -> tuple[NDArray, list[NDArray]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import ExpectedStatistics
-from graphdict.core.marginal.m_step import m_step
+from graphdict.core.marginal.m_step import ATOM_STEPS, m_step
 from graphdict.core.marginal.protocols import AtomPenalty
 from graphdict.core.solvers.base import History, Progress, warn_interrupted
 from graphdict.engine.marginal.passes import coefficients_by_window, e_step
@@ -42,6 +42,7 @@ def expectation_maximisation(
     *,
     pattern_prior: str = "independent",
     annealing: Sequence[float] = (),
+    atom_steps: int = ATOM_STEPS,
     max_iter: int = 100,
     tol: float = 1e-5,
     history: History | None = None,
@@ -50,7 +51,8 @@ def expectation_maximisation(
 ) -> Fit:
     """Alternate E- and M-steps until the objective settles, and return where they end.
 
-    ``annealing`` are the inverse temperatures of the first iterations. After them the objective
+    ``annealing`` are the inverse temperatures of the first iterations, and ``atom_steps`` is the
+    number of steps on the atoms in each. After them the objective
     ``-2/T sum_t log p(x_t) + penalty`` never rises. Ctrl-C ends the run with the dictionary of the
     last E-step, and a warning. A ``stage`` of a checkpoint is asked where to begin and told where
     to go on.
@@ -84,7 +86,7 @@ def expectation_maximisation(
                     break
             # While annealing, atoms stay alike to the prior: one that lags would be lost for good.
             prior = "sizes" if annealed else pattern_prior
-            dictionary = m_step(dictionary, expected, penalty, prior)
+            dictionary = m_step(dictionary, expected, penalty, prior, atom_steps)
             if stage is not None:
                 stage.offer(partial(_state, iteration + 1, previous, dictionary, history.copy()))
         else:
@@ -143,4 +145,5 @@ def _restored(
 def _objective(
     dictionary: PatternDictionary, expected: ExpectedStatistics, penalty: AtomPenalty
 ) -> float:
-    return -2 * expected.log_likelihood + penalty.value(dictionary.atoms)
+    prior = penalty.value(dictionary.atoms) + dictionary.likelihood.own_penalty(dictionary.atoms)
+    return -2 * expected.log_likelihood + prior

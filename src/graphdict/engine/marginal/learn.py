@@ -16,7 +16,7 @@ from graphdict.core.marginal.likelihood import GaussianLikelihood
 from graphdict.core.marginal.patterns import uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage, shrinkage_for, with_sparsity
 from graphdict.core.marginal.protocols import AtomPenalty, PatternLikelihood
-from graphdict.core.marginal.support import impossible_edges, prune_edges
+from graphdict.core.marginal.support import SILENT_SHARE, impossible_edges, prune_edges
 from graphdict.core.marginal.time_hierarchy import n_levels
 from graphdict.core.solvers.base import Callback, History, Progress
 from graphdict.engine.checkpoint import Checkpoint
@@ -37,6 +37,7 @@ __all__ = [
     "hierarchy_start",
     "learn",
     "random_start",
+    "restart_idle_atoms",
     "rule_out_edges",
 ]
 
@@ -59,6 +60,8 @@ class Settings:
     max_iter: int = 200
     tol: float = 1e-5
     average: int = 0
+    filter_power: float | None = 1.0  # None where it is learned
+    tails: float | None = np.inf  # degrees of freedom, None where they are learned
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
@@ -69,6 +72,11 @@ class Settings:
     def pattern_prior(self) -> str:
         """How pattern probabilities are fitted; see :func:`fit_probabilities`."""
         return "free" if self.prior == "free" else "independent"
+
+    @property
+    def filtered(self) -> bool:
+        """Whether there may be a filter or tails: see ``learn_filtered``."""
+        return self.filter_power != 1 or self.tails != np.inf
 
     @property
     def trials(self) -> int:
@@ -148,7 +156,7 @@ def learn(
         shrink = shrinkage_for(patterns, settings.alpha_w)
         found = _search(data, patterns, noise, shrink, settings, rng)
         if not found.interrupted:
-            found = _restart_idle_atoms(data, found, shrink, settings, rng)
+            found = restart_idle_atoms(data, found, shrink, settings, rng)
         if found.interrupted:
             return found
         dictionary = found.dictionary
@@ -179,14 +187,17 @@ def learn(
     return settings.run(data, dictionary, penalty, **options)
 
 
-def rule_out_edges(data: OpenSignals, dictionary: PatternDictionary) -> PatternDictionary:
+def rule_out_edges(
+    data: OpenSignals, dictionary: PatternDictionary, silent_share: float = SILENT_SHARE
+) -> PatternDictionary:
     """Return the dictionary without edges that its samples rule out, or itself if there are none.
 
     Once edges are gone, silence and zero sums are expected, and samples that lack them leave the
-    patterns of the atom.
+    patterns of the atom. ``silent_share`` is that of an atom's samples in which a node is silent,
+    from which on it has no edges.
     """
     moments = second_moments(data, dictionary)
-    impossible = impossible_edges(*moments, dictionary.likelihood.noise)
+    impossible = impossible_edges(*moments, dictionary.likelihood.noise, silent_share)
     if not (impossible & (dictionary.atoms > 0)).any():
         return dictionary
     return dictionary.with_atoms(np.where(impossible, 0, dictionary.atoms))
@@ -263,14 +274,18 @@ def _allow_patterns(dictionary: PatternDictionary, patterns: NDArray) -> Pattern
     return replace(dictionary, likelihood=likelihood, probabilities=probabilities)
 
 
-def _restart_idle_atoms(
+def restart_idle_atoms(
     data: OpenSignals,
     best: Fit,
     penalty: AtomPenalty,
     settings: Settings,
     rng: np.random.RandomState,
+    **options: Any,
 ) -> Fit:
-    """Return a fit whose idle atoms each took half of another, where that lowers the objective."""
+    """Return a fit whose idle atoms each took half of another, where that lowers the objective.
+
+    ``options`` are those of the runs of EM.
+    """
     annealing = annealing_schedule(TRIAL_STEPS, 0.5)
     for _ in range(len(best.dictionary.atoms)):
         usage = best.usage
@@ -286,7 +301,8 @@ def _restart_idle_atoms(
             uniform = uniform_probabilities(best.dictionary.patterns)
             split = replace(best.dictionary, atoms=atoms, probabilities=uniform)
             steps = 3 * TRIAL_STEPS
-            trials.append(settings.run(data, split, penalty, annealing=annealing, max_iter=steps))
+            given = {"annealing": annealing, "max_iter": steps, **options}
+            trials.append(settings.run(data, split, penalty, **given))
             if trials[-1].interrupted:
                 return replace(best, interrupted=True)
         better = min(trials, key=lambda trial: trial.objective, default=best)

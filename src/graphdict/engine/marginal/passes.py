@@ -23,7 +23,9 @@ from graphdict.core.marginal.chain import (
 )
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import EStep, ExpectedStatistics
-from graphdict.core.marginal.random_rows import RowRandom, random_memberships
+from graphdict.core.marginal.protocols import SignalBlock
+from graphdict.core.marginal.random_rows import RowRandom, even_memberships, random_memberships
+from graphdict.core.marginal.spectra import reduce_moments, zero_sum_basis
 from graphdict.core.protocols import BlockStates, Step
 from graphdict.engine.executor import Shard, map_blocks_of_shard
 from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
@@ -34,13 +36,20 @@ __all__ = [
     "coefficients_by_window",
     "coefficients_of",
     "e_step",
+    "e_step_by_halves",
+    "gains_of",
     "log_evidence_of",
     "mean_square",
+    "memory_of",
     "most_probable_patterns",
     "random_distances",
+    "random_statistics",
     "responsibilities_of",
     "second_moments",
+    "tail_logs",
 ]
+
+LAGS = 200  # at most, at which samples are compared with later ones
 
 
 def e_step(
@@ -87,6 +96,70 @@ def random_distances(data: OpenSignals, rng: np.random.RandomState, count: int) 
     random = RowRandom.take(rng, data.windows, random_memberships, count)
     _, (distances, mass) = data.executor.map_shards(_random_distances, [], random, count)
     return distances / np.maximum(mass, 1e-12)[:, None]
+
+
+def random_statistics(
+    data: OpenSignals, dictionary: PatternDictionary, rng: np.random.RandomState
+) -> tuple[NDArray, tuple[NDArray, ...]]:
+    """Return usage (C,) and statistics under random soft memberships in place of the posterior.
+
+    Both are divided by the number of samples.
+    """
+    step, count = _prepare(data, dictionary), len(dictionary.patterns)
+    random = RowRandom.take(rng, data.windows, even_memberships, count)
+    _, sums = data.executor.map_shards(_random_statistics, [], random, step)
+    usage, *statistics = (each / data.total for each in sums)
+    return usage, tuple(statistics)
+
+
+def e_step_by_halves(
+    data: OpenSignals, dictionary: PatternDictionary, blocks: int
+) -> list[tuple[NDArray, tuple[NDArray, ...]]]:
+    """Return usage (C,) and statistics of either half of the samples, as posteriors have them.
+
+    Of so many blocks in time every second one is of the other half. Sums are divided by the number
+    of all samples.
+    """
+    step = _prepare(data, dictionary)
+    _, sums = data.executor.map_blocks(_e_step_by_halves, _messages(data, step), step, blocks)
+    averages = [each / data.total for each in sums]
+    count = len(averages) // 2
+    return [(part[0], tuple(part[1:])) for part in (averages[:count], averages[count:])]
+
+
+def memory_of(data: OpenSignals) -> float:
+    """Return how many samples in a row count as one for second moments.
+
+    That is one plus twice the sum of the squared autocorrelations of whitened signals, a mean over
+    dimensions, up to the first lag at which they are those of white noise.
+    """
+    lags = min(LAGS, data.total // 10)
+    if lags < 1:
+        return 1.0
+    _, (moments,) = data.executor.map_blocks(_all_moments, [])
+    values, vectors = np.linalg.eigh(reduce_moments(moments / data.total))
+    scales = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+    whitening = zero_sum_basis(data.nodes) @ (vectors / scales)
+    before = data.executor.scan(_last_samples, [], None, lags)
+    _, (sums,) = data.executor.map_blocks(_autocorrelations, [before], whitening, lags)
+    squares = np.square(sums[1:] / np.maximum(sums[0], 1e-300)).mean(axis=1) - 1 / data.total
+    ends = np.flatnonzero(squares <= 1 / data.total)
+    return float(1 + 2 * squares[: ends[0] if len(ends) else lags].sum())
+
+
+def tail_logs(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return means of ``log(1 + q / nu)`` for :func:`graphdict.core.marginal.tails.best_tails`."""
+    step = _prepare(data, dictionary)
+    _, (sums,) = data.executor.map_blocks(_tail_logs, _messages(data, step), step)
+    return sums / data.total
+
+
+def gains_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return the posterior mean (T,) of the gain of each sample."""
+    step = _prepare(data, dictionary)
+    work = partial(map_blocks_of_shard, _gains)
+    stream = data.executor.stream(work, step, columns=_messages(data, step))
+    return np.concatenate([rows for rows, _ in stream])
 
 
 def coefficients_of(data: OpenSignals, dictionary: PatternDictionary, out: Any = None) -> NDArray:
@@ -193,6 +266,80 @@ def _second_moments(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     silent = weights.T @ (np.square(signals) <= step.dictionary.likelihood.noise)
     moments = np.stack([(signals.T * weight) @ signals for weight in weights.T])
     return None, (weights.sum(axis=0), silent, moments)
+
+
+def _random_statistics(shard: Shard, columns: Any, random: RowRandom, step: EStep) -> Any:
+    samples: WindowedSignals = shard.backend
+    own = slice(samples.first, samples.first + samples.rows)
+    members = random.rows(own, even_memberships, len(step.dictionary.patterns))
+    return shard.map(_member_statistics, [[members[rows] for rows in shard.blocks]], step)
+
+
+def _member_statistics(samples: WindowedSignals, rows: slice, members: NDArray, step: EStep) -> Any:
+    block = samples.block(rows)
+    statistics = step.dictionary.likelihood.statistics(step.factors, block, members)
+    return None, (block.counts @ members, *statistics)
+
+
+def _e_step_by_halves(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step, blocks = given
+    posterior = _posterior(samples, rows, step, messages)
+    block = samples.block(rows)
+    shares = block.repeat_windows(posterior.responsibilities)
+    block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
+    first = (samples.first + rows.start) * samples.window_size
+    odd = (first + np.arange(len(shares))) * min(blocks, samples.total) // samples.total % 2
+    sums: tuple = ()
+    for half in (0, 1):
+        own = shares * (odd == half)[:, None]
+        statistics = step.dictionary.likelihood.statistics(step.factors, block, own)
+        sums += (own.sum(axis=0), *statistics)
+    return None, sums
+
+
+def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
+    signals = samples.block(rows).signals.astype(np.float64)
+    return None, (signals.T @ signals,)
+
+
+def _last_samples(samples: WindowedSignals, rows: slice, before: Any, lags: int) -> NDArray:
+    signals = samples.block(rows).signals[-lags:]
+    if before is None or len(signals) == lags:
+        return signals
+    return np.concatenate((before, signals))[-lags:]
+
+
+def _autocorrelations(
+    samples: WindowedSignals, rows: slice, before: Any, whitening: NDArray, lags: int
+) -> Any:
+    signals = samples.block(rows).signals.astype(np.float64) @ whitening
+    if before is None:
+        return None, (_lagged_products(signals, lags),)
+    before = before.astype(np.float64) @ whitening
+    both = _lagged_products(np.concatenate((before, signals)), lags)
+    return None, (both - _lagged_products(before, lags),)
+
+
+def _lagged_products(signals: NDArray, lags: int) -> NDArray:
+    """Return sums (lags + 1, d) of the products of signals (T, d) with those so much later."""
+    count = len(signals)
+    spectrum = np.fft.rfft(signals, 2 * count, axis=0)
+    products = np.fft.irfft(np.square(np.abs(spectrum)), 2 * count, axis=0)[:count][: lags + 1]
+    return np.pad(products, ((0, lags + 1 - len(products)), (0, 0)))
+
+
+def _tail_logs(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step = given
+    posterior = _posterior(samples, rows, step, messages)
+    given_block = samples.block(rows), posterior.responsibilities
+    return None, (step.dictionary.likelihood.tail_logs(step.factors, *given_block),)
+
+
+def _gains(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step = given
+    posterior = _posterior(samples, rows, step, messages)
+    given_block = samples.block(rows), posterior.responsibilities
+    return step.dictionary.likelihood.posterior_gains(step.factors, *given_block), ()
 
 
 def _squares(samples: WindowedSignals, rows: slice) -> Any:

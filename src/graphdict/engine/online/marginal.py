@@ -49,6 +49,11 @@ def check(model: Any) -> None:
             f"average={model.average} goes through all samples many times, which a stream does not "
             "keep: use average=0 for partial_fit"
         )
+    if model.filter_power not in ("auto", 1) or model.tails not in ("auto", "gaussian", np.inf):
+        raise ValueError(
+            f"filter_power={model.filter_power!r} and tails={model.tails!r} are not known in a "
+            'stream: use filter_power=1 and tails="gaussian" for partial_fit'
+        )
 
 
 def statistics_of_fit(model: Any) -> Statistics:
@@ -120,6 +125,7 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     return {**statistics, **new}, {
         "atoms_": sparse.atoms,
         "coefficients_": coefficients.astype(batch.signals.dtype),
+        "gains_": np.ones(len(coefficients)),
         "pattern_probabilities_": sparse.probabilities,
         "stay_probability_": sparse.stay or 0.0,
         "log_likelihood_": expected.log_likelihood,

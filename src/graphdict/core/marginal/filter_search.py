@@ -1,0 +1,182 @@
+"""The power of a filter, and how much atoms have in common, by cross-validation of the M-step.
+
+Likelihood alone asks for ever larger powers, under which graphs dissolve into all edges with tiny
+weights. Of samples in blocks of time, atoms of one half of the blocks are therefore judged by the
+other half, responsibilities and gains as they are: by the loss at its second moments. Nothing here
+passes over samples.
+
+Where responsibilities are themselves learned from all samples, halves are not independent enough,
+and edges are counted as well: the power is the lesser one by the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.marginal.filtered import POWERS, FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.filtered_loss import Targets
+from graphdict.core.marginal.filters import PowerFilter
+from graphdict.core.marginal.spectra import pattern_spectra
+
+__all__ = [
+    "Halves",
+    "choose_pool",
+    "judge_by_edges",
+    "judge_by_halves",
+    "present_edges",
+    "search_power",
+]
+
+
+Sums = tuple[NDArray, tuple[NDArray, ...]]  # usage and statistics
+Judge = Callable[[FilteredLikelihood, NDArray], tuple[float, NDArray]]  # cost, atoms
+
+PRESENT = 1e-3  # of its typical size: a weight that is an edge
+COARSEST, FINEST, STEPS = 0.24, 0.05, 30  # steps in log-power at first and at last; on the atoms
+NEAR_ONE = 1.5  # powers below which 1 is tried as well
+POOLS = 0.0, 0.3, 1.0, 3.0, 10.0  # pooled samples to try, in units of the dimension
+POOL_STEPS = 25
+
+
+class Tried(NamedTuple):
+    """A power, its atoms, and what they cost."""
+
+    cost: float
+    likelihood: FilteredLikelihood
+    atoms: NDArray
+
+    @property
+    def power(self) -> float:
+        """The power."""
+        return self.likelihood.filter.parameter
+
+
+def present_edges(
+    likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets
+) -> NDArray[np.bool_]:
+    """Return where atoms (K, E) have edges: weights that are not small for what they could be."""
+    return atoms > PRESENT * likelihood.weight_scales(targets)
+
+
+class Halves(NamedTuple):
+    """Two halves of the samples: what atoms are fitted to, and what they are judged by."""
+
+    fitted: tuple[Targets, Targets]  # pooled samples included
+    judged: tuple[Targets, Targets]
+
+    @classmethod
+    def of(cls, likelihood: FilteredLikelihood, sums: Sequence[Sums]) -> Halves:
+        """Return the halves of usage (C,) and statistics, each per sample of all."""
+        fitted = [likelihood.targets(statistics, usage) for usage, statistics in sums]
+        judged = [likelihood.targets(statistics, usage, False) for usage, statistics in sums]
+        return cls((fitted[0], fitted[1]), (judged[0], judged[1]))
+
+
+def search_power(
+    likelihood: FilteredLikelihood,
+    atoms: NDArray,
+    judge: Judge,
+    samples: float,
+    most: float = POWERS[1],
+) -> tuple[FilteredLikelihood, NDArray]:
+    """Return the likelihood of the best power up to ``most``, and atoms (K, E) under it.
+
+    The search begins at the power of ``likelihood`` and climbs by steps that get smaller, each from
+    the atoms of the power before. A power costs ``log(samples) log(power)``, so that it is the
+    least of those that explain signals about as well, and 1 unless another gains what the
+    information criterion asks of a parameter.
+    """
+    tried: dict[float, Tried] = {}
+
+    def attempt(power: float, near: Tried) -> Tried:
+        power = float(np.clip(power, POWERS[0], most))
+        if power not in tried:
+            other = replace(likelihood, filter=PowerFilter(power))
+            cost, found = judge(other, near.atoms)
+            cost += float(np.log(samples) * np.log(power))
+            tried[power] = Tried(cost if np.isfinite(cost) else np.inf, other, found)
+        return tried[power]
+
+    given = Tried(np.inf, likelihood, atoms)
+    best, step = attempt(likelihood.filter.parameter, given), COARSEST
+    while step >= FINEST:
+        around = [attempt(best.power * np.exp(sign * step), best) for sign in (-1, 1)]
+        better = min(around, key=lambda one: one.cost)
+        if better.cost < best.cost:
+            best = better
+        else:
+            step /= 2
+    first = attempt(POWERS[0], best) if best.power < NEAR_ONE else given
+    worse = first.cost - best.cost <= np.log(samples)
+    return (first if worse else best)[1:]
+
+
+def judge_by_halves(halves: Halves, samples: float) -> Judge:
+    """Return what judges a likelihood by how atoms of one half of the samples fit the other."""
+
+    def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
+        cost, found = 0.0, atoms
+        for fitted, judged in zip(halves.fitted, halves.judged[::-1], strict=True):
+            found = atoms * _common_factor(likelihood, atoms, fitted)
+            _, found = likelihood.minimise(found, fitted, STEPS)
+            cost += samples * likelihood.loss(found, judged)
+        return cost, found
+
+    return judge
+
+
+def judge_by_edges(targets: Targets, samples: float) -> Judge:
+    """Return what judges a likelihood by the information criterion, edges counted.
+
+    The graph of greatest likelihood with nonnegative weights is sparse by itself, and has fewest
+    edges under the right power.
+    """
+
+    def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
+        found = atoms * _common_factor(likelihood, atoms, targets)
+        _, found = likelihood.minimise(found, targets, STEPS)
+        edges = int(present_edges(likelihood, found, targets).sum())
+        return samples * likelihood.loss(found, targets) + edges * float(np.log(samples)), found
+
+    return judge
+
+
+def _common_factor(likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets) -> float:
+    """Return what to multiply all weights by so that energies are right on average."""
+    eigenvalues, vectors = pattern_spectra(likelihood.activations, atoms)
+    seen = np.arange(likelihood.dimension) >= likelihood.flat[:, None]
+    variances = np.einsum("cin,cin->cn", vectors, targets.moments @ vectors)
+    values = np.exp(likelihood.filter.log_values(eigenvalues))
+    energy = float((np.maximum(variances, 0) * values * seen).sum())
+    return float((targets.usage[:, None] * seen).sum() / energy) ** (
+        1 / likelihood.filter.parameter
+    )
+
+
+def choose_pool(
+    likelihood: FilteredLikelihood,
+    atoms: NDArray,
+    pooled: NDArray,
+    halves: Halves,
+    samples: int,
+) -> PooledSamples:
+    """Return how many pooled samples of moments (d, d) let atoms of one half fit the other best."""
+    costs: list[float] = []
+    for amount in POOLS:
+        share = amount * likelihood.dimension / samples
+        cost = 0.0
+        for own, other in (halves.judged, halves.judged[::-1]):
+            moments = own.moments + share * likelihood.alone[:, None, None] * pooled
+            targets = Targets(moments, own.usage + share * likelihood.alone)
+            _, found = likelihood.minimise(atoms, targets, POOL_STEPS)
+            cost += likelihood.loss(found, other)
+        costs.append(cost)
+        if len(costs) > 1 and costs[-1] > costs[-2]:
+            break
+    best = POOLS[int(np.argmin(costs))]
+    return PooledSamples(pooled, best * likelihood.dimension / samples)

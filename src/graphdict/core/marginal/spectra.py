@@ -1,0 +1,57 @@
+"""Graphs of patterns by their spectra, on signals that sum to zero over nodes.
+
+Signals orthogonal to constants have ``d = N - 1`` coordinates in an orthonormal basis (Helmert's),
+in which the Laplacian of a connected graph is a positive definite (d, d) matrix.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+
+from graphdict.core import graphs
+
+__all__ = ["Spectra", "adjoint", "pattern_spectra", "reduce_moments", "zero_sum_basis"]
+
+TINY = 1e-13  # of the largest eigenvalue: none is smaller
+
+
+class Spectra(NamedTuple):
+    """Eigenvalues, smallest first, and eigenvectors in the coordinates of the basis."""
+
+    eigenvalues: NDArray  # (C, d), all positive
+    vectors: NDArray  # (C, d, d), in columns
+
+
+@lru_cache(maxsize=16)
+def zero_sum_basis(nodes: int) -> NDArray:
+    """Return an orthonormal basis (N, N - 1) of the vectors that sum to zero; read-only."""
+    basis = np.ascontiguousarray(helmert(nodes).T)
+    basis.setflags(write=False)
+    return basis
+
+
+def pattern_spectra(activations: NDArray, atoms: NDArray) -> Spectra:
+    """Return the spectra of ``L_c = sum_k activations_ck L_k`` for (C, K) and atoms (K, E)."""
+    basis = zero_sum_basis(graphs.n_nodes(atoms.shape[1]))
+    size = basis.shape[1]
+    reduced = basis.T @ graphs.laplacian(atoms) @ basis
+    mixed = (activations @ reduced.reshape(len(atoms), -1)).reshape(-1, size, size)
+    eigenvalues, vectors = np.linalg.eigh(mixed)
+    return Spectra(np.maximum(eigenvalues, TINY * eigenvalues[:, -1:]), vectors)
+
+
+def reduce_moments(moments: NDArray) -> NDArray:
+    """Return second moments (C, N, N) of signals in the coordinates of the basis: (C, d, d)."""
+    basis = zero_sum_basis(moments.shape[-1])
+    return basis.T @ moments @ basis
+
+
+def adjoint(matrices: NDArray) -> NDArray:
+    """Return the adjoint (..., E) of the map from weights to reduced Laplacians (..., d, d)."""
+    basis = zero_sum_basis(matrices.shape[-1] + 1)
+    return graphs.laplacian_adjoint(basis @ matrices @ basis.T)

@@ -1,0 +1,113 @@
+"""Minimise a smooth function of nonnegative variables in a few evaluations: projected L-BFGS.
+
+Variables at zero whose gradient is positive are held. The others move along the quasi-Newton
+direction of limited memory, projected, as far as the function falls enough (Armijo).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["minimise_nonnegative"]
+
+MEMORY = 10  # steps remembered
+ENOUGH = 1e-4  # of the fall that the slope promises
+SHORTEST = 1e-10  # step worth trying
+CURVED = 1e-10  # least curvature of a step that is remembered, relative
+
+
+def minimise_nonnegative(
+    function: Callable[[NDArray], tuple[float, NDArray]],
+    start: NDArray,
+    steps: int,
+    evaluations: int,
+    lower: NDArray | None = None,
+    upper: NDArray | None = None,
+) -> NDArray:
+    """Return a point (n,) of lower value than ``start``, or ``start`` where none is found.
+
+    Parameters
+    ----------
+    function : callable
+        Returns value and gradient (n,) at a point.
+    start : array (n,)
+    steps, evaluations : int
+        Most steps to take, and most calls of the function.
+    lower, upper : array (n,), optional
+        Other bounds than zero and infinity.
+    """
+    least = np.zeros_like(start) if lower is None else lower
+    most = np.full_like(start, np.inf) if upper is None else upper
+    point = np.clip(start, least, most)
+    value, gradient = function(point)
+    calls = 1
+    pairs: deque[tuple[NDArray, NDArray]] = deque(maxlen=MEMORY)
+    for _ in range(steps):
+        held = ((point <= least) & (gradient > 0)) | ((point >= most) & (gradient < 0))
+        free = np.where(held, 0.0, gradient)
+        size = float(np.abs(free).max(initial=0.0))
+        if size == 0:
+            break
+        direction = np.where(held, 0.0, -_quasi_newton(free, pairs, held))
+        if direction @ free >= 0:
+            pairs.clear()
+            direction = -free
+        length = 1.0 if pairs else min(1.0, 1 / float(np.linalg.norm(free)))
+        while True:
+            moved = np.clip(point + length * direction, least, most)
+            new_value, new_gradient = function(moved)
+            calls += 1
+            promised = float(gradient @ (moved - point))
+            if new_value <= value + ENOUGH * min(promised, 0.0):
+                break
+            if calls >= evaluations or length < SHORTEST:
+                return point
+            length *= _shorter(value, new_value, promised)
+        pairs.append((moved - point, new_gradient - gradient))
+        if _curvature(pairs[-1]) <= 0:
+            pairs.pop()
+        point, value, gradient = moved, new_value, new_gradient
+        if calls >= evaluations:
+            break
+    return point
+
+
+def _quasi_newton(
+    gradient: NDArray, pairs: deque[tuple[NDArray, NDArray]], held: NDArray
+) -> NDArray:
+    """Return the inverse Hessian of limited memory times the gradient, on variables not held."""
+    free = ~held
+    masked = [(step * free, change * free) for step, change in pairs]
+    masked = [pair for pair in masked if _curvature(pair) > 0]
+    if not masked:
+        return gradient
+    result = gradient.copy()
+    shares = []
+    for step, change in reversed(masked):
+        share = (step @ result) / (step @ change)
+        result -= share * change
+        shares.append(share)
+    step, change = masked[-1]
+    result *= (step @ change) / (change @ change)
+    for (step, change), share in zip(masked, reversed(shares), strict=True):
+        result += step * (share - (change @ result) / (step @ change))
+    return result
+
+
+def _curvature(pair: tuple[NDArray, NDArray]) -> float:
+    """Return the curvature along a step, 0 where it is too small to count on."""
+    step, change = pair
+    product = float(step @ change)
+    return product if product > CURVED * float(step @ step) else 0.0
+
+
+def _shorter(value: float, new_value: float, slope: float) -> float:
+    """Return the factor of a step whose quadratic through both values is least there."""
+    if not np.isfinite(new_value) or slope >= 0:
+        return 0.1
+    factor = -slope / (2 * (new_value - value - slope))
+    return float(np.clip(factor, 0.1, 0.5))

@@ -1,0 +1,276 @@
+"""From signals to a dictionary with a filter and tails, both learned where they are not given.
+
+1. One graph for all samples, its power by cross-validation, its tails.
+2. Annealed runs of EM from random starts, the better half going on.
+3. In turn: the power and how much atoms have in common, by cross-validation, and EM.
+4. Where the power would be larger than allowed: the heat filter, if it explains clearly more.
+5. Edges that do not pay are taken; on the support that is left the power is learned by likelihood.
+6. Tails that do not pay are Gaussian.
+
+The search of :mod:`graphdict.engine.marginal.learn`, made for the paper's model, comes first: where
+neither tails nor another power pay on what it finds, or all of the above explains less, that is the
+fit (:mod:`graphdict.engine.marginal.model_choice`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.elimination import unprofitable_edges
+from graphdict.core.marginal.filter_search import (
+    choose_pool,
+    judge_by_edges,
+    judge_by_halves,
+    present_edges,
+    search_power,
+)
+from graphdict.core.marginal.filtered import POWERS
+from graphdict.core.marginal.filters import HeatFilter, PowerFilter
+from graphdict.core.marginal.support import prune_edges
+from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.filtered_starts import (
+    NO_PENALTY,
+    SETTLED,
+    FilteredRuns,
+    InterruptedFitError,
+    filtered,
+    one_graph,
+    random_filtered_start,
+)
+from graphdict.engine.marginal.learn import Settings, Trials, restart_idle_atoms
+from graphdict.engine.marginal.model_choice import (
+    ONE,
+    criterion,
+    explains_more,
+    suffices,
+    tails_pay,
+)
+from graphdict.engine.marginal.passes import e_step
+from graphdict.engine.marginal.samples import OpenSignals
+
+__all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
+
+COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
+ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
+ROUNDS, ITERATIONS = 3, 60
+ROUGHER = 5  # than the last tolerance, that of EM between choices
+HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value that it has to gain
+NEARLY = 0.9  # of the largest power: as large as it gets
+ELIMINATION_ROUNDS = 5
+MOST_FILTERED = 256  # patterns for which spectra are found in good time
+
+
+def learn_filtered(
+    data: OpenSignals,
+    patterns: NDArray,
+    noise: float,
+    settings: Settings,
+    rng: np.random.RandomState,
+    plain: Callable[[], Fit],
+    choose: Callable[[PatternDictionary], Fit | None] | None = None,
+) -> Fit:
+    """Return the fit: that of ``plain`` where power and tails are 1 and Gaussian.
+
+    Parameters
+    ----------
+    data : OpenSignals
+    patterns : array (C, K)
+    noise : float
+        Variance granted where a graph allows none.
+    settings : Settings
+    rng : RandomState
+    plain : callable
+        Returns the fit with a power of 1 and Gaussian tails. It is called once at most.
+    choose : callable, optional
+        Given one graph for all samples, returns a short fit with the patterns to use, or None.
+    """
+    runs = FilteredRuns(data, noise, settings)
+    try:
+        one = dictionary = one_graph(runs)
+        papers = plain() if _is_allowed_to_be_plain(settings, one) else None
+        if papers is not None and (papers.interrupted or suffices(runs, papers.dictionary, one)):
+            return papers
+        chosen = None if choose is None else choose(one)
+        if chosen is not None:
+            _complete([chosen])
+            patterns = chosen.dictionary.patterns
+        if patterns.shape[1] > 1:
+            dictionary = _alternate(runs, _search(runs, one, patterns, rng).dictionary)
+        dictionary = _try_heat(runs, dictionary)
+        dictionary = runs.rule_out(dictionary, callback=settings.callback)
+        dictionary = _eliminate(runs, dictionary)
+        fit = _finish(runs, dictionary)
+        if papers is not None and explains_more(runs, papers.dictionary, fit.dictionary):
+            return papers
+        return fit
+    except InterruptedFitError as stop:
+        return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
+
+
+def _is_allowed_to_be_plain(settings: Settings, one: PatternDictionary) -> bool:
+    """Return whether a power of 1 and Gaussian tails are among what is asked for, and in reach."""
+    given = settings.filter_power in (None, 1) and settings.tails in (None, np.inf)
+    return given and filtered(one).filter.parameter < NEARLY * POWERS[1]
+
+
+def anneal_filtered(
+    runs: FilteredRuns, starts: Iterator[PatternDictionary], trials: Trials | None = None
+) -> list[Fit]:
+    """Return annealed runs, one for each start."""
+    longest = float(runs.data.counts.max())
+    annealing = np.geomspace(COLDEST / longest, 1, ANNEALING_STEPS, endpoint=False).tolist()
+    return (trials or Trials(runs.data, NO_PENALTY, runs.settings)).run(
+        starts, annealing=annealing, max_iter=ANNEALING_STEPS + TRIAL_STEPS, atom_steps=ATOM_STEPS
+    )
+
+
+def _search(
+    runs: FilteredRuns,
+    one: PatternDictionary,
+    patterns: NDArray,
+    rng: np.random.RandomState,
+) -> Fit:
+    """Return the best of annealed runs.
+
+    There are half as many as the settings say, since each takes longer.
+    """
+    trials = Trials(runs.data, NO_PENALTY, runs.settings)
+    found: list[Fit] = []
+    for _ in range((runs.settings.n_init + 1) // 2):
+        start = random_filtered_start(runs, one, patterns, rng)
+        found += _complete(anneal_filtered(runs, iter([start]), trials))
+    while len(found) > 1:
+        found = sorted(found, key=lambda run: run.objective)[: (len(found) + 1) // 2]
+        better = (run.dictionary for run in found)
+        found = _complete(trials.run(better, max_iter=TRIAL_STEPS, atom_steps=ATOM_STEPS))
+    given = NO_PENALTY, runs.settings, rng
+    best = restart_idle_atoms(runs.data, found[0], *given, atom_steps=ATOM_STEPS)
+    return _complete([best])[0]
+
+
+def _complete(found: list[Fit]) -> list[Fit]:
+    """Return runs none of which was interrupted; raise otherwise."""
+    for fit in found:
+        if fit.interrupted:
+            raise InterruptedFitError(fit)
+    return found
+
+
+def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary after rounds of choosing the power and the pool, and of EM."""
+    callback = runs.settings.callback
+    iterations = min(ITERATIONS, runs.settings.max_iter)
+    for _ in range(ROUNDS):
+        before = filtered(dictionary)
+        dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
+        dictionary = _choose_pool(runs, dictionary)
+        if runs.settings.filter_power is None:
+            dictionary = _choose_power(runs, dictionary)
+        rough = ROUGHER * runs.settings.tol
+        fit = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback, tol=rough)
+        dictionary = fit.dictionary
+        likelihood = filtered(dictionary)
+        same = abs(likelihood.filter.parameter / before.filter.parameter - 1) < SETTLED
+        pools = before.pool, likelihood.pool
+        if same and (None in pools or pools[0].share == pools[1].share):  # type: ignore[union-attr]
+            break
+    return dictionary
+
+
+def _choose_power(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary with the power that both edges and held-out blocks of time allow."""
+    likelihood, total = filtered(dictionary), runs.data.total
+    targets, _ = runs.expect(dictionary)
+    found = search_power(likelihood, dictionary.atoms, judge_by_edges(targets, total), total)
+    most = found[0].filter.parameter
+    if most > ONE:
+        samples = runs.effective_samples
+        judge = judge_by_halves(runs.halves(dictionary), samples)
+        found = search_power(found[0], found[1], judge, samples, most)
+    return replace(dictionary, likelihood=found[0], atoms=found[1])
+
+
+def _choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary with as many pooled samples as cross-validation asks for."""
+    likelihood = filtered(dictionary)
+    if likelihood.pool is None:
+        return dictionary
+    given = likelihood.pool.moments, runs.halves(dictionary), runs.data.total
+    pool = choose_pool(replace(likelihood, pool=None), dictionary.atoms, *given)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
+
+
+def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the same states under the heat filter, where a power is not enough and that gains."""
+    likelihood, data = filtered(dictionary), runs.data
+    if runs.settings.filter_power is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
+        return dictionary
+    heat = HeatFilter(max(HEAT_RATE * data.nodes, 2.0) * runs.variance)
+    one = one_graph(runs, heat, likelihood.tails)
+    most = float(likelihood.activations.sum(axis=1).max())
+    atoms = np.where(dictionary.atoms > 0, one.atoms / most**0.5, 0)
+    targets, _ = runs.expect(dictionary)
+    other = replace(likelihood, filter=heat)
+    _, atoms = other.minimise(atoms, targets, 60)
+    other_dictionary = replace(dictionary, likelihood=other, atoms=atoms)
+    callback = runs.settings.callback
+    other_dictionary = runs.run(other_dictionary, 30, 8, callback=callback).dictionary
+    gain = criterion(runs, dictionary) - criterion(runs, other_dictionary)
+    clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
+    return other_dictionary if gain > clearly else dictionary
+
+
+def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary without edges that do not pay, half of them in each round."""
+    settings = runs.settings
+    if settings.sparsity == 0:
+        return dictionary
+    targets, expected = runs.expect(dictionary)
+    present = present_edges(filtered(dictionary), dictionary.atoms, targets)
+    dictionary = prune_edges(dictionary, present)
+    for number in range(ELIMINATION_ROUNDS):
+        if number:
+            expected = e_step(runs.data, dictionary, statistics=False)
+        bad = unprofitable_edges(
+            filtered(dictionary), dictionary.atoms, expected.usage / expected.samples,
+            runs.effective_samples, settings.sparsity, last=number == ELIMINATION_ROUNDS - 1,
+        )  # fmt: skip
+        before = int((dictionary.atoms > 0).sum())
+        dictionary = prune_edges(dictionary, (dictionary.atoms > 0) & ~bad)
+        if int((dictionary.atoms > 0).sum()) == before:
+            break
+        dictionary = runs.run(dictionary, 6, 8, callback=settings.callback).dictionary
+    return dictionary
+
+
+def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
+    """Return the last run, on the support that is left; Gaussian where tails do not pay.
+
+    A graph of fixed support cannot dissolve, so that a power is now learned by likelihood.
+    """
+    settings = runs.settings
+    likelihood = filtered(dictionary)
+    if not tails_pay(runs, dictionary):
+        likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
+    power = isinstance(likelihood.filter, PowerFilter) and settings.filter_power is None
+    likelihood = replace(likelihood, learns_power=power and settings.sparsity > 0)
+    dictionary = replace(dictionary, likelihood=likelihood)
+    options: dict[str, Any] = {"callback": settings.callback}
+    return runs.run(dictionary, settings.max_iter, 8, **options)
+
+
+def _copies(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
+    """Return a dictionary of all atoms, also where there was but one graph so far."""
+    count = patterns.shape[1]
+    if len(dictionary.atoms) == count:
+        return dictionary
+    atoms = np.repeat(dictionary.atoms, count, axis=0)
+    likelihood = dictionary.likelihood.for_atoms(atoms, patterns)
+    probabilities = np.full(len(patterns), 1 / len(patterns))
+    return PatternDictionary(likelihood, atoms, probabilities, dictionary.stay)

@@ -1,0 +1,391 @@
+"""Filters of graphs and heavy tails: densities, derivatives, EM, and what fits recover."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import helmert
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal, multivariate_t
+from sklearn.metrics import adjusted_rand_score
+
+from graphdict import GraphDictMarginal, load_model
+from graphdict.core import graphs
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.elimination import edge_losses
+from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.filtered_loss import Targets, filtered_loss
+from graphdict.core.marginal.filters import HeatFilter, PowerFilter, divided_differences
+from graphdict.core.marginal.likelihood import GaussianLikelihood
+from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
+from graphdict.core.marginal.penalty import ConcavePenalty
+from graphdict.core.marginal.protocols import SignalBlock
+from graphdict.core.marginal.tails import best_tails, gains, tails_to_try, update_tails
+from graphdict.core.nonnegative import minimise_nonnegative
+from graphdict.engine.marginal.em import expectation_maximisation
+from graphdict.engine.marginal.passes import e_step, e_step_by_halves, gains_of, memory_of
+from graphdict.engine.marginal.samples import open_signals
+
+NODES, EDGES = 6, 15
+FILTERS = [PowerFilter(1.0), PowerFilter(2.3), HeatFilter(1.5)]
+
+
+def signals_of(seed, samples=80, nodes=NODES):
+    x = np.random.default_rng(seed).standard_normal((samples, nodes))
+    return x - x.mean(axis=1, keepdims=True)
+
+
+def dictionary_of(seed, atoms=3, **options):
+    weights = np.random.default_rng(seed).uniform(0.1, 1, (atoms, EDGES))
+    patterns = enumerate_patterns(atoms, 2)
+    likelihood = FilteredLikelihood.of(patterns, weights, 1e-10, **options)
+    return PatternDictionary(likelihood, weights, uniform_probabilities(patterns))
+
+
+def draw(weights, power, tails, rng, scale=1.0):
+    """Draw one signal for each row of weights (T, E)."""
+    unique, which = np.unique(weights, axis=0, return_inverse=True)
+    nodes = graphs.n_nodes(weights.shape[1])
+    x = rng.standard_normal((len(weights), nodes))
+    for index, row in enumerate(unique):
+        values, vectors = np.linalg.eigh(graphs.laplacian(row))
+        roots = np.where(values > 1e-9, np.maximum(values, 1e-9) ** (-power / 2), 0)
+        x[which == index] = x[which == index] @ (vectors * roots) @ vectors.T
+    if np.isfinite(tails):
+        x /= np.sqrt(rng.gamma(tails / 2, 2 / tails, (len(x), 1)))
+    return scale * x
+
+
+def block_of(signals, window=1):
+    counts = np.full(len(signals) // window, window)
+    return SignalBlock(signals, counts)
+
+
+# Densities ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("filter_", FILTERS)
+@pytest.mark.parametrize("tails", [4.5, np.inf])
+def test_likelihoods_are_those_of_scipy(filter_, tails):
+    dictionary, x = dictionary_of(0, filter=filter_, tails=tails), signals_of(1)
+    likelihood = dictionary.likelihood
+    values = likelihood.log_likelihoods(likelihood.factors(dictionary.atoms), block_of(x))
+    basis = helmert(NODES).T
+    for index, pattern in enumerate(dictionary.patterns):
+        laplacian = basis.T @ graphs.laplacian(dictionary.atoms[pattern].sum(axis=0)) @ basis
+        eigenvalues, vectors = np.linalg.eigh(laplacian)
+        covariance = (vectors / np.exp(filter_.log_values(eigenvalues))) @ vectors.T
+        zero = np.zeros(NODES - 1)
+        if np.isinf(tails):
+            expected = multivariate_normal(zero, covariance).logpdf(x @ basis)
+        else:
+            expected = multivariate_t(zero, covariance, df=tails).logpdf(x @ basis)
+        assert_allclose(values[:, index], expected, rtol=1e-9)
+
+
+def test_power_one_without_tails_is_the_gaussian_likelihood():
+    dictionary, x = dictionary_of(2), signals_of(3)
+    atoms = dictionary.atoms.copy()
+    atoms[0, 3:] = 0  # disconnected
+    ours = dictionary.likelihood.for_atoms(atoms)
+    theirs = GaussianLikelihood.of(dictionary.patterns, atoms, 1e-10)
+    for window in (1, 4):
+        block = block_of(x, window)
+        found = [each.log_likelihoods(each.factors(atoms), block) for each in (ours, theirs)]
+        assert_allclose(*found, rtol=1e-7)
+
+
+def test_a_window_adds_its_samples():
+    dictionary, x = dictionary_of(4, tails=5.0, filter=PowerFilter(2)), signals_of(5)
+    likelihood = dictionary.likelihood
+    factors = likelihood.factors(dictionary.atoms)
+    one = likelihood.log_likelihoods(factors, block_of(x))
+    four = likelihood.log_likelihoods(factors, block_of(x, 4))
+    assert_allclose(four, one.reshape(-1, 4, one.shape[1]).sum(axis=1))
+
+
+# Derivatives ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("filter_", FILTERS)
+def test_the_gradient_is_that_of_finite_differences(filter_):
+    rng = np.random.default_rng(6)
+    patterns = enumerate_patterns(3, 2).astype(float)
+    moments = np.stack([np.cov(rng.standard_normal((NODES - 1, 20))) for _ in patterns])
+    targets = Targets(moments, rng.random(len(patterns)))
+    atoms = rng.uniform(0.05, 0.4, (3, EDGES))
+    flat = np.zeros((len(patterns), NODES - 1), dtype=bool)
+
+    def loss(weights, chosen=filter_):
+        return filtered_loss(chosen, patterns, weights.reshape(3, EDGES), targets, flat)
+
+    found = loss(atoms)
+    numeric = approx_fprime(atoms.ravel(), lambda point: loss(point).value, 1e-7)
+    assert_allclose(found.gradient.ravel(), numeric, rtol=1e-4, atol=1e-4 * np.abs(numeric).max())
+    up, down = (
+        loss(atoms, filter_.with_parameter(filter_.parameter * np.exp(step))).value
+        for step in (1e-5, -1e-5)
+    )
+    assert_allclose(found.parameter_slope, (up - down) / 2e-5, rtol=1e-5)
+
+
+def test_divided_differences_of_equal_eigenvalues_are_slopes():
+    eigenvalues = np.array([1.0, 1.0, 2.0])
+    found = divided_differences(eigenvalues, eigenvalues**2, 2 * eigenvalues)
+    assert_allclose(found, np.add.outer(eigenvalues, eigenvalues))
+
+
+@pytest.mark.parametrize("filter_", FILTERS)
+def test_what_an_edge_is_worth_is_what_the_loss_gains(filter_):
+    """At the optimum of the loss, taking a weak edge costs about what the quadratic says."""
+    rng = np.random.default_rng(7)
+    truth = np.where(rng.random((1, EDGES)) < 0.6, rng.uniform(0.3, 1, (1, EDGES)), 0.1)
+    likelihood = FilteredLikelihood.of(np.ones((1, 1), bool), truth, 1e-10, filter=filter_)
+    roots = likelihood.factors(truth).roots[0]
+    covariance = np.linalg.inv(helmert(NODES) @ roots @ roots.T @ helmert(NODES).T)
+    targets = Targets(covariance[None], np.ones(1))
+    losses = edge_losses(likelihood, truth, np.ones(1), 1000)
+    weakest = int(losses[0].argmin())
+    without = truth.copy()
+    without[0, weakest] = 0
+    _, without = likelihood.minimise(without, targets, 200)
+    gain = 1000 * (likelihood.loss(without, targets) - likelihood.loss(truth, targets))
+    assert_allclose(losses[0, weakest], gain, rtol=0.3)
+
+
+def test_nonnegative_minimum():
+    rng = np.random.default_rng(8)
+    matrix = rng.standard_normal((30, 12))
+    target = rng.standard_normal(30)
+
+    def function(point):
+        rest = matrix @ point - target
+        return float(rest @ rest), 2 * matrix.T @ rest
+
+    found = minimise_nonnegative(function, np.ones(12), 200, 400)
+    slope = function(found)[1]
+    assert found.min() >= 0
+    assert np.abs(slope[found > 0]).max() < 1e-6
+    assert slope[found == 0].min() > 0
+
+
+# Tails ----------------------------------------------------------------------------------------
+
+
+def test_tails_solve_their_equation():
+    rng = np.random.default_rng(9)
+    for tails in (3.0, 8.0, 40.0):
+        drawn = rng.gamma(tails / 2, 2 / tails, 400_000)
+        assert_allclose(update_tails(float(np.mean(np.log(drawn) - drawn))), tails, rtol=0.05)
+    assert update_tails(-1.0) == 1000
+    energies = rng.chisquare(20, 20_000) / rng.gamma(4.0, 1 / 4.0, 20_000)
+    logs = np.array([np.log1p(energies / nu).mean() for nu in tails_to_try()])
+    assert_allclose(best_tails(logs, 20), 8, rtol=0.1)
+    assert_array_equal(gains(energies, np.inf, 20), 1)
+
+
+# EM -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("filter_", FILTERS)
+def test_statistics_add_up_over_blocks(filter_):
+    dictionary, x = dictionary_of(10, filter=filter_, tails=6.0), signals_of(11)
+    likelihood = dictionary.likelihood
+    factors = likelihood.factors(dictionary.atoms)
+    shares = np.random.default_rng(12).dirichlet(np.ones(len(dictionary.patterns)), len(x))
+    whole = likelihood.statistics(factors, block_of(x), shares)
+    parts = [
+        likelihood.statistics(factors, block_of(x[rows]), shares[rows])
+        for rows in (slice(0, 17), slice(17, 50), slice(50, 80))
+    ]
+    for total, *pieces in zip(whole, *parts, strict=True):
+        assert_allclose(total, sum(pieces), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("filter_", FILTERS)
+@pytest.mark.parametrize("stay", [None, 0.8])
+def test_em_never_lowers_the_objective(filter_, stay):
+    truth = dictionary_of(13)
+    rng = np.random.default_rng(14)
+    which = rng.integers(3, size=300)
+    x = draw(truth.atoms[which], 2.0, 5.0, rng)
+    x /= np.sqrt(np.mean(x**2))
+    dictionary = dictionary_of(15, filter=filter_, tails=20.0, learns_tails=True)
+    pool = PooledSamples(x.T[:5] @ x[:, :5] / len(x) + np.eye(5), 0.02)
+    learns = isinstance(filter_, PowerFilter)
+    likelihood = replace(dictionary.likelihood, pool=pool, learns_power=learns)
+    dictionary = replace(dictionary, likelihood=likelihood, stay=stay)
+    with open_signals(x, 1, 6) as data:
+        fit = expectation_maximisation(
+            data, dictionary, ConcavePenalty(0.01), max_iter=25, tol=0.0, atom_steps=4
+        )
+    changes = np.diff(fit.history.objective)
+    assert len(changes) > 5
+    assert changes.max() < 1e-8
+    assert fit.dictionary.likelihood.tails != 20
+
+
+def test_zeros_stay_and_no_others_come():
+    dictionary = dictionary_of(16, filter=PowerFilter(2.0))
+    atoms = dictionary.atoms.copy()
+    atoms[:, ::3] = 0
+    dictionary = dictionary.with_atoms(atoms)
+    with open_signals(signals_of(17), 1, 6) as data:
+        fit = expectation_maximisation(data, dictionary, ConcavePenalty(0.0), max_iter=5)
+    assert_array_equal(fit.dictionary.atoms > 0, atoms > 0)
+
+
+def test_any_cut_into_blocks_gives_the_same(monkeypatch):
+    dictionary = replace(dictionary_of(18, filter=PowerFilter(2.0), tails=5.0), stay=0.7)
+    x = signals_of(19, 400)
+    found = []
+    for size in (1 << 21, 4000):
+        monkeypatch.setattr("graphdict.engine.executor.BLOCK_BYTES", size)
+        with open_signals(x, 2, 6) as data:
+            expected = e_step(data, dictionary)
+            halves = e_step_by_halves(data, dictionary, 20)
+            values = [expected.log_evidence, expected.usage, *expected.statistics]
+            for usage, statistics in halves:
+                values += [usage, *statistics]
+            found.append([*values, gains_of(data, dictionary)])
+    for first, second in zip(*found, strict=True):
+        assert_allclose(first, second, rtol=1e-9, atol=1e-12)
+
+
+def test_memory_of_a_series():
+    rng = np.random.default_rng(20)
+    noise = rng.standard_normal((4000, NODES))
+    series = noise.copy()
+    for row in range(1, len(series)):
+        series[row] += 0.9 * series[row - 1]
+    for x, least, most in ((noise, 0.9, 1.2), (series, 7, 13)):
+        with open_signals(x - x.mean(axis=1, keepdims=True), 1, 1) as data:
+            assert least < memory_of(data) < most
+
+
+def test_state_of_a_checkpoint():
+    pool = PooledSamples(np.eye(NODES - 1), 0.1)
+    dictionary = dictionary_of(21, filter=HeatFilter(2.0), tails=7.0, pool=pool)
+    other = dictionary_of(22).with_state(dictionary.state())
+    assert other.likelihood.filter == HeatFilter(2.0)
+    assert other.likelihood.tails == 7
+    assert other.likelihood.pool.share == 0.1
+    assert_array_equal(other.atoms, dictionary.atoms)
+
+
+# Whole fits -----------------------------------------------------------------------------------
+
+
+def mixture(seed, power, tails, samples=1200, nodes=10, atoms=2):
+    rng = np.random.default_rng(seed)
+    edges = graphs.n_edges(nodes)
+    weights = (rng.random((atoms, edges)) < 0.3) * rng.uniform(0.5, 2, (atoms, edges))
+    weights += graphs.adjacency_to_weights(np.eye(nodes, k=1) + np.eye(nodes, k=-1))
+    states = rng.integers(atoms, size=samples)
+    return draw(weights[states], power, tails, rng), states
+
+
+def test_power_and_tails_are_recovered():
+    x, states = mixture(23, 2.0, 4.0)
+    model = GraphDictMarginal(2, max_active=1, n_init=4, random_state=0).fit(x)
+    assert model.filter_ == "power"
+    assert abs(model.filter_power_ - 2) < 0.25
+    assert abs(model.tails_ - 4) < 0.8
+    assert adjusted_rand_score(states, model.predict(x)) > 0.8
+    assert model.gains_.shape == (len(x),)
+    assert np.corrcoef(np.log(model.gains_), np.log(np.square(x).sum(axis=1)))[0, 1] < -0.5
+    assert_allclose(model.score(x), model.log_likelihood_, rtol=1e-3)
+    assert_allclose(model.transform(x), model.coefficients_, atol=1e-6)
+    assert_allclose(model.predict_proba(x).sum(axis=1), 1)
+
+
+def test_without_filter_and_tails_the_fit_is_the_plain_one():
+    x, _ = mixture(24, 1.0, np.inf)
+    given = {"max_active": 1, "n_init": 2, "random_state": 0}
+    auto = GraphDictMarginal(2, filter_power="auto", tails="auto", **given).fit(x)
+    plain = GraphDictMarginal(2, filter_power=1, tails="gaussian", **given).fit(x)
+    assert (auto.filter_power_, auto.tails_) == (1, np.inf)
+    assert_array_equal(auto.atoms_, plain.atoms_)
+    assert_array_equal(auto.gains_, 1)
+
+
+def test_given_power_and_tails_are_kept(tmp_path):
+    x, _ = mixture(25, 1.0, np.inf, samples=300)
+    model = GraphDictMarginal(
+        2, max_active=1, filter_power=1.5, tails=6, n_init=2, random_state=0
+    ).fit(x)
+    assert (model.filter_power_, model.tails_) == (1.5, 6)
+    model.save(tmp_path / "model.gd")
+    loaded = load_model(tmp_path / "model.gd")
+    assert (loaded.filter_, loaded.filter_power_, loaded.tails_) == ("power", 1.5, 6)
+    assert_array_equal(loaded.score_samples(x), model.score_samples(x))
+    assert_array_equal(loaded.gains_, model.gains_)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_units_do_not_matter(scale):
+    x, _ = mixture(26, 2.0, 5.0, samples=400)
+    # The objective has a constant for the units, to which its changes are compared: tol=0.
+    given = {"max_active": 1, "n_init": 2, "random_state": 0, "max_iter": 20, "tol": 0}
+    models = [
+        GraphDictMarginal(2, rescale=rescale, **given).fit(factor * x)
+        for factor, rescale in ((1.0, True), (scale, False))
+    ]
+    assert_allclose(*(model.filter_power_ for model in models), rtol=0.02)
+    assert_allclose(*(model.tails_ for model in models), rtol=0.05)
+    assert_allclose(*(model.coefficients_ for model in models), atol=0.05)
+
+
+def test_smooth_fields_on_a_line_are_told_apart():
+    rng = np.random.default_rng(27)
+    distance = np.abs(np.subtract.outer(np.arange(20), np.arange(20)))
+    covariances = [np.exp(-((distance / s) ** 2)) + 1e-4 * np.eye(20) for s in (5, 8)]
+    states = np.repeat(rng.integers(2, size=30), 40)
+    x = np.stack([rng.multivariate_normal(np.zeros(20), covariances[k]) for k in states])
+    model = GraphDictMarginal(2, max_active=1, window_size=40, n_init=4, random_state=0).fit(x)
+    assert adjusted_rand_score(states, model.coefficients_.argmax(axis=1)) == 1
+    assert model.filter_power_ > 1
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"filter_power": 0.5}, "filter_power"),
+        ({"filter_power": np.inf}, "filter_power"),
+        ({"filter_power": np.nan}, "filter_power"),
+        ({"filter_power": "smooth"}, "filter_power"),
+        ({"tails": 2}, "tails"),
+        ({"tails": np.nan}, "tails"),
+        ({"tails": "heavy"}, "tails"),
+        ({"filter_power": 2, "average": 10}, "filter_power=2"),
+        ({"tails": 5, "average": 10}, "tails=5"),
+        ({"filter_power": 2, "prior": "hierarchy", "n_atoms": 3}, "filter_power=2"),
+    ],
+)
+def test_bad_arguments(given, name):
+    with pytest.raises(ValueError, match=name):
+        GraphDictMarginal(**{"n_atoms": 2, **given}).fit(signals_of(28))
+
+
+def test_missing_values_have_power_one_and_gaussian_tails():
+    x = signals_of(29, 200)
+    x[::7, 0] = np.nan
+    model = GraphDictMarginal(2, max_active=1, n_init=1, max_iter=5, random_state=0)
+    assert model.fit(x).filter_power_ == 1
+    with pytest.raises(ValueError, match="filter_power=2 cannot be used with missing values"):
+        model.set_params(filter_power=2).fit(x)
+
+
+def test_a_stream_has_power_one_and_gaussian_tails():
+    x, _ = mixture(30, 2.0, 4.0, samples=300)
+    model = GraphDictMarginal(2, max_active=1, n_init=1, max_iter=5, random_state=0)
+    assert model.partial_fit(x).filter_power_ == 1
+    with pytest.raises(AttributeError) as raised:
+        model.set_params(tails=5).partial_fit(x)
+    assert "tails=5" in str(raised.value.__cause__)
+    model = GraphDictMarginal(
+        2, max_active=1, filter_power=2, tails=4, n_init=1, max_iter=5, random_state=0
+    ).fit(x)
+    with pytest.raises(ValueError, match="cannot go on"):
+        model.set_params(filter_power="auto", tails="auto").partial_fit(x)
