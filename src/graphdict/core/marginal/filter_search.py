@@ -87,9 +87,9 @@ def search_power(
     """Return the likelihood of the best power up to ``most``, and atoms (K, E) under it.
 
     The search begins at the power of ``likelihood`` and climbs by steps that get smaller, each from
-    the atoms of the power before. A power costs ``log(samples) log(power)``, so that it is the least
-    of those that explain signals about as well, and 1 unless another gains what the information
-    criterion asks of a parameter.
+    the atoms of the power before. A power costs ``log(samples) log(power)``, so that it is the
+    least of those that explain signals about as well, and 1 unless another gains what the
+    information criterion asks of a parameter.
     """
     tried: dict[float, Tried] = {}
 
