@@ -73,7 +73,7 @@ class PooledSamples(NamedTuple):
     share: float  # their number, relative to that of all samples
 
 
-@dataclass(frozen=True)
+@dataclass
 class FilteredLikelihood:
     """The :class:`~graphdict.core.marginal.protocols.PatternLikelihood` with filter and tails.
 

@@ -49,7 +49,7 @@ __all__ = [
     "tail_logs",
 ]
 
-LAGS = 200  # at most, at which samples are compared with later ones
+LAGS, LAGS_PER_NODE = 200, 3  # at most, at which samples are compared with later ones
 
 
 def e_step(
@@ -133,7 +133,7 @@ def memory_of(data: OpenSignals) -> float:
     That is one plus twice the sum of the squared autocorrelations of whitened signals, a mean over
     dimensions, up to the first lag at which they are those of white noise.
     """
-    lags = min(LAGS, data.total // 10)
+    lags = min(LAGS, LAGS_PER_NODE * data.nodes, data.total // 10)
     if lags < 1:
         return 1.0
     _, (moments,) = data.executor.map_blocks(_all_moments, [])
