@@ -94,7 +94,14 @@ def with_true_activations(s: int, seed: int) -> float:
     tried = superposition.grid("full").models[MODEL]
     penalties = {(setting["sparsity"], setting["alpha_w"]) for setting in tried}
     settings = [
-        {"max_active": s, "sparsity": sparsity, "alpha_w": alpha, "n_init": 1}
+        {
+            "max_active": s,
+            "sparsity": sparsity,
+            "alpha_w": alpha,
+            "n_init": 1,
+            "filter_power": 1,
+            "tails": "gaussian",
+        }
         for sparsity, alpha in sorted(penalties)
     ]
     train = make_superposition(superposition=s, random_state=seed).train
@@ -127,7 +134,7 @@ def activations_known(signals: np.ndarray, coefficients: np.ndarray) -> Iterator
 def without_truth(s: int, seed: int) -> float:
     """Test MCC of the edges that averaged atoms call probable, all else by default."""
     drawn = make_superposition(superposition=s, random_state=seed)
-    model = GraphDictMarginal(random_state=seed)
+    model = GraphDictMarginal(filter_power=1, tails="gaussian", random_state=seed)
     active = choose_max_active(model, drawn.train.signals).value
     model.set_params(max_active=active, average=DRAWS)
     graphs = model.fit(drawn.train.signals).instantaneous_graphs(drawn.test.signals)
@@ -143,7 +150,9 @@ def atoms(seeds: Sequence[int], tried: Sequence[int] = range(3, 9)) -> Rows:
         found = []
         for seed in seeds:
             signals = make_superposition(superposition=s, random_state=seed).train.signals
-            model = GraphDictMarginal(max_active=active, random_state=seed)
+            model = GraphDictMarginal(
+                max_active=active, filter_power=1, tails="gaussian", random_state=seed
+            )
             found.append(choose_n_atoms(model, signals, tried).value)
         right = f"{found.count(5)} of {len(found)}"
         yield f"s = {s}, max_active={active}", {"chosen": " ".join(map(str, found)), "right": right}

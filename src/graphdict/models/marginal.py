@@ -58,6 +58,8 @@ from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
 
+SAMPLES_FOR_FILTERS = 5  # for each atom and dimension: with fewer, power 1 and Gaussian tails
+
 
 def _has_partial_fit(model: GraphDictMarginal) -> bool:
     """Return True, or raise the reason why there is no ``partial_fit``."""
@@ -512,6 +514,9 @@ class GraphDictMarginal(GraphDictionary):
             "missing values": has_gaps(signals),
             f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
         }
+        least = SAMPLES_FOR_FILTERS * self.n_atoms * (signals.shape[1] - 1)
+        if power is tails is None:
+            reasons[f"fewer than {least + 1} samples"] = len(signals) <= least
         reason = next((text for text, holds in reasons.items() if holds), None)
         if reason is None:
             return settings

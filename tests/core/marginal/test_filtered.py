@@ -389,3 +389,38 @@ def test_a_stream_has_power_one_and_gaussian_tails():
     ).fit(x)
     with pytest.raises(ValueError, match="cannot go on"):
         model.set_params(filter_power="auto", tails="auto").partial_fit(x)
+
+
+@pytest.mark.parametrize("tails", [4.0, np.inf])
+def test_observed_values_have_the_density_of_their_part(tails):
+    """Of values with gaps: that of differences from one observed node, by SciPy."""
+    rng = np.random.default_rng(0)
+    atoms = rng.uniform(0.2, 1, (2, graphs.n_edges(5)))
+    patterns = np.array([[True, False], [False, True], [True, True]])
+    likelihood = FilteredLikelihood.of(patterns, atoms, filter=PowerFilter(1.7), tails=tails)
+    complete = rng.standard_normal((6, 5))
+    complete -= complete.mean(axis=1, keepdims=True)
+    gappy = complete.copy()
+    gappy[0, [1, 3]] = gappy[1, 0] = gappy[2, [0, 2, 4]] = np.nan
+    gappy[3, 1:] = np.nan
+    factors = likelihood.factors(atoms, missing=True)
+    found = likelihood.log_likelihoods(factors, SignalBlock(gappy, np.ones(6, dtype=int)))
+    same = SignalBlock(complete, np.ones(6, dtype=int))
+    plain = likelihood.log_likelihoods(likelihood.factors(atoms), same)
+    np.testing.assert_allclose(found[4:], plain[4:], rtol=1e-9)
+    np.testing.assert_allclose(found[3], 0, atol=1e-9)
+    ratio = []
+    for row in range(3):
+        seen = np.flatnonzero(np.isfinite(gappy[row]))
+        differences = np.eye(5)[seen[1:]] - np.eye(5)[seen[0]]
+        for index in range(3):
+            covariance = differences @ factors.covariances[index] @ differences.T
+            x = differences @ np.nan_to_num(gappy[row])
+            if np.isinf(tails):
+                wanted = multivariate_normal.logpdf(x, np.zeros(len(x)), covariance)
+            else:
+                wanted = multivariate_t.logpdf(x, np.zeros(len(x)), covariance, df=tails)
+            ratio.append((found[row, index] - wanted, len(seen)))
+    # In orthonormal coordinates instead of differences: half the logarithm of their number.
+    for excess, count in ratio:
+        assert excess == pytest.approx(np.log(count) / 2, abs=1e-8)

@@ -39,6 +39,7 @@ from graphdict.core.marginal.support import pattern_components
 from graphdict.core.marginal.tails import (
     gains,
     log_densities,
+    observed_log_densities,
     tail_statistic,
     tails_to_try,
     update_tails,
@@ -59,11 +60,12 @@ class FilteredFactors(NamedTuple):
 
     roots: NDArray  # (C, N, d) eigenvectors times the root of f: x' f(L_c) x = ||x roots||^2
     log_determinants: NDArray  # (C,)
+    covariances: NDArray | None = None  # (C, N, N) where values are missing
 
     @property
     def nbytes(self) -> int:
         """Size as a message."""
-        return self.roots.nbytes + self.log_determinants.nbytes
+        return sum(array.nbytes for array in self if array is not None)
 
 
 class PooledSamples(NamedTuple):
@@ -145,17 +147,20 @@ class FilteredLikelihood:
     # E-step ---------------------------------------------------------------------------------
 
     def factors(self, atoms: NDArray, *, missing: bool = False) -> FilteredFactors:
-        if missing:
-            raise ValueError(
-                "signals have missing values, under which a filter and tails are not known: fit "
-                'with filter_power=1 and tails="gaussian", or impute them first'
-            )
         spectra = pattern_spectra(self.activations, atoms.astype(np.float64))
         logs = np.where(self._is_flat, -np.log(self.noise), log_filter(self.filter, spectra))
-        roots = zero_sum_basis(self.nodes) @ (spectra.vectors * np.exp(0.5 * logs)[:, None, :])
-        return FilteredFactors(roots, logs.sum(axis=1))
+        vectors = zero_sum_basis(self.nodes) @ spectra.vectors
+        roots = vectors * np.exp(0.5 * logs)[:, None, :]
+        covariances = None
+        if missing:
+            spread = vectors * np.exp(-0.5 * logs)[:, None, :]
+            covariances = spread @ np.swapaxes(spread, -1, -2)
+        return FilteredFactors(roots, logs.sum(axis=1), covariances)
 
     def log_likelihoods(self, factors: FilteredFactors, block: SignalBlock) -> NDArray:
+        if factors.covariances is not None:
+            values = observed_log_densities(block.signals, factors.covariances, self.tails)
+            return block.sum_windows(values)
         energies = self.energies(factors, block)
         given = factors.log_determinants, self.tails, self.dimension
         return block.sum_windows(log_densities(energies, *given))

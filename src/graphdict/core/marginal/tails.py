@@ -18,12 +18,15 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import digamma, gammaln
 
+from graphdict.core.marginal.missing import observed_log_likelihoods
+
 __all__ = [
     "LEAST_TAILS",
     "MOST_TAILS",
     "best_tails",
     "gains",
     "log_densities",
+    "observed_log_densities",
     "tail_statistic",
     "tails_to_try",
     "update_tails",
@@ -44,6 +47,24 @@ def log_densities(
     values *= -half
     values += constant + 0.5 * log_determinants
     return values
+
+
+def observed_log_densities(signals: NDArray, covariances: NDArray, tails: float) -> NDArray:
+    """Return log-densities (T, C) of the observed values of signals (T, N) with gaps.
+
+    The observed part of a Student t is one, of the same degrees of freedom. Its energy ``q`` and
+    log-determinant follow from two Gaussian densities, of covariance ``S`` and ``2 S``.
+    """
+    gaussian = observed_log_likelihoods(signals, covariances)
+    if np.isinf(tails):
+        return gaussian
+    seen = np.maximum(np.isfinite(signals).sum(axis=1) - 1, 0)[:, None]
+    wider = observed_log_likelihoods(signals, 2 * covariances)
+    energies = np.maximum(4 * (wider - gaussian) + 2 * seen * np.log(2), 0)
+    log_determinants = 2 * gaussian + energies + seen * np.log(2 * np.pi)
+    half = (tails + seen) / 2
+    constant = gammaln(half) - gammaln(tails / 2) - seen / 2 * np.log(tails * np.pi)
+    return constant + log_determinants / 2 - half * np.log1p(energies / tails)
 
 
 def gains(energies: NDArray, tails: float, dimension: int) -> NDArray:
