@@ -175,3 +175,10 @@ def test_formulas_in_docstrings_are_literal_blocks(monkeypatch):
     marked = mark(head + sections)
     assert marked == [*head[:2], "::", "", *head[2:], *sections]
     assert mark(["So::", "", "    code"]) == ["So::", "", "    code"]
+
+
+def test_paths_named_on_pages_exist():
+    """Of the sources and the tests: pages would else lead nowhere after a move."""
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for path in re.findall(r"`((?:src|tests|benchmarks)/[\w/]+\.\w+)", page.read_text()):
+            assert (ROOT / path).exists(), f"{page.name} names {path}"
