@@ -45,10 +45,10 @@ class LinearMap(Protocol):
         """Its largest singular value, or a bound of it: step sizes follow from it."""
 
     def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the images (..., *shape) of graphs (..., E)."""
+        """Return the images ``(..., *shape)`` of graphs ``(..., E)``."""
 
     def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the adjoint (..., E) of values (..., *shape)."""
+        """Return the adjoint ``(..., E)`` of values ``(..., *shape)``."""
 
 
 @dataclass(frozen=True)

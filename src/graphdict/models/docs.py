@@ -68,7 +68,7 @@ rescale : bool, default=True
 random_state : int, RandomState or None, default=None
     Decides everything random.
 callback : callable, optional
-    Called with a :class:`graphdict.core.solvers.Progress` every iteration (every tenth of the
+    Called with a :class:`graphdict.solvers.Progress` every iteration (every tenth of the
     primal-dual solver); returning True stops.
 checkpoint : path, optional
     A file in which a fit keeps, every few seconds, what it needs to go on. After an interruption of

@@ -147,7 +147,7 @@ class GraphDictMarginal(GraphDictionary):
     random_state : int, RandomState or None, default=None
         Decides everything random.
     callback : callable, optional
-        Called with a :class:`graphdict.core.solvers.Progress` after each iteration that follows the
+        Called with a :class:`graphdict.solvers.Progress` after each iteration that follows the
         search among starts; True stops.
     checkpoint : path, optional
         A file in which a fit keeps what it needs to go on after an interruption of any kind; see
