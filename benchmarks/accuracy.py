@@ -132,7 +132,7 @@ def activations_known(signals: np.ndarray, coefficients: np.ndarray) -> Iterator
 
 
 def without_truth(s: int, seed: int) -> float:
-    """Test MCC of the edges that averaged atoms call probable, all else by default."""
+    """Test MCC of the edges that averaged atoms call probable, under the paper's model."""
     drawn = make_superposition(superposition=s, random_state=seed)
     model = GraphDictMarginal(filter_power=1, tails="gaussian", random_state=seed)
     active = choose_max_active(model, drawn.train.signals).value

@@ -214,7 +214,7 @@ def primal_dual_pass(
 
 
 class StepSizeRules(NamedTuple):
-    """What step sizes follow from: see :mod:`graphdict.core.solvers.steps`."""
+    """What step sizes follow from: see :mod:`graphdict.core.solvers.step_sizes`."""
 
     norm: float  # of the map of single graphs
     floor_atoms: float

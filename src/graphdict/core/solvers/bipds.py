@@ -68,35 +68,11 @@ def bipds(
     callback: Callback | None = None,
     stage: Any = None,
 ) -> Solution:
-    """Minimise the problem of an executor from a starting point.
+    """Minimise the problem of an executor from a starting point, and return the best iterate.
 
-    Parameters
-    ----------
-    executor : Executor
-        Runs steps over the samples of a problem; :func:`graphdict.solvers.bipds` makes one.
-    coefficients, atoms : arrays (T, K) and (K, E)
-        Where to start. They are not modified.
-    dual : array, optional
-        Dual variable of an earlier :class:`Solution`, for a warm start.
-    fixed : {"atoms", "coefficients"}, optional
-        A variable to hold at its start. The problem is then convex, if its terms are.
-    max_iter, tol
-        Stop after ``max_iter`` iterations, or once the relative residuals of the optimality
-        conditions in ``W``, ``Delta`` and ``Y`` are all below ``tol``.
-    tau_atoms, tau_coefficients, sigma : float, optional
-        Step sizes; by default they follow the norms of the operator at the current point.
-    check_every : int, default=10
-        Iterations between two checks, at which objective and residuals are evaluated, entered in
-        the history and shown to the callback. The last iteration is always checked.
-    callback : callable, optional
-        Called with a :class:`Progress` at each check; returning True stops.
-    stage : optional
-        Stage of a checkpoint, which keeps what an interrupted run needs to go on.
-
-    Returns
-    -------
-    Solution
-        The checked iterate of the lowest objective, with the dual that goes with it.
+    Coefficients (T, K) may be states of the executor. ``stage`` of a checkpoint keeps what an
+    interrupted run needs to go on; all else is as in :func:`graphdict.solvers.bipds`, which opens
+    an executor for a problem.
     """
     if fixed not in (None, "atoms", "coefficients"):
         raise ValueError(f"fixed must be 'atoms', 'coefficients' or None, got {fixed!r}")

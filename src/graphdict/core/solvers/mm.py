@@ -78,7 +78,7 @@ def mm(
     callback: Callback | None = None,
     stage: Any = None,
 ) -> Solution:
-    """Minimise the problem of an executor from a starting point; arguments as for :func:`bipds`.
+    """Minimise the problem of an executor from a starting point, as :func:`graphdict.solvers.mm`.
 
     It stops when the relative size of the projected gradient, each entry weighted by its variable,
     is below ``tol`` for both variables, or when an iteration lowers the objective by less than a
