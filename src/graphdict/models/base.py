@@ -106,6 +106,11 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         check_is_fitted(self)
         model_files.save(self, path)
 
+    @classmethod
+    def _of_file(cls, settings: dict[str, Any]) -> tuple[type[GraphDictionary], dict[str, Any]]:
+        """The class and settings of a model file that names this class; files may be old."""
+        return cls, settings
+
     # How it is done -------------------------------------------------------------------------
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:

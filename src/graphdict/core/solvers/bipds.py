@@ -50,6 +50,7 @@ PACKED = (
     "iteration", "atoms", "split_atoms", "steps", "lipschitz", "gradient_atoms", "objective",
 )  # fmt: skip
 ROWS_FOR_SIGMA = 1000  # from which the first sigma is found
+NO_SIGMA = 1e-30  # stands for a sigma of zero, at which proxes of a dual of zero divide by it
 
 
 def bipds(
@@ -65,10 +66,13 @@ def bipds(
     tau_coefficients: float | None = None,
     sigma: float | None = None,
     check_every: int = 10,
+    last_iterate: bool = False,
     callback: Callback | None = None,
     stage: Any = None,
 ) -> Solution:
     """Minimise the problem of an executor from a starting point, and return the best iterate.
+
+    With ``last_iterate`` return the last one, as Algorithm 1 prints it, and never turn back.
 
     Coefficients (T, K) may be states of the executor. ``stage`` of a checkpoint keeps what an
     interrupted run needs to go on; all else is as in :func:`graphdict.solvers.bipds`, which opens
@@ -96,14 +100,18 @@ def bipds(
             collapsed = np.isfinite(best.objective) and not (
                 following.atoms.any() or following.sums.size
             )
-            if collapsed or not following.is_finite():
+            if last_iterate and not following.is_finite():
+                break
+            if not last_iterate and (collapsed or not following.is_finite()):
                 point = replace(run.retreat(best), iteration=iteration)
                 continue
             residuals = run.residuals(point, following)
             point = run.settle(following)
             history.add(point.objective, residuals, iteration)
             converged = history.residual[-1] <= tol
-            if point.objective <= best.objective or (converged and np.isfinite(point.objective)):
+            if (last_iterate or point.objective <= best.objective) or (
+                converged and np.isfinite(point.objective)
+            ):
                 best = point
             progress = Progress(
                 iteration, point.objective, history.residual[-1], point.atoms,
@@ -153,13 +161,14 @@ class _Run:
         self.problem = executor.problem
         self.linear = self.problem.linear
         self.fixed = fixed
-        self.given = given
+        self.given = (*given[:2], NO_SIGMA if given[2] == 0 else given[2])
         self.distances: list[NDArray[np.float64]] = []  # of fixed coefficients
         self.steps: StepSizes
         # Priors that tie samples together move the coefficients of all samples at once, here.
         self.coupled = fixed != "coefficients" and not self.problem.coefficients.separable
         boxes = self.problem.atoms.box, self.problem.coefficients.box
-        self.boxes = None if fixed is not None or None in boxes else boxes
+        # A compiled loop takes a given step of zero for one that is not given.
+        self.boxes = None if fixed is not None or None in boxes or 0 in given else boxes
 
     def start(
         self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64], dual: Any
@@ -168,9 +177,10 @@ class _Run:
         problem, executor = self.problem, self.executor
         states = executor.scatter(in_precision(coefficients, atoms))
         if dual is None:
-            sigma = _first_sigma(
-                problem, executor.gather(executor.map_blocks(_some_rows, [states])[0]), atoms
-            )
+            sigma = self.given[2]
+            if sigma is None:
+                some = executor.gather(executor.map_blocks(_some_rows, [states])[0])
+                sigma = _first_sigma(problem, some, atoms)
             duals, _ = executor.map_blocks(_first_dual, [states], atoms, sigma)
         else:
             duals = executor.scatter(in_precision(dual, atoms))
@@ -280,10 +290,12 @@ class _Run:
         Each is a subgradient at the new point, so all vanish together only where it is
         stationary, whatever the step sizes; a small step alone would not show that.
         """
-        tau_atoms = after.steps[0]
+        tau_atoms, tau, sigma = after.steps
         sums = after.sums
-        found = {"dual": _relative(sums.dual_gap**0.5, sums.image**0.5)}
-        if self.fixed != "atoms":
+        found = {
+            "dual": _relative(sums.dual_gap**0.5, sums.image**0.5) if sigma > NO_SIGMA else 0.0
+        }
+        if self.fixed != "atoms" and tau_atoms:  # a step of zero holds a variable
             gap = (before.atoms - after.atoms) / tau_atoms
             gap += after.gradient_atoms - before.gradient_atoms
             fit = np.linalg.norm(before.gradient_atoms) + np.linalg.norm(after.gradient_atoms)
@@ -296,7 +308,7 @@ class _Run:
                 ]
                 size = np.linalg.norm(after.atoms)
                 found["split_atoms"] = _relative(np.linalg.norm(gaps), size)
-        if self.fixed != "coefficients":
+        if self.fixed != "coefficients" and tau:
             found["coefficients"] = _relative(sums.coefficient_gap**0.5, sums.energy**0.5)
             if self.problem.coefficients.split:
                 found["split_coefficients"] = _relative(sums.split_gap**0.5, sums.size**0.5)

@@ -35,7 +35,7 @@ class StepSizes:
         self.problem = problem
         self.fixed = fixed
         self.given = given
-        self.sigma = given[2] or sigma
+        self.sigma = sigma if given[2] is None else given[2]
         self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
         self.room = 1.0  # how much sigma may still be rebalanced
         self.caution = 1.0  # shrinks the primal steps after trouble
@@ -79,17 +79,18 @@ class StepSizes:
         # The other half of 1 / tau is for the duals of the split-off terms, where there are any.
         bound_atoms *= 2 if self.problem.atoms.split else 1
         bound_coefficients *= 2 if self.problem.coefficients.split else 1
-        return (
-            self.given[0] or self.caution * SAFETY / bound_atoms,
-            self.given[1] or self.caution * SAFETY / bound_coefficients,
-            self.sigma,
-        )
+        tau_atoms, tau, _ = self.given
+        if tau_atoms is None:
+            tau_atoms = self.caution * SAFETY / max(bound_atoms, 1e-300)
+        if tau is None:
+            tau = self.caution * SAFETY / max(bound_coefficients, 1e-300)
+        return tau_atoms, tau, self.sigma
 
     def rules(self, norm: float) -> StepSizeRules:
         """Return what a compiled loop finds the same step sizes from.
 
-        Only where no prior is smooth or split off and no variable is fixed; ``norm`` is that of the
-        map of single graphs.
+        Only where no prior is smooth or split off, no variable is fixed and no given step is zero;
+        ``norm`` is that of the map of single graphs.
         """
         tau_atoms, tau, _ = self.given
         floor_atoms, floor_coefficients = self.floors
