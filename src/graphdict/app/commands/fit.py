@@ -105,8 +105,8 @@ class _Count(click.ParamType):
     type=click.Choice(list(MODELS)),
     default="marginal",
     show_default=True,
-    help="marginal: most accurate. log: soft coefficients, fast. spectral, exact, hier: "
-    "see the documentation.",
+    help="marginal: most accurate. log: soft coefficients, fast. For the others see the "
+    "documentation.",
 )
 @click.option(
     "--degree",

@@ -16,6 +16,7 @@ METHODS: dict[str, type] = {
     for cls in (
         models.GraphDictLog,
         models.GraphDictSpectral,
+        models.GraphDictSpectralRelaxed,
         models.GraphDictHier,
         models.GraphDictMarginal,
         baselines.LogModel,

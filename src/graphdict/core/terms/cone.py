@@ -163,8 +163,11 @@ def minimise_quadratic(
         if not np.isfinite(dx).all():
             break
         along, across = REACH * _length(slack, ds), REACH * _length(multipliers, dz)
-        x = x + along * dx
-        slack = np.maximum(x @ matrix.T, 1e-3 * (slack + along * ds))
+        further = x + along * dx
+        left = further @ matrix.T
+        if not left.min() > 0:  # rounding has taken over
+            break
+        x, slack = further, left
         multipliers = multipliers + across * dz
     return x
 
