@@ -406,3 +406,10 @@ def test_memory_maps_and_read_only_arrays_are_left_alone(X, tmp_path):
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert_array_equal(fit("log", mapped).atoms_, fit("log", X).atoms_)
     assert_array_equal(mapped, X)
+
+
+def test_held_coefficients_are_charged_for_their_changes(X, loop_objective):
+    known = np.random.default_rng(1).uniform(0.1, 1, (40, 3))
+    model = fit("log", X, coefficients=known, fix="coefficients", alpha_diff=0.3)
+    expected = loop_objective(X / model.scale_, known, model.atoms_, alpha_w=0.1, alpha_diff=0.3)
+    assert model.objective_ == pytest.approx(expected, rel=1e-8)

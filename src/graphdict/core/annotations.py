@@ -22,7 +22,7 @@ __all__ = [
     "Term",
 ]
 
-SolverName: TypeAlias = Literal["auto", "bipds", "mm"]
+SolverName: TypeAlias = Literal["auto", "bipds", "alternating", "mm"]
 InitName: TypeAlias = Literal["k-means++", "uniform", "discrete"]
 ModesName: TypeAlias = Literal["covariance", "graph"]
 HeldVariable: TypeAlias = Literal["atoms", "coefficients"]

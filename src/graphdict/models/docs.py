@@ -40,9 +40,11 @@ stream_ : dict of arrays
 """
 
 SHARED_PARAMETERS = """
-solver : {"auto", "bipds", "mm"}, default="auto"
-    Bilinear primal-dual splitting handles every prior; majorise-minimise is much faster but has
-    updates for the sparsity and orthogonality priors only. "auto" takes the latter where it can.
+solver : {"auto", "bipds", "alternating", "mm"}, default="auto"
+    Bilinear primal-dual splitting, "bipds", handles every prior; "alternating" applies it to one
+    variable after the other, which never raises the objective and is slower; majorise-minimise is
+    much faster but has updates for the sparsity and orthogonality priors only. "auto" takes it
+    where it can.
 max_iter : int, default=1000
     Largest number of iterations.
 tol : float, default=1e-4

@@ -24,6 +24,7 @@ from graphdict.core.annotations import (
 )
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
+from graphdict.core.solvers.alternating import alternating
 from graphdict.core.solvers.base import Callback, Solution
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.mm import mm, mm_lacks
@@ -60,7 +61,7 @@ class SoftDictionary(GraphDictionary):
         "alpha_orth": [Interval(Real, 0, None, closed="left")],
         "alpha_diff": [Interval(Real, 0, None, closed="left")],
         "window_size": [Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions({"auto", "bipds", "mm"})],
+        "solver": [StrOptions({"auto", "bipds", "alternating", "mm"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "tau_atoms": [Interval(Real, 0, None, closed="left"), None],
@@ -297,6 +298,8 @@ class SoftDictionary(GraphDictionary):
 
     def _solver_of(self, problem: Problem) -> Callable[..., Solution]:
         """The solver by its name, or the fastest that can solve the problem."""
+        if self.solver == "alternating":
+            return alternating
         use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
         return mm if use_mm else bipds
 

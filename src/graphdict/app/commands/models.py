@@ -84,7 +84,7 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
     if options["checkpoint"] is not None:
         if "checkpoint" not in known:
             raise click.BadParameter(
-                f"--model {name} writes no checkpoints; log, spectral, spectral-relaxed and exact do",
+                f"--model {name} writes no checkpoints; log, spectral, spectral-relaxed, exact do",
                 param_hint="--checkpoint",
             )
         settings["checkpoint"] = str(options["checkpoint"])

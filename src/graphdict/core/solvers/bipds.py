@@ -163,6 +163,7 @@ class _Run:
         self.fixed = fixed
         self.given = (*given[:2], NO_SIGMA if given[2] == 0 else given[2])
         self.distances: list[NDArray[np.float64]] = []  # of fixed coefficients
+        self.held_value: float | None = None  # of priors that tie fixed coefficients together
         self.steps: StepSizes
         # Priors that tie samples together move the coefficients of all samples at once, here.
         self.coupled = fixed != "coefficients" and not self.problem.coefficients.separable
@@ -186,7 +187,7 @@ class _Run:
             duals = executor.scatter(in_precision(dual, atoms))
             sigma = _ratio(*executor.map_blocks(_sizes, [states, duals], atoms)[1])
         if self.fixed == "coefficients":
-            self.distances = [*executor.map_blocks(_distances, [states])[1]]
+            self._hold(states)
         extra, value, lipschitz = executor.scatter(None), None, 0.0
         if self.coupled:
             group, whole = problem.coefficients, executor.gather(states)
@@ -201,6 +202,13 @@ class _Run:
         return self._point(
             0, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz, value, image, True
         )
+
+    def _hold(self, states: BlockStates) -> None:
+        """Find once what coefficients that stay as they are contribute."""
+        self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
+        group = self.problem.coefficients
+        if not group.separable:
+            self.held_value = group.value(self.executor.gather(states))
 
     def go_on(self, point: _Point, until: int) -> _Point:
         """Take iterations that nobody checks, up to number ``until``."""
@@ -278,6 +286,7 @@ class _Run:
         objective = np.nan
         if check:
             objective = sums.value + self.problem.atoms.value(atoms)
+            value = self.held_value if value is None else value
             objective += 0.0 if value is None else value / self.problem.total
         return _Point(
             iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, image,
@@ -340,8 +349,7 @@ class _Run:
         self.steps = StepSizes(self.problem, self.fixed, self.given, 1.0, gram, atoms, point.image)
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
-            states = self.executor.scatter(saved["point"]["samples"][1])
-            self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
+            self._hold(self.executor.scatter(saved["point"]["samples"][1]))
         return point, best, History.resumed(saved["history"])
 
     def _packed(self, point: _Point) -> dict[str, Any]:
