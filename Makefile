@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test sanitize lint docs format bench accuracy clean
+.PHONY: demo test sanitize lint docs format bench accuracy results clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
@@ -48,6 +48,10 @@ bench: $(STAMP)  ## compare speed and memory with the authors' package (about te
 
 accuracy: $(STAMP)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
 	$(BIN)/python benchmarks/accuracy.py
+
+# Resumes where it was stopped; RESULTS="--data-dir DIR --jobs 2" says where the EEG recordings are.
+results: $(DOCS)  ## make every table and figure of README, docs and results anew (hours)
+	$(BIN)/python results/regenerate.py $(RESULTS)
 
 clean:
 	rm -rf $(VENV) .bench build dist docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache
