@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 def steps(data_dir: str | None, jobs: int) -> list[Step]:
     """Return all steps, in order; speed comes last, on a machine that is otherwise idle."""
-    command = [sys.executable, "-m", "graphdict", "experiment"]
+    command = [sys.executable, "-m", "graphdict.app.cli", "experiment"]
     recordings = [] if data_dir is None else ["--data-dir", data_dir]
     scripts = {
         "noise": "results/noise/check.py",
