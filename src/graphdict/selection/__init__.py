@@ -2,8 +2,8 @@
 
 The sparsity penalty has no natural scale, but the number of neighbours of a node, or the density of
 the graphs, has: `choose_penalty` searches the penalty that gives it. `choose_n_atoms` and
-`choose_max_active` compare the likelihood of held-out blocks of time. `evidence` tells whether there
-is more than one graph at all.
+`choose_max_active` compare the likelihood of held-out blocks of time. `evidence` tells whether
+there is more than one graph at all.
 """
 
 from graphdict.selection.density import PenaltyChoice, choose_penalty, densities

@@ -114,7 +114,7 @@ def evidence(
     random_state: RandomState = 0,
     report: Callable[[str], None] | None = None,
 ) -> Evidence:
-    """Compare a dictionary with one graph: does it predict held-out blocks of time better?
+    """Compare how well a dictionary and one graph predict held-out blocks of time.
 
     Parameters
     ----------
