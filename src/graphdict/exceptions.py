@@ -1,4 +1,4 @@
-"""Warnings and errors with classes of their own, so that they can be told apart."""
+"""Warnings and errors with classes of their own, so that callers can catch them by kind."""
 
 import sys
 import warnings

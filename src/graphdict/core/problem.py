@@ -38,8 +38,8 @@ class TermGroup:
     and every further proximable term is ``split`` off with a dual variable of its own.
 
     With ``counts``, the variable has one row for each window of that many samples, while the terms
-    still speak of samples. A group that is ``separable`` may be asked about some ``rows`` alone;
-    terms with a function of its own for every entry are told which samples these are, counted from
+    are functions of samples. A group that is ``separable`` may be asked about some ``rows`` alone;
+    terms with a function of its own for every entry are given the samples, counted from
     ``first_sample``.
     """
 
@@ -376,5 +376,5 @@ def _check_on_rows(term: Any, x: NDArray[np.float64], n_rows: int) -> None:
             f"the prior {base.name_of(term)} says {claim} = True, but of {len(x)} of the {n_rows} "
             f"samples, shape {x.shape}, it {wrong}. Samples come in blocks: the same function of "
             "every entry works on any of them (elementwise = True); a function of its own for "
-            "every entry is told which (entrywise = True, with value(x, rows), prox(x, step, rows))"
+            "every entry gets rows as well (entrywise = True, value(x, rows), prox(x, step, rows))"
         )

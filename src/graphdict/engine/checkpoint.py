@@ -53,7 +53,7 @@ class Checkpoint:
                 "not exist"
             )
 
-    def restore_chance(self, rng: np.random.RandomState) -> None:
+    def restore_random_state(self, rng: np.random.RandomState) -> None:
         """Let a generator begin where it began when the file was first written."""
         if self.seed is None:
             self.seed = list(rng.get_state(legacy=True))

@@ -112,7 +112,7 @@ def open_rows(X: Any) -> Any:
     if not lazy:
         return X
     if X.ndim != 2 or X.dtype.kind not in "fiub" or not too_large(X.shape, X.dtype):
-        return np.asarray(X)  # small, or wrong in a way that is told as for any other array
+        return np.asarray(X)  # small, or wrong in a way that later checks report
     return Rows(X)
 
 

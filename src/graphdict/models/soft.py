@@ -164,7 +164,7 @@ class SoftDictionary(GraphDictionary):
         kept = Checkpoint(None, {})
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, identity(self, samples))
-            kept.restore_chance(rng)
+            kept.restore_random_state(rng)
         with open_executor(problem, self._shape_of_atoms(signals)) as executor:
             self.backend_ = executor.backend_name
             logger.info("%s: backend %s", type(self).__name__, self.backend_)

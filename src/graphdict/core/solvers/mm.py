@@ -129,7 +129,7 @@ def mm(
 
 
 class Update(NamedTuple):
-    """What multiplicative updates of the coefficients are told."""
+    """What multiplicative updates of the coefficients need, the same for all samples."""
 
     atoms: NDArray[np.float64]
     images: NDArray[np.float64] | None  # ``M(W)``, where the operator is the lift of an ``M``

@@ -15,7 +15,8 @@ __all__ = ["StepSizes", "split_step"]
 
 SAFETY = 0.99
 PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
-CHANGING = ("sigma", "floors", "room", "caution", "checks_at_this_pace")
+CHANGING = ("sigma", "floors", "room", "caution", "checks_since_halving")
+EARLIER_NAMES = {"checks_since_halving": "checks_at_this_pace"}  # in checkpoints of 0.1
 MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
 
 
@@ -39,7 +40,7 @@ class StepSizes:
         self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
         self.room = 1.0  # how much sigma may still be rebalanced
         self.caution = 1.0  # shrinks the primal steps after trouble
-        self.checks_at_this_pace = 0
+        self.checks_since_halving = 0
 
     def _norms(
         self,
@@ -99,12 +100,12 @@ class StepSizes:
         )  # fmt: skip
 
     def save(self) -> dict[str, Any]:
-        """What changes from check to check."""
+        """Return what changes from check to check, as :meth:`restore` takes it."""
         return {name: getattr(self, name) for name in CHANGING}
 
     def restore(self, saved: dict[str, Any]) -> None:
         for name in CHANGING:
-            setattr(self, name, saved[name])
+            setattr(self, name, saved[name if name in saved else EARLIER_NAMES[name]])
 
     def balance(self, residuals: dict[str, float], objective: float) -> None:
         """Move ``sigma`` towards equal primal and dual residuals, ever more gently."""
@@ -120,13 +121,13 @@ class StepSizes:
 
     def halve_if_stuck(self, residual: list[float]) -> None:
         """Halve the primal steps where residuals have not fallen for long: the iterates circle."""
-        self.checks_at_this_pace += 1
-        if self.checks_at_this_pace < 2 * PATIENCE:
+        self.checks_since_halving += 1
+        if self.checks_since_halving < 2 * PATIENCE:
             return
         recent, earlier = min(residual[-PATIENCE:]), min(residual[:-PATIENCE])
         if recent > 0.9 * earlier:
             self.caution *= 0.5
-            self.checks_at_this_pace = 0
+            self.checks_since_halving = 0
 
 
 def split_step(tau: float, count: int) -> float:

@@ -66,7 +66,7 @@ def name_of(term: Any) -> str:
 
 
 def entrywise(term: Any) -> bool:
-    """Whether the term is a sum of separate functions of the entries, and is told the rows."""
+    """Whether the term is a sum of separate functions of the entries, and is given the rows."""
     return bool(getattr(term, "entrywise", False))
 
 
