@@ -37,7 +37,7 @@ from graphdict.engine.memory import BLOCK
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
-from graphdict.exceptions import DeadAtomWarning, warn
+from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
@@ -294,7 +294,13 @@ class SoftDictionary(GraphDictionary):
         steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
-            self._warn_unconverged(steps, _reached(found.residual))
+            warn(
+                f"{type(self).__name__} found the coefficients for its final atoms only roughly: "
+                f"{steps} iterations ended before tol={self.tol}, {_reached(found.residual)}. The "
+                f"atoms are not affected. Set max_iter above {steps}, or raise tol if the result "
+                "is good enough.",
+                ConvergenceWarning,
+            )
         return found.coefficients, found.value, not found.interrupted
 
     @single_threaded_blas

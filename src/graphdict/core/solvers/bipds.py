@@ -76,7 +76,7 @@ def bipds(
     """
     if fixed not in (None, "atoms", "coefficients"):
         raise ValueError(f"fixed must be 'atoms', 'coefficients' or None, got {fixed!r}")
-    executor.problem.check_priors(len(atoms))
+    executor.problem.check_priors(atoms.shape, fixed)
     converged, interrupted, stopped = False, False, False
     atoms = signal_precision(atoms, executor.problem)
     run = _Run(executor, fixed, (tau_atoms, tau_coefficients, sigma))
