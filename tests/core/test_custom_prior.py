@@ -378,7 +378,9 @@ def allowed_edges(*pairs):
 def test_priors_that_isolate_a_node_are_refused_before_the_fit():
     isolated = allowed_edges(([0, 1, 2, 3], [4]))
     for model in (GraphDictLog, GraphDictExact):
-        with pytest.raises(ValueError, match=r"OnlyTheseEdges leaves node\(s\) 4 .*without an edge"):
+        with pytest.raises(
+            ValueError, match=r"OnlyTheseEdges leaves node\(s\) 4 .*without an edge"
+        ):
             fit(model, atom_priors=[OnlyTheseEdges(isolated)])
     halves = [OnlyTheseEdges(allowed_edges(pair)) for pair in (([0, 1], [4]), ([2, 3], [4]))]
     with pytest.raises(ValueError, match=r"priors .* leave node\(s\) 4"):
@@ -387,7 +389,7 @@ def test_priors_that_isolate_a_node_are_refused_before_the_fit():
 
 def test_priors_that_cut_graphs_apart_are_refused_where_the_likelihood_minds():
     apart = OnlyTheseEdges(allowed_edges(([0, 1], [2, 3, 4])))
-    with pytest.raises(ValueError, match="no edge between nodes 0, 1 .*connected"):
+    with pytest.raises(ValueError, match=r"no edge between nodes 0, 1 .*connected"):
         fit(GraphDictExact, atom_priors=[apart])
     assert np.isfinite(fit(GraphDictLog, atom_priors=[apart]).objective_)
 
