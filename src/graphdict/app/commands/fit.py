@@ -70,9 +70,9 @@ class _Count(click.ParamType):
 
     FILE has a row for each sample and a column for each node (or, in long format, a row for each
     value): CSV, TSV, Parquet, Feather, NPY, NPZ, Zarr, or a recording in EDF, BDF or FIF. The
-    command prints what it finds in the file and how it handles missing values and units. It writes a
-    folder with model.graphdict, coefficients.csv (a row for each sample), atoms.csv (the edges of each
-    graph) and report.html, a page to explore them.
+    command prints what it finds in the file and how it handles missing values and units. It writes
+    a folder with model.graphdict, coefficients.csv (a row for each sample), atoms.csv (the edges of
+    each graph) and report.html, a page to explore them.
 
     \b
     Examples:
