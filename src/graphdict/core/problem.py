@@ -75,7 +75,7 @@ class TermGroup:
 
     @cached_property
     def box(self) -> Box | None:
-        """What the terms are where they hold entries in a box of nonnegative numbers, and no more.
+        """The terms as one box of nonnegative numbers with a linear penalty; None for other terms.
 
         An entry then moves to ``min(max(x - alpha, low), high)`` for a step of one.
         """
@@ -135,7 +135,7 @@ class TermGroup:
         return self._reduce(base.prox(term, self._expand(x, rows), step, samples), rows)
 
     def _samples(self, rows: slice, count: int) -> slice:
-        """The samples, among all of them, that some rows stand for."""
+        """Return the samples, counted among all, that some rows stand for."""
         start, stop, _ = rows.indices(rows.stop if rows.stop is not None else count)
         if self.counts is None:
             return slice(self.first_sample + start, self.first_sample + stop)
@@ -216,7 +216,7 @@ class Problem:
         return getattr(self.fit, "read_when_used", False)
 
     def part(self, rows: slice) -> Problem:
-        """The problem of some rows, whose shares stay those among all."""
+        """Return the problem of some rows; their weights stay shares of all samples."""
         fit = self.fit.part(rows) if hasattr(self.fit, "part") else _Rows(self.fit, rows)
         counts = self.counts
         return replace(

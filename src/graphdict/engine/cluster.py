@@ -210,14 +210,14 @@ class ClusterExecutor:
         return wait_for(self.client.map, function, *arguments, pure=False, **same)
 
     def _hold(self, values: list[Any]) -> BlockStates:
-        """Values as tasks, which the scheduler can give again to any worker."""
+        """Return values as tasks, which the scheduler can run again on any worker."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
             return BlockStates(self._map(_identity, values))
 
 
 def _inside(message: Any) -> list[Any]:
-    """What a message and the tuples in it hold."""
+    """Return all values in a message, those in its tuples included."""
     if not isinstance(message, tuple):
         return [message]
     return [item for part in message for item in _inside(part)]

@@ -31,7 +31,7 @@ __all__ = ["GraphDictHier"]
 
 
 def _never(model: Any) -> bool:
-    """Membership in windows is a matter of time, not of a sample: samples alone have none."""
+    """Return False: coefficients depend on the time of a sample, so samples alone have none."""
     return False
 
 
@@ -215,12 +215,12 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
     @available_if(_never)
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
-        """Not offered: coefficients come from the place in time."""
+        """Not offered: coefficients depend on the time of a sample, not on its values."""
         raise NotImplementedError
 
     @available_if(_never)
     def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]:
-        """Not offered: coefficients come from the place in time."""
+        """Not offered: coefficients depend on the time of a sample, not on its values."""
         raise NotImplementedError
 
     @available_if(_never)

@@ -235,7 +235,7 @@ class SoftDictionary(GraphDictionary):
         return Problem(fit, operator, likelihood.barrier, atom_terms, coefficient_terms, counts)
 
     def _atom_priors(self) -> list[Any]:
-        """The priors of the user, who counts the edges of all nodes."""
+        """Return the user's priors, which see the edges of all nodes."""
         priors = list(self.atom_priors or ())
         if self.active_nodes_.all():
             return priors
@@ -244,7 +244,7 @@ class SoftDictionary(GraphDictionary):
     def _given(
         self, samples: int, dtype: Any
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """The arrays of the constructor, checked; atoms on the active nodes."""
+        """Return the given atoms, on the active nodes, and coefficients, checked; None if not given."""
         for name in ("atoms", "coefficients"):
             if self.fix == name and getattr(self, name) is None:
                 raise ValueError(f"fix={name!r} needs the array to hold: pass {name}=")
@@ -331,7 +331,7 @@ class SoftDictionary(GraphDictionary):
         return nodes
 
     def _shape_of_atoms(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Atoms that say no more than how many there are, and of what kind."""
+        """Return placeholder atoms (K, E) of the right shape and precision."""
         return np.ones((self.n_atoms, graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
 
     def _describe(
@@ -363,5 +363,5 @@ def _reached(residual: float) -> str:
 
 
 def _penalties(*pairs: tuple[Any, float]) -> list[Any]:
-    """The terms whose strength is not zero."""
+    """Return the terms whose strength is not zero."""
     return [term(strength) for term, strength in pairs if strength > 0]

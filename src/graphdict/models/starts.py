@@ -75,7 +75,7 @@ def _moments(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -
 def check_given(
     name: str, given: Any, shape: tuple[int, int], high: float, dtype: Any
 ) -> NDArray[np.float64] | None:
-    """A starting array of a user, or None; its shape and range are what they should be."""
+    """Return a starting array of the user, or None; raise where shape or range are wrong."""
     if given is None:
         return None
     array = np.array(given, dtype=dtype)
@@ -92,7 +92,7 @@ def check_given(
 def check_held(
     problem: Problem, fix: str | None, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
 ) -> None:
-    """Refuse to hold what leaves the other variable no finite objective."""
+    """Raise where a fixed variable leaves no finite objective."""
     if fix == "coefficients" and not coefficients.any(axis=1).all():
         row = int(np.flatnonzero(~coefficients.any(axis=1))[0])
         raise ValueError(

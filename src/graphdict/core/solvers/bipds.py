@@ -126,7 +126,7 @@ def bipds(
 
 
 class _Run:
-    """One call: the starting point, the step from a point to the next, and the way back."""
+    """State and steps of one call of :func:`bipds`."""
 
     def __init__(self, executor: Executor, fixed: str | None, given: tuple[Any, ...]):
         self.executor = executor
@@ -144,7 +144,7 @@ class _Run:
     def start(
         self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64], dual: Any
     ) -> Point:
-        """Gradients and objective where a user wants to begin."""
+        """Return the starting point, with its gradients and objective."""
         problem, executor = self.problem, self.executor
         states = executor.scatter(in_precision(coefficients, atoms))
         if dual is None:
@@ -170,7 +170,7 @@ class _Run:
         )
 
     def go_on(self, point: Point, until: int) -> Point:
-        """Take iterations that nobody checks, up to number ``until``."""
+        """Take iterations without checks, up to number ``until``, and return the point there."""
         while point.iteration < until:
             further = None if self.boxes is None else self._iterate(point, until)
             point = self.step(point, check=False) if further is None else further
@@ -193,7 +193,7 @@ class _Run:
         )  # fmt: skip
 
     def step(self, point: Point, check: bool) -> Point:
-        """One iteration of Algorithm 1."""
+        """Take one iteration of Algorithm 1 and return the next point."""
         problem, executor = self.problem, self.executor
         steps = self.steps.at(point.sums.gram, point.atoms, point.image, point.lipschitz)
         tau_atoms, tau, sigma = steps
@@ -252,7 +252,7 @@ class _Run:
         )  # fmt: skip
 
     def retreat(self, best: Point) -> Point:
-        """After overflow or a leap to zero: back to the best point, with half the primal steps."""
+        """Return to the best point after overflow or collapse to zero, and halve the primal steps."""
         self.steps.caution *= 0.5
         return replace(
             best, states=self.executor.map_blocks(primal_dual.without_overflow, [best.states])[0]
@@ -264,7 +264,7 @@ class _Run:
     def save(
         self, point: Point, best: Point, steps: dict[str, Any], history: History
     ) -> dict[str, Any]:
-        """All that :meth:`restore` needs to go on as if nothing had happened."""
+        """Return the state of the run for a checkpoint, from which :meth:`restore` continues."""
         return {
             "point": self._packed(point), "best": None if best is point else self._packed(best),
             "steps": steps, "history": history.until(point.iteration),
@@ -303,7 +303,7 @@ class _Run:
         return Point(**found, states=states, sums=PassSums(*saved["sums"]), image=image)
 
     def read(self, point: Point, name: str) -> NDArray[np.float64]:
-        """One of the arrays in a point's states, put together."""
+        """Return the array ``name`` of a point's states, for all samples."""
         return self.executor.gather(point.states, attrgetter(name))
 
 

@@ -71,7 +71,7 @@ class PassMessage(NamedTuple):
 
 
 class PassSums(NamedTuple):
-    """What leaves a block; numbers only where the point is checked, all squares but the value."""
+    """Sums over a block; numbers only where the point is checked, all squares but the value."""
 
     gradient_atoms: Any
     gram: Any  # Delta' diag(p) Delta

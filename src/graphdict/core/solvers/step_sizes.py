@@ -1,4 +1,4 @@
-"""Step sizes of BiPDS: from operator norms at the current point, balanced and calmed as it goes."""
+"""Step sizes of BiPDS: from operator norms at the current point, balanced, halved if stuck."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StepSizes:
         image: NDArray[np.float64] | None,
         lipschitz: float,
     ) -> tuple[float, float, float]:
-        """``tau_w, tau_c, sigma`` by Condat's condition at the current point.
+        """Return ``tau_w, tau_c, sigma`` by Condat's condition at the current point.
 
         ``gram`` is ``Delta' diag(p) Delta``, ``image`` is ``M(W)`` where the operator has an ``M``,
         ``lipschitz`` that of the smooth priors on ``Delta``.
@@ -134,7 +134,7 @@ class StepSizes:
 
 
 def split_step(tau: float, count: int) -> float:
-    """Dual step of each of ``count`` split-off terms: together they fill half of ``1 / tau``."""
+    """Return the dual step of each of ``count`` split-off terms; they share half of ``1 / tau``."""
     return 0.5 / (tau * count)
 
 

@@ -61,7 +61,7 @@ def smooth(term: Any) -> bool:
 
 
 def name_of(term: Any) -> str:
-    """The name by which messages call a term."""
+    """Return the name of a term in messages."""
     return getattr(term, "__name__", type(term).__name__)
 
 
