@@ -244,7 +244,7 @@ class SoftDictionary(GraphDictionary):
     def _given(
         self, samples: int, dtype: Any
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Return the given atoms, on the active nodes, and coefficients, checked; None if not given."""
+        """Return the given atoms (on active nodes) and coefficients, checked; None if not given."""
         for name in ("atoms", "coefficients"):
             if self.fix == name and getattr(self, name) is None:
                 raise ValueError(f"fix={name!r} needs the array to hold: pass {name}=")

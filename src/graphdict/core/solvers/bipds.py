@@ -252,7 +252,7 @@ class _Run:
         )  # fmt: skip
 
     def retreat(self, best: Point) -> Point:
-        """Return to the best point after overflow or collapse to zero, and halve the primal steps."""
+        """Return to the best point after overflow or collapse to zero; halve the primal steps."""
         self.steps.caution *= 0.5
         return replace(
             best, states=self.executor.map_blocks(primal_dual.without_overflow, [best.states])[0]
