@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
+from graphdict.exceptions import SilentNodeWarning
 from graphdict.solvers import bipds
 from graphdict.terms import TotalVariation
 
@@ -382,6 +383,9 @@ def test_priors_that_isolate_a_node_are_refused_before_the_fit():
             ValueError, match=r"OnlyTheseEdges leaves node\(s\) 4 .*without an edge"
         ):
             fit(model, atom_priors=[OnlyTheseEdges(isolated)])
+    silent = np.where(np.arange(5) == 2, 1.0, X)
+    with pytest.warns(SilentNodeWarning), pytest.raises(ValueError, match=r"leaves node\(s\) 4 "):
+        GraphDictLog(2, atom_priors=[OnlyTheseEdges(isolated)]).fit(silent)
     halves = [OnlyTheseEdges(allowed_edges(pair)) for pair in (([0, 1], [4]), ([2, 3], [4]))]
     with pytest.raises(ValueError, match=r"priors .* leave node\(s\) 4"):
         fit(GraphDictLog, atom_priors=halves)

@@ -114,16 +114,17 @@ def check_atom_priors(problem: Problem, n_atoms: int, n_edges: int) -> None:
             continue
         named = " and ".join(base.name_of(term) for term in terms)
         named = f"the prior{'s' * (len(terms) > 1)} {named} leave{'s' * (len(terms) == 1)}"
-        alone = [int(part[0]) for part in cut_off if len(part) == 1]
+        numbers = getattr(terms[0], "_node_numbers", np.arange(nodes))  # silent ones set aside
+        alone = [part[0] for part in cut_off if len(part) == 1]
         if alone:
             raise ValueError(
-                f"{named} node(s) {_list(alone)} (counted from 0 among the nodes that vary) "
-                "without an edge in any atom, where the likelihood needs one; allow an edge at "
-                "each node, or fit without these nodes"
+                f"{named} node(s) {_list(numbers[alone])} (counted from 0) without an edge in any "
+                "atom, where the likelihood needs one; allow an edge at each node, or fit without "
+                "these nodes"
             )
         raise ValueError(
-            f"{named} no edge between nodes {_list(min(cut_off, key=len).tolist())} (counted from "
-            "0 among the nodes that vary) and all others, where the likelihood needs connected "
+            f"{named} no edge between nodes {_list(numbers[min(cut_off, key=len)])} (counted "
+            "from 0) and all others, where the likelihood needs connected "
             "graphs; allow an edge between them, or fit them apart"
         )
 
@@ -161,5 +162,5 @@ def _stays_cut_off(terms: Any, part: NDArray[np.intp], ones: NDArray[np.float64]
     return not _constrained(terms, np.where(leaving, 2 * ones, ones))[:, leaving].any()
 
 
-def _list(nodes: list[int]) -> str:
+def _list(nodes: NDArray[np.intp]) -> str:
     return ", ".join(map(str, nodes[:10])) + " ..." * (len(nodes) > 10)
