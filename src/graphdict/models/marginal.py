@@ -176,8 +176,8 @@ class GraphDictMarginal(GraphDictionary):
     edge_probabilities_ : array (K, E)
         Probability that each atom has each edge; there with ``average``.
     stay_probability_ : float
-        Chance that the next sample (or window) keeps its set; otherwise the set is drawn anew from
-        ``pi``. 0 unless ``prior="markov"``.
+        Probability that the next sample (or window) keeps its set; otherwise the set is drawn anew
+        from ``pi``. 0 unless ``prior="markov"``.
     objective_, log_likelihood_ : float
         What is minimised, and the marginal log-likelihood of a training sample, as in ``score``.
         With ``average`` they are those of the averaged atoms, which do not minimise it.
@@ -307,7 +307,7 @@ class GraphDictMarginal(GraphDictionary):
         checkpoint = Checkpoint(None, {})
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
-            checkpoint.restore_chance(rng)
+            checkpoint.restore_random_state(rng)
         settings = replace(self._with_filter(signals, patterns), checkpoint=checkpoint)
         plain = partial(self._learn_plain, signals, patterns, settings, rng)
         if settings.filtered:

@@ -70,10 +70,10 @@ class _Count(click.ParamType):
     help="""Learn graphs from a table of signals, and write a report.
 
     FILE has a row for each sample and a column for each node (or, in long format, a row for each
-    value): CSV, TSV, Parquet, NPY, NPZ, Zarr, EDF or FIF. The command prints what it finds in the
-    file and how it handles missing values and units. It writes a folder with model.graphdict,
-    coefficients.csv (a row for each sample), atoms.csv (the edges of each graph) and report.html,
-    a page to explore them.
+    value): CSV, TSV, Parquet, Feather, NPY, NPZ, Zarr, or a recording in EDF, BDF or FIF. The
+    command prints what it finds in the file and how it handles missing values and units. It writes
+    a folder with model.graphdict, coefficients.csv (a row for each sample), atoms.csv (the edges of
+    each graph) and report.html, a page to explore them.
 
     \b
     Examples:
@@ -132,7 +132,8 @@ class _Count(click.ParamType):
     "--penalty",
     type=click.FloatRange(min=0),
     metavar="NUMBER",
-    help="Penalty on edges: sparsity (marginal) or alpha_w (others); instead of --degree.",
+    help="How strongly edges are penalised: the larger, the fewer edges. The setting "
+    "sparsity (marginal) or alpha_w (others). Instead of --degree and --density.",
 )
 @click.option(
     "--window",
@@ -181,7 +182,8 @@ class _Count(click.ParamType):
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Any other setting of the model; repeat for more.",
+    help="Any other setting of the model, by its name in Python: --set n_init=3, --set prior=free; "
+    "repeat for more. A wrong name lists all.",
 )
 @click.option(
     "--table",
