@@ -154,8 +154,8 @@ def test_numbers_with_letters_are_labels_unless_these_are_units(read):
     assert signals.names == ["a", "b"]
     assert told(signals, "text", "'seat'")
     odd = [f"{v}" for v in A]
-    odd[3] = "4d"
-    with pytest.raises(InputError, match="column 'a' has text in line 5: '4d'"):
+    odd[3] = "4q"
+    with pytest.raises(InputError, match="column 'a' has text in line 5: '4q'"):
         read({"a": odd, "b": B})
 
 
