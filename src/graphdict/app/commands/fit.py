@@ -70,7 +70,7 @@ class _Count(click.ParamType):
     help="""Learn graphs from a table of signals, and write a report.
 
     FILE has a row for each sample and a column for each node (or, in long format, a row for each
-    value): CSV, TSV, Parquet, Feather, NPY, NPZ, Zarr, or a recording in EDF, BDF or FIF. The
+    value): CSV, TSV, Excel, Parquet, Feather, NPY, NPZ, Zarr, or a recording (EDF, BDF, FIF). The
     command prints what it finds in the file and how it handles missing values and units. It writes
     a folder with model.graphdict, coefficients.csv (a row for each sample), atoms.csv (the edges of
     each graph) and report.html, a page to explore them.
@@ -145,8 +145,8 @@ class _Count(click.ParamType):
     type=click.Choice(["auto", "yes", "centre", "no"]),
     default="auto",
     show_default=True,
-    help="Standardise columns to mean 0 and standard deviation 1. auto: if units differ, or "
-    "standard deviations by more than a factor of 10; otherwise at most subtract the means.",
+    help="Standardise columns to mean 0 and standard deviation 1, or subtract their means only. "
+    "auto: standardise tables, but not recordings (EDF, BDF, FIF).",
 )
 @click.option(
     "--changes",
@@ -249,6 +249,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
         {
             "command": "fit",
             "input": about_input(file, signals),
+            "preprocessing": {"standardised": scaling.kind, "changes": scaling.changes},
             "model": {"class": title, "settings": _settings(model), "chosen": choices.settings},
             "result": {
                 "objective": objective, "iterations": model.n_iter_, "seconds": seconds,
