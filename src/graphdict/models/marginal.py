@@ -34,6 +34,7 @@ from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
 from graphdict.engine.logs import logger
 from graphdict.engine.marginal.active import choose_patterns
+from graphdict.engine.marginal.edges import measure_edges
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
@@ -182,6 +183,13 @@ class GraphDictMarginal(GraphDictionary):
     gains_ : array (T,)
         Posterior mean of what multiplies the precision of each training sample: small for loud
         ones. 1 where tails are Gaussian.
+    edge_confidence_ : array (K, E)
+        Probability that each pair of nodes is joined in each atom, by more than a weight that all
+        pairs share. Samples that repeat their neighbours count once. Not there with missing values,
+        with "hierarchy", or for more than 256 nodes or sets.
+    edge_intervals_ : array (K, E, 2)
+        Between which values each weight lies with a probability of 0.95, its neighbours' weights
+        being learned too; there with ``edge_confidence_``.
     edge_probabilities_ : array (K, E)
         Probability that each atom has each edge; there with ``average``.
     stay_probability_ : float
@@ -218,6 +226,8 @@ class GraphDictMarginal(GraphDictionary):
     patterns_: NDArray[Any]
     pattern_probabilities_: NDArray[np.float64]
     edge_probabilities_: NDArray[np.float64]
+    edge_confidence_: NDArray[np.float64]
+    edge_intervals_: NDArray[np.float64]
     stay_probability_: float
     filter_: str
     filter_power_: float
@@ -337,9 +347,11 @@ class GraphDictMarginal(GraphDictionary):
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)
+            measured = measure_edges(data, fit.dictionary)
         if not fit.interrupted:
             checkpoint.finish()
         self._store(fit, coefficients, gains)
+        self._store_edges(measured)
         if self.prior == "hierarchy" and (silent := self._silent(signals)) is not None:
             self.silent_ = silent
         return self
@@ -433,6 +445,8 @@ class GraphDictMarginal(GraphDictionary):
         "patterns_": FittedValue("CK", 0, 1),
         "pattern_probabilities_": FittedValue("C", 0, 1),
         "edge_probabilities_": FittedValue("KE", 0, 1),
+        "edge_confidence_": FittedValue("KE", 0, 1),
+        "edge_intervals_": FittedValue("KEL"),
         "silent_": FittedValue("TN", 0, 1),
         "filter_": FittedValue(choices=tuple(FILTERS)),
         "filter_power_": FittedValue("", 0, positive=True),
@@ -643,6 +657,16 @@ class GraphDictMarginal(GraphDictionary):
     def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
         with self._open(X) as (data, dictionary):
             return data, dictionary.atoms, coefficients_of(data, dictionary, out)
+
+    def _store_edges(self, measured: tuple[NDArray, NDArray, Any] | None) -> None:
+        """Set how sure edges are, or nothing where that is not known."""
+        for name in ("edge_confidence_", "edge_intervals_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if measured is not None:
+            confidence, intervals, _ = measured
+            self.edge_confidence_ = self._preparation.embed(confidence)
+            limits = [self._preparation.embed(limit) for limit in np.moveaxis(intervals, -1, 0)]
+            self.edge_intervals_ = np.stack(limits, axis=-1)
 
     def _store(
         self, fit: Fit, coefficients: NDArray[np.float64], gains: NDArray | None = None
