@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from math import comb
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,7 +23,11 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.marginal.likelihood import NOISE
-from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
+from graphdict.core.marginal.patterns import (
+    count_patterns,
+    default_max_active,
+    enumerate_patterns,
+)
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.solvers.base import Callback
@@ -95,6 +98,11 @@ class GraphDictMarginal(GraphDictionary):
         the samples (of 20,000 at most) best predicts the others, among those that leave at most
         5,000 sets; the fit is then that of this number given. With fewer than five windows all
         are allowed. :func:`graphdict.selection.choose_max_active` compares whole fits instead.
+    levels : int, default=1
+        Number m of activations that an active atom may have: ``1/m, 2/m, ..., 1``. With 1 it is on
+        or off. Three or four follow coefficients that are graded, for the price of ``levels**n``
+        patterns in place of each set of n atoms. Not for "hierarchy", which has activations of its
+        own.
     filter_power : "auto" or float of at least 1, default="auto"
         The precision of a signal is ``L_c`` to this power: 1 is the paper's model, larger ones are
         for signals that are smooth in space (potentials on the scalp, weather, traffic). "auto"
@@ -160,10 +168,11 @@ class GraphDictMarginal(GraphDictionary):
     atoms_ : array (K, E)
         Edge weights of the atoms, in the order of ``np.triu_indices(N, 1)``.
     coefficients_ : array (T, K)
-        Posterior probability that each atom is active in each training sample.
+        Posterior probability that each atom is active in each training sample; with ``levels``,
+        the posterior mean of its activation.
     patterns_ : array (C, K)
-        The sets of atoms that may be active, the largest last; activations at each position in time
-        for "hierarchy".
+        The sets of atoms that may be active, the largest last; their activations, where there are
+        ``levels``, and those at each position in time for "hierarchy".
     pattern_probabilities_ : array (C,)
         Their probabilities ``pi``.
     filter_, filter_power_ : str, float
@@ -223,6 +232,7 @@ class GraphDictMarginal(GraphDictionary):
     _parameter_constraints: dict[str, Any] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
+        "levels": [Interval(Integral, 1, None, closed="left")],
         "filter_power": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -246,6 +256,7 @@ class GraphDictMarginal(GraphDictionary):
         n_atoms: int = 5,
         *,
         max_active: int | None = None,
+        levels: int = 1,
         filter_power: float | str = DEFAULT_FILTER_POWER,
         tails: float | str = DEFAULT_TAILS,
         alpha_w: float = 0.04,
@@ -265,6 +276,7 @@ class GraphDictMarginal(GraphDictionary):
     ):
         self.n_atoms = n_atoms
         self.max_active = max_active
+        self.levels = levels
         self.filter_power = filter_power
         self.tails = tails
         self.alpha_w = alpha_w
@@ -299,6 +311,11 @@ class GraphDictMarginal(GraphDictionary):
             raise ValueError(
                 f'average={self.average} draws whole activations, but prior="hierarchy" gives '
                 "shares of them: set average=0"
+            )
+        if self.levels > 1 and self.prior == "hierarchy":
+            raise ValueError(
+                f'levels={self.levels} cannot be used with prior="hierarchy", which has '
+                "activations of its own: set levels=1"
             )
         restart(self)
         patterns = self._patterns()
@@ -397,9 +414,10 @@ class GraphDictMarginal(GraphDictionary):
         if self.prior == "hierarchy":
             silent = getattr(self, "silent_", None) if X is None else self._silent(self._prepare(X))
         elif hasattr(self, "edge_probabilities_"):
-            probable = (self.edge_probabilities_, least) if least > 0 else None
+            sizes = self._mean_activations[:, None]
+            probable = (self.edge_probabilities_ / sizes, least) if least > 0 else None
         else:
-            active = coefficients >= least
+            active = coefficients >= least * self._mean_activations
             active[np.arange(len(active)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(active, coefficients, 0)
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
@@ -429,7 +447,7 @@ class GraphDictMarginal(GraphDictionary):
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = -(-samples // self.window_size)
         most = min(self.max_active or self.n_atoms, self.n_atoms)
-        patterns = sum(comb(self.n_atoms, count) for count in range(1, most + 1))
+        patterns = count_patterns(self.n_atoms, most, self.levels)
         rows = windows * (patterns if self.max_active else min(patterns, 5000)) * 8
         solving = 8 * self.n_atoms * graphs.n_edges(nodes) * size
         solving += 4 * min(rows, BLOCK) + 2 * samples * self.n_atoms * size
@@ -447,6 +465,16 @@ class GraphDictMarginal(GraphDictionary):
         averaged = hasattr(self, "edge_probabilities_")
         return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
 
+    @property
+    def _mean_activations(self) -> NDArray:
+        """Mean activation (K,) of every atom where it is active: 1 but for ``levels``.
+
+        A coefficient divided by it is about the probability that the atom is active.
+        """
+        active = self.pattern_probabilities_ @ (self.patterns_ > 0)
+        means = self.pattern_probabilities_ @ self.patterns_
+        return np.where(active > 0, means / np.where(active > 0, active, 1), 1.0)
+
     def _silent(self, signals: Any) -> NDArray | None:
         """Return which nodes are silent in which prepared signals (T, N); None where none is."""
         return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
@@ -455,8 +483,8 @@ class GraphDictMarginal(GraphDictionary):
         """Return the patterns (C, K) that the parameters allow."""
         if self.prior == "hierarchy":
             return hierarchy_patterns(self.n_atoms)
-        largest = self.max_active or default_max_active(self.n_atoms)
-        return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms))
+        largest = self.max_active or default_max_active(self.n_atoms, self.levels)
+        return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms), self.levels)
 
     @property
     def _settings(self) -> Settings:

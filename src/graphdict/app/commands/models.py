@@ -71,8 +71,8 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
     if name == "hier":
         settings = {"n_windows": _tree_windows(atoms, options["window"], window, rows, console)}
     if name == "marginal":
-        prior = _parse_settings(options["settings"], known).get("prior")
-        settings |= _marginal(signals, atoms, options["active"], window, prior, console)
+        given = _parse_settings(options["settings"], known)
+        settings |= _marginal(signals, atoms, options["active"], window, given, console)
     elif "n_init" in known:
         settings["n_init"] = 3
     if options["max_iter"] is not None:
@@ -130,13 +130,18 @@ def _marginal(
     atoms: int,
     active: int | str,
     window: int,
-    prior: str | None,
+    given: dict[str, Any],
     console: Console,
 ) -> dict[str, Any]:
-    """Return settings of the marginal model that suit the signals and a given ``prior``."""
+    """Return settings of the marginal model that suit the signals and those that were given."""
     from graphdict.core.marginal.patterns import count_patterns
 
-    settings: dict[str, Any] = {}
+    prior, settings = given.get("prior"), dict[str, Any]()
+    levels = given.get("levels", 1)
+    if not isinstance(levels, int) or levels < 1:
+        raise click.BadParameter(
+            f"levels must be a whole number of at least 1, got {levels!r}", param_hint="--set"
+        )
     if signals.values.size > MANY_VALUES:
         settings["n_init"] = 2
         console.note("many samples: 2 random starts instead of 8 (--set n_init=8 takes more)")
@@ -156,7 +161,7 @@ def _marginal(
         return settings
     windows = -(-len(signals.values) // window)
     largest = min(atoms, active if isinstance(active, int) else 2)
-    while largest > 1 and windows * count_patterns(atoms, largest) > MOST_POSTERIORS:
+    while largest > 1 and windows * count_patterns(atoms, largest, levels) > MOST_POSTERIORS:
         largest -= 1
         console.note(f"at most {largest} atom(s) active at a time, so that it fits into memory")
     return settings | {"max_active": largest}
