@@ -6,6 +6,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graphdict.exceptions import warn
 
 __all__ = ["renamed"]
@@ -14,7 +17,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def renamed(old: str, new: str) -> Callable[[Class], Class]:
-    """Return a class decorator for an argument and attribute ``new`` that was called ``old``.
+    """Return a class decorator for an integer array ``new`` that was called ``old``.
 
     The class then accepts the keyword argument ``old`` and has an attribute ``old``, both with a
     FutureWarning.
@@ -31,9 +34,10 @@ def renamed(old: str, new: str) -> Callable[[Class], Class]:
                 kwargs[new] = kwargs.pop(old)
             initialise(self, *args, **kwargs)
 
-        def read(self: Any) -> Any:
+        def read(self: Any) -> NDArray[np.intp]:
             warn(message, FutureWarning)
-            return getattr(self, new)
+            found: NDArray[np.intp] = getattr(self, new)
+            return found
 
         setattr(cls, "__init__", initialise_by_either)  # noqa: B010
         setattr(cls, old, property(read, doc=f"Earlier name of ``{new}``."))
