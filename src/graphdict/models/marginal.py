@@ -188,8 +188,9 @@ class GraphDictMarginal(GraphDictionary):
         pairs share. Samples that repeat their neighbours count once. Not there with missing values,
         with "hierarchy", or for more than 256 nodes or sets.
     edge_intervals_ : array (K, E, 2)
-        Between which values each weight lies with a probability of 0.95, its neighbours' weights
-        being learned too; there with ``edge_confidence_``.
+        Between which values each weight lies with a probability of 0.95, were it free to be
+        negative: pairs whose limits are both below zero depend in a way that no graph of
+        nonnegative weights shows. There with ``edge_confidence_``.
     edge_probabilities_ : array (K, E)
         Probability that each atom has each edge; there with ``average``.
     stay_probability_ : float

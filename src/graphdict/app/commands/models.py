@@ -148,7 +148,7 @@ def _marginal(
     timed = signals.times is not None or signals.step is not None
     if prior is None and window == 1 and timed:
         settings["prior"] = "markov"  # it also fits states that do not last
-    elif prior is None and window == 1:
+    elif prior is None and window == 1 and atoms > 1:
         console.note(
             "no times are known, so samples are treated as independent; if rows are in order of "
             "time, --rate 1 lets states last from one to the next"
