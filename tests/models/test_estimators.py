@@ -413,3 +413,13 @@ def test_held_coefficients_are_charged_for_their_changes(X, loop_objective):
     model = fit("log", X, coefficients=known, fix="coefficients", alpha_diff=0.3)
     expected = loop_objective(X / model.scale_, known, model.atoms_, alpha_w=0.1, alpha_diff=0.3)
     assert model.objective_ == pytest.approx(expected, rel=1e-8)
+
+
+def test_coefficients_found_only_roughly_are_reported_as_such(X, monkeypatch):
+    from graphdict.models import soft
+
+    short = soft.code
+    monkeypatch.setattr(soft, "code", lambda *a, **k: short(*a, **{**k, "max_iter": 3}))
+    model = GraphDictLog(2, alpha_diff=0.1, tol=1e-4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="final atoms only roughly: .*max_iter above 5000"):
+        model.fit(X)
