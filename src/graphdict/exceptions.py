@@ -100,7 +100,7 @@ def import_extra(package: str, what: str, extra: str) -> ModuleType:
         return import_module(package)
     except ModuleNotFoundError as error:
         root = package.partition(".")[0]
-        if error.name is None or error.name.partition(".")[0] != root:
+        if error.name not in (package, root):
             raise  # it is there, and lacks something itself
         raise MissingExtraError(what, root, extra) from None
 

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from graphdict.core import graphs
 from graphdict.core.annotations import RowIndex
+from graphdict.core.pictures import MOST_GRAPHS, graphs_html
 from graphdict.exceptions import import_extra
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -103,6 +104,19 @@ class InstantaneousGraphs:
             f"<InstantaneousGraphs: {len(self)} samples, {self.n_nodes} nodes, "
             f"mixtures of {len(self.atoms)} atoms>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return pictures of the first samples, for notebooks."""
+        shown = self[:MOST_GRAPHS]
+        titles = [
+            "sample {}: {}".format(t, " + ".join(_shares(mixture)) or "no atom")
+            for t, mixture in enumerate(shown.coefficients)
+        ]
+        caption = (
+            f"Instantaneous graphs: {len(self)} samples, {self.n_nodes} nodes, mixtures of "
+            f"{len(self.atoms)} atoms"
+        )
+        return graphs_html(shown.weights, self.node_names, titles, caption, len(self))
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -222,6 +236,11 @@ class InstantaneousGraphs:
             )
             built.append(graph)
         return built[0] if len(built) == 1 else built
+
+
+def _shares(mixture: NDArray[np.float64]) -> list[str]:
+    """Return the atoms of a sample and their coefficients, but for those near zero."""
+    return [f"{c:.2f} of {k}" for k, c in enumerate(mixture) if c >= 0.005]
 
 
 def thresholded_atoms(model: Any) -> NDArray[np.float64]:

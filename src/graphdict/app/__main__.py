@@ -1,4 +1,4 @@
-"""The program ``graphdict``, also as ``python -m graphdict``."""
+"""The program ``graphdict``, also as ``python -m graphdict.app``."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 
-__all__ = ["graphs_html"]
+__all__ = ["MOST_GRAPHS", "graphs_html"]
 
 SIDE = 150  # pixels of a picture
 MOST_GRAPHS = 12
@@ -20,7 +20,11 @@ COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#b
 
 
 def graphs_html(
-    weights: NDArray[np.float64], node_names: Sequence[Any], titles: Sequence[str], caption: str
+    weights: NDArray[np.float64],
+    node_names: Sequence[Any],
+    titles: Sequence[str],
+    caption: str,
+    count: int | None = None,
 ) -> str:
     """Return HTML with a picture of each graph beside the other, and a caption above.
 
@@ -34,15 +38,18 @@ def graphs_html(
         A line below each picture.
     caption : str
         A line above all of them.
+    count : int, optional
+        How many graphs there are, where ``weights`` holds the first of them only.
     """
     shown = weights[:MOST_GRAPHS]
     heaviest = float(shown.max(initial=0.0))
     pictures = "".join(
-        f'<figure style="margin:0 8px 8px 0">{_picture(graph, node_names, heaviest, COLOURS[k % 8])}'
+        '<figure style="margin:0 8px 8px 0">'
+        f"{_picture(graph, node_names, heaviest, COLOURS[k % len(COLOURS)])}"
         f'<figcaption style="text-align:center">{escape(title)}</figcaption></figure>'
         for k, (graph, title) in enumerate(zip(shown, titles))
     )
-    left = len(weights) - len(shown)
+    left = (len(weights) if count is None else count) - len(shown)
     rest = f"<p>and {left} more</p>" if left > 0 else ""
     return (
         f'<div class="graphdict" style="font:12px sans-serif"><p>{escape(caption)}</p>'
