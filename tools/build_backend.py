@@ -49,7 +49,7 @@ def compiler() -> str | None:
 
 def lacks_compiler() -> bool:
     """Return whether CMake will find no compiler by itself; on Windows none is on the path."""
-    return os.name != "nt" and "CXX" not in os.environ and compiler() is None
+    return os.name != "nt" and not os.environ.get("CXX") and compiler() is None
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
@@ -94,7 +94,7 @@ def check() -> None:
 
 def choose_compiler() -> None:
     """Name the compiler to CMake: that on the path, or else the one from PyPI."""
-    if os.name == "nt" or "CXX" in os.environ:
+    if os.name == "nt" or os.environ.get("CXX"):
         return
     os.environ["CXX"] = compiler() or commands_of_zig()
 
