@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 TESTS := $(VENV)/.installed-test
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test sanitize oldest wheels lint docs format bench accuracy clean
+.PHONY: demo test sanitize oldest wheels lint docs notebooks format bench accuracy clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
@@ -54,6 +54,10 @@ lint: $(TESTS)  ## check style, format and types
 
 docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warning is a failure
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
+notebooks: $(DOCS)  ## turn the examples into notebooks, in build/notebooks
+	mkdir -p build/notebooks && cp examples/plot_*.py build/notebooks
+	cd build/notebooks && $(abspath $(BIN))/sphinx_gallery_py2jupyter plot_*.py && rm plot_*.py
 
 format: $(TESTS)  ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .

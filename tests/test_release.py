@@ -12,8 +12,9 @@ def test_one_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(r'^version: "(.+)"$', citation, re.MULTILINE)[1] == PROJECT["version"]
-    assert re.search(r"^## (\S+) \((unreleased|\d{4}-\d\d-\d\d)\)$", changes, re.MULTILINE)[1] == (
-        PROJECT["version"]
+    assert (
+        re.search(r"^## (\S+) \((unreleased|\d{4}-\d\d-\d\d)\)$", changes, re.MULTILINE)[1]
+        == (PROJECT["version"])
     )
 
 
