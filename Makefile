@@ -36,7 +36,7 @@ oldest:  ## test with the oldest versions that pyproject.toml admits
 	$(OLDEST)/venv/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/venv/bin/python -m pip install --quiet --constraint $(OLDEST)/versions.txt \
 		".[cli,eeg,dask]" hypothesis import-linter pytest pytest-xdist
-	$(OLDEST)/venv/bin/python -m pytest -n 2 -W default -p no:cacheprovider
+	$(OLDEST)/venv/bin/python -m pytest -n 2 -W default --disable-warnings -p no:cacheprovider
 
 # PYTHONS="python3.11 python3.14" chooses interpreters; those on the path otherwise.
 wheels: $(STAMP)  ## build wheels for the Pythons at hand into dist, and try each without a compiler

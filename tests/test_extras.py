@@ -47,8 +47,13 @@ def test_the_command_line_without_click(monkeypatch):
 def test_fit_and_report_need_the_core_alone(tmp_path):
     program = """
 import sys
-for name in ("click", "matplotlib", "mne", "networkx", "pandas", "pyarrow", "dask"):
-    sys.modules[name] = None
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in {"click", "matplotlib", "mne", "networkx", "pandas", "pyarrow", "dask"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
 from graphdict import GraphDictLog
 from graphdict.datasets import make_superposition
 from graphdict.viz.report import write_report
