@@ -11,7 +11,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
-from click.testing import CliRunner
+
+from invoking import invoke
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -54,7 +55,7 @@ def test_the_front_page():
 def test_the_first_page_works_from_top_to_bottom(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for command in console_commands("docs/start.md"):
-        done = CliRunner().invoke(main, shlex.split(command))
+        done = invoke(main, *shlex.split(command))
         assert done.exit_code == 0, f"{command}: {done.output}"
     written = {path.name for path in Path("signals-graphdict").iterdir()}
     assert {"report.html", "coefficients.csv", "atoms.csv", "model.graphdict"} <= written

@@ -56,6 +56,15 @@ def test_clone_repr_and_parameters(kind):
 
 
 @each_model
+def test_notebooks_show_atoms_after_a_fit(kind, X):
+    model = MODELS[kind](3, max_iter=20, random_state=0)
+    assert "<svg" not in model._repr_html_()
+    model.fit(pd.DataFrame(X, columns=list("abcdef")))
+    assert model._repr_html_().count("<svg viewBox") == 3
+    assert "<title>f</title>" in model._repr_mimebundle_()["text/html"]
+
+
+@each_model
 @pytest.mark.parametrize("window_size", [1, 7])
 @pytest.mark.parametrize("solver", ["auto", "bipds"])
 def test_objective_is_that_of_the_fitted_arrays(X, loop_objective, kind, window_size, solver):
