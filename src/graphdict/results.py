@@ -38,7 +38,8 @@ class InstantaneousGraphs:
     probable : (array (K, E), float), optional
         Probability of each edge of each atom, and the least probability of an edge. With the
         coefficients as probabilities of the atoms, edges that are less probable in a sample are
-        left out of its graph.
+        left out of its graph. (Where coefficients are graded, probabilities are divided by the mean
+        coefficient of an active atom.)
 
     Examples
     --------
@@ -111,7 +112,7 @@ class InstantaneousGraphs:
             probabilities, least = self.probable
             absent = np.ones_like(weights)
             for active, present in zip(self.coefficients.T, probabilities, strict=True):
-                absent *= 1 - active[:, None] * present
+                absent *= 1 - np.minimum(active[:, None] * present, 1)
             weights[absent > 1 - least] = 0
         if self.silent is not None:
             rows, cols = graphs.edge_index(self.n_nodes)

@@ -1,4 +1,4 @@
-"""What all estimators share: they read, prepare and name signals, and say when they fell short."""
+"""What all estimators share: reading, checking and preparing signals, names of nodes, warnings."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class SignalEstimator(BaseEstimator):
         return 0, 8 * graphs.n_edges(nodes) * size
 
     def _warn_unconverged(self, steps: int, reached: str) -> None:
-        """Say that ``steps`` iterations did not do, and what they reached; called from ``fit``."""
+        """Warn that ``steps`` iterations ended before ``tol``, with what they ``reached``."""
         warn(
             f"{type(self).__name__} stopped at max_iter={steps} before tol={self.tol}: {reached}. "
             "Raise max_iter, or tol if the result is good enough.",

@@ -180,6 +180,9 @@ WRONG_OPTIONS = [
     (["-k", "many"], "from 1, or auto"),
     (["--set", "colour=red"], "NAME=VALUE"),
     (["--checkpoint", "x", "--model", "hier", "-k", "3"], "no checkpoints"),
+    (["--model", "log"], "--active: --model log has no limit"),
+    (["--model", "hier"], "use -k 1 or 3"),
+    (["--model", "hier", "-k", "1601"], "use -k 1599"),
 ]
 
 
@@ -189,6 +192,14 @@ def test_options_that_make_no_sense(run, table, options, words):
     assert result.exit_code == 2
     assert words in result.stderr
     assert not (table.parent / "signals-graphdict").exists()
+
+
+def test_options_without_effect_are_named(run, table):
+    result = run("fit", table, "-k", 2, "--model", "hier", "--window", 200, "--max-iter", 5)
+    assert result.exit_code == 0, result.stderr
+    assert "4 windows, which has 7 atoms; -k 2 has no effect" in result.stderr
+    result = run("fit", table, "-k", 3, "--active", 1, "--set", "prior=hierarchy", "-o", "tree")
+    assert "--active 1 has no effect" in result.stderr
 
 
 def test_a_hierarchy_has_no_choice_of_active_atoms(run, table):

@@ -41,6 +41,7 @@ from graphdict.app.commands.progress_bar import ProgressBar
 from graphdict.app.commands.results import (
     about_input,
     describe_atoms,
+    evidence_summary,
     signal_summary,
     summarise_atoms,
     write_results,
@@ -71,10 +72,10 @@ class _Count(click.ParamType):
     help="""Learn graphs from a table of signals, and write a report.
 
     FILE has a row for each sample and a column for each node (or, in long format, a row for each
-    value): CSV, TSV, Excel, Parquet, NPY, NPZ, Zarr, EDF or FIF. The command prints what it finds
-    in the file and how it handles missing values and units. It writes a folder with
-    model.graphdict, coefficients.csv (a row for each sample), atoms.csv (the edges of each graph)
-    and report.html, a page to explore them.
+    value): CSV, TSV, Excel, Parquet, Feather, NPY, NPZ, Zarr, or a recording (EDF, BDF, FIF). The
+    command prints what it finds in the file and how it handles missing values and units. It writes
+    a folder with model.graphdict, coefficients.csv (a row for each sample), atoms.csv (the edges of
+    each graph) and report.html, a page to explore them.
 
     \b
     Examples:
@@ -93,7 +94,8 @@ class _Count(click.ParamType):
     type=_Count(),
     default="auto",
     show_default=True,
-    help="Number of graphs. auto: chosen by the likelihood of held-out signals.",
+    help="Number of graphs. auto: chosen by the likelihood of held-out blocks of time; one unless "
+    "more are clearly better.",
 )
 @click.option(
     "--active",
@@ -101,6 +103,12 @@ class _Count(click.ParamType):
     default="auto",
     show_default=True,
     help="Largest number of graphs active at the same time (marginal); 1: exclusive states.",
+)
+@click.option(
+    "--evidence/--no-evidence",
+    default=True,
+    show_default=True,
+    help="Compare with one graph on held-out blocks of time and on surrogate series.",
 )
 @click.option(
     "--model",
@@ -126,7 +134,8 @@ class _Count(click.ParamType):
     "--penalty",
     type=click.FloatRange(min=0),
     metavar="NUMBER",
-    help="Penalty on edges: sparsity (marginal) or alpha_w (others); instead of --degree.",
+    help="How strongly edges are penalised: the larger, the fewer edges. The setting "
+    "sparsity (marginal) or alpha_w (others). Instead of --degree and --density.",
 )
 @click.option(
     "--window",
@@ -175,7 +184,8 @@ class _Count(click.ParamType):
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Any other setting of the model; repeat for more.",
+    help="Any other setting of the model, by its name in Python: --set n_init=3, --set prior=free; "
+    "repeat for more. A wrong name lists all.",
 )
 @click.option(
     "--table",
@@ -207,10 +217,10 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     _check_length(len(signals.values), window_of(options["window"], signals.step), options)
     values = scaling.apply(signals.values)
     with open_signals(values, options["dask"], console) as X:
-        chosen = choose_counts(signals, subsample(values), options, console)
+        choices = choose_counts(signals, subsample(values), options, console)
         model = build_model(signals, options, console)
         if options["degree"] is not None or options["density"] is not None:
-            chosen["penalty"] = choose_degree(model, subsample(values), options, console)
+            choices.settings["penalty"] = choose_degree(model, subsample(values), options, console)
         seconds, objective = _learn(model, X, console)
     attach_metadata(model, signals, scaling, {"source": file.name})
     written = write_results(model, signals, folder, table_format, file)
@@ -221,6 +231,13 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
         f"{title} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in {seconds:.1f} s: "
         f"{model.n_iter_} iterations, objective {objective:.6g}"
     )
+    found = choices.evidence
+    if found is not None:
+        console.result(found.in_words())
+        if len(atoms) > 1 and not found.clear:
+            console.warn(
+                f"one graph explains the signals as well as {len(atoms)}: -k 1, or -k auto"
+            )
     signals_learned = signal_summary(model)
     for sentence in signals_learned["in_words"]:
         console.result(sentence)
@@ -236,10 +253,11 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
             "command": "fit",
             "input": about_input(file, signals),
             "preprocessing": {"standardised": scaling.kind, "changes": scaling.changes},
-            "model": {"class": title, "settings": _settings(model), "chosen": chosen},
+            "model": {"class": title, "settings": _settings(model), "chosen": choices.settings},
             "result": {
                 "objective": objective, "iterations": model.n_iter_, "seconds": seconds,
                 "atoms": atoms, "signals": signals_learned,
+                "evidence": None if found is None else evidence_summary(found),
             },
             "files": [str(path) for path in written],
         }

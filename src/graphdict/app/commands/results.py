@@ -16,8 +16,8 @@ from graphdict.results import describe_signals, thresholded_atoms
 from graphdict.selection.density import EDGE, densities
 
 __all__ = [
-    "about_input", "atom_rows", "describe_atoms", "signal_summary", "summarise_atoms",
-    "write_coefficients", "write_results",
+    "about_input", "atom_rows", "describe_atoms", "evidence_summary", "signal_summary",
+    "summarise_atoms", "write_coefficients", "write_results",
 ]  # fmt: skip
 
 
@@ -98,6 +98,19 @@ def signal_summary(model: Any) -> dict[str, Any]:
         "degrees_of_freedom": None if tails is None or np.isinf(tails) else float(tails),
         "in_words": describe_signals(model),
     }
+
+
+def evidence_summary(evidence: Any) -> dict[str, Any]:
+    """Return whether there is more than one graph, as numbers and in words."""
+    known = not np.isnan(evidence.p_value)
+    return {
+        "more_than_one_graph": evidence.clear, "compared_atoms": evidence.n_atoms,
+        "gain": evidence.gain, "error": evidence.error, "blocks": len(evidence.block_gains),
+        "block_length": evidence.block_length, "memory": evidence.memory,
+        "stay_probability": evidence.stay,
+        "p_value": float(evidence.p_value) if known else None,
+        "surrogates": len(evidence.surrogate_gains), "in_words": evidence.in_words(),
+    }  # fmt: skip
 
 
 def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:

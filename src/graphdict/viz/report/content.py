@@ -96,7 +96,7 @@ def _atoms(
             {
                 "edges": packed(edges, "u4"),
                 "weights": packed(weights[edges], "f4"),
-                "chances": (
+                "probabilities": (
                     None if probabilities is None else packed(probabilities[k, edges], "f4")
                 ),
                 "joined": int(np.count_nonzero(clear)),
