@@ -69,7 +69,9 @@ def outcome(path: Path, in_parts: bool) -> str:
             return f"wrong: {values.shape} with {len(signals.names)} names"
     except (InputError, MissingExtraError) as error:
         text = str(error)
-        return "refused" if "\n" not in text.strip() and len(text) < 1000 else f"long: {text!r}"
+        return (
+            "refused" if "\n" not in text.strip() and len(text) < 1000 else f"long: {text[:300]!r}"
+        )
     except TooSlow:
         return f"hangs: {time.monotonic() - started:.0f} s"
     except BaseException as error:

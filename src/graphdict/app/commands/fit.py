@@ -223,7 +223,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
             choices.settings["penalty"] = choose_degree(model, subsample(values), options, console)
         seconds, objective = _learn(model, X, console)
     attach_metadata(model, signals, scaling, {"source": file.name})
-    written = write_results(model, signals, folder, table_format, file)
+    written = write_results(model, signals, folder, table_format, file, force)
 
     atoms = summarise_atoms(model)
     title = type(model).__name__

@@ -127,12 +127,12 @@ def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
 
 
 def write_results(
-    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path
+    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path, force: bool
 ) -> list[Path]:
     """Write all files of a fit, or none; return their paths."""
     from graphdict.viz.report import write_report
 
-    with results_in(folder) as temporary:
+    with results_in(folder, force) as temporary:
         model.save(temporary / "model.graphdict")
         write_coefficients(
             temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
