@@ -153,11 +153,12 @@ def write_results(
     file: Path,
     findings: list[str],
     min_confidence: float,
+    force: bool,
 ) -> list[Path]:
     """Write all files of a fit, or none; return their paths."""
     from graphdict.viz.report import write_report
 
-    with results_in(folder) as temporary:
+    with results_in(folder, force) as temporary:
         model.save(temporary / "model.graphdict")
         write_coefficients(
             temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
