@@ -118,9 +118,10 @@ class GraphDictMarginal(GraphDictionary):
         asks, and ``n_init`` counts half. Missing values, ``prior="hierarchy"``, ``average``,
         streams and more than 256 sets know a power of 1 and Gaussian tails only, which "auto" then
         stands for.
-    alpha_w : float, default=0.04
+    alpha_w : "auto" or float, default="auto"
         L1 penalty on every weight, which steadies the estimate: as if noise of that variance had
-        been added to every squared difference.
+        been added to every squared difference. "auto" is the less, the more samples there are, and
+        small against the directions in which signals hardly vary: ``alpha_w_`` says what it was.
     sparsity : float, default=1.0
         Concave penalty on every edge, which fades for strong ones and leaves exact zeros. 1 charges
         what the Bayesian information criterion does, and 0 keeps every edge.
@@ -179,6 +180,8 @@ class GraphDictMarginal(GraphDictionary):
         "power" and the power p, or "exp" and the rate kappa.
     tails_ : float
         Degrees of freedom; inf is Gaussian.
+    alpha_w_ : float
+        The penalty ``alpha_w`` that was used; 0 with a filter or tails.
     gains_ : array (T,)
         Posterior mean of what multiplies the precision of each training sample: small for loud
         ones. 1 where tails are Gaussian.
@@ -222,6 +225,7 @@ class GraphDictMarginal(GraphDictionary):
     filter_: str
     filter_power_: float
     tails_: float
+    alpha_w_: float
     gains_: NDArray[np.float64]
     log_likelihood_: float
     noise_: float
@@ -235,7 +239,7 @@ class GraphDictMarginal(GraphDictionary):
         "levels": [Interval(Integral, 1, None, closed="left")],
         "filter_power": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
-        "alpha_w": [Interval(Real, 0, None, closed="left")],
+        "alpha_w": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "prior": [StrOptions({"independent", "free", "markov", "hierarchy"})],
         "average": [Interval(Integral, 0, None, closed="left")],
@@ -259,7 +263,7 @@ class GraphDictMarginal(GraphDictionary):
         levels: int = 1,
         filter_power: float | str = DEFAULT_FILTER_POWER,
         tails: float | str = DEFAULT_TAILS,
-        alpha_w: float = 0.04,
+        alpha_w: float | str = "auto",
         sparsity: float = 1.0,
         prior: PriorName = "independent",
         average: int = 0,
@@ -438,6 +442,7 @@ class GraphDictMarginal(GraphDictionary):
         "filter_power_": FittedValue("", 0, positive=True),
         "tails_": NUMBER,
         "gains_": FittedValue("T", 0),
+        "alpha_w_": FittedValue("", 0),
         "noise_": FittedValue("", 0, positive=True),
         "stay_probability_": FittedValue("", 0, 1),
         "log_likelihood_": NUMBER,
@@ -488,8 +493,9 @@ class GraphDictMarginal(GraphDictionary):
 
     @property
     def _settings(self) -> Settings:
+        alpha = None if isinstance(self.alpha_w, str) else self.alpha_w
         return Settings(
-            self.alpha_w, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
+            alpha, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
             self.average,
         )  # fmt: skip
 
@@ -586,6 +592,7 @@ class GraphDictMarginal(GraphDictionary):
         self, signals: Any, patterns: NDArray, settings: Settings, rng: np.random.RandomState
     ) -> Fit:
         """Return the fit with a power of 1 and Gaussian tails."""
+        self.alpha_w_ = 0.0  # until it is known
         if self.max_active is None and self.prior != "hierarchy":
             first = self._choose_patterns(signals, patterns, settings.checkpoint, rng)
             patterns = patterns if first is None else first.dictionary.patterns
@@ -614,7 +621,8 @@ class GraphDictMarginal(GraphDictionary):
         checkpoint: Checkpoint,
         rng: np.random.RandomState,
     ) -> Fit:
-        settings = self._settings
+        settings = self._settings.with_alpha(data, self.n_atoms)
+        self.alpha_w_ = settings.alpha_w or 0.0
         bar = 0 if self.prior == "hierarchy" else self.verbose
         trials, steps = settings.trials, 2 * self.max_iter + 3 * self.average // 2
         with (
@@ -654,7 +662,7 @@ class GraphDictMarginal(GraphDictionary):
         if isinstance(dictionary.likelihood, FilteredLikelihood):
             learned = dictionary.likelihood
             self.filter_, self.filter_power_ = learned.filter.name, float(learned.filter.parameter)
-            self.tails_ = float(learned.tails)
+            self.tails_, self.alpha_w_ = float(learned.tails), 0.0
         self.gains_ = np.ones(len(coefficients)) if gains is None else gains
         self.patterns_ = dictionary.patterns
         self.pattern_probabilities_ = dictionary.probabilities

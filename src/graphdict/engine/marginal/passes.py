@@ -47,6 +47,7 @@ __all__ = [
     "responsibilities_of",
     "second_moments",
     "tail_logs",
+    "variances_of",
 ]
 
 LAGS, LAGS_PER_NODE = 200, 3  # at most, at which samples are compared with later ones
@@ -125,6 +126,12 @@ def e_step_by_halves(
     averages = [each / data.total for each in sums]
     count = len(averages) // 2
     return [(part[0], tuple(part[1:])) for part in (averages[:count], averages[count:])]
+
+
+def variances_of(data: OpenSignals) -> NDArray:
+    """Return the variances (d,) of all signals along their principal directions, least first."""
+    _, (moments,) = data.executor.map_blocks(_all_moments, [])
+    return np.maximum(np.linalg.eigvalsh(reduce_moments(moments / data.total)), 0)
 
 
 def memory_of(data: OpenSignals) -> float:
@@ -298,7 +305,7 @@ def _e_step_by_halves(samples: WindowedSignals, rows: slice, *given: Any) -> Any
 
 
 def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
-    signals = samples.block(rows).signals.astype(np.float64)
+    signals = samples.imputed_block(rows).signals.astype(np.float64)
     return None, (signals.T @ signals,)
 
 
