@@ -45,6 +45,7 @@ from graphdict.engine.marginal.passes import (
     most_probable_patterns,
     responsibilities_of,
 )
+from graphdict.engine.marginal.redundant import alike_atoms, warn_of_redundant_atoms
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK
@@ -55,7 +56,6 @@ from graphdict.engine.scikit import available_if
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
-from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
 from graphdict.results import InstantaneousGraphs
 
@@ -185,6 +185,9 @@ class GraphDictMarginal(GraphDictionary):
     gains_ : array (T,)
         Posterior mean of what multiplies the precision of each training sample: small for loud
         ones. 1 where tails are Gaussian.
+    alike_atoms_ : list of pairs
+        Atoms that are the same graph but for its strength: whose weights have a cosine above 0.99.
+        A warning tells of them, too.
     edge_probabilities_ : array (K, E)
         Probability that each atom has each edge; there with ``average``.
     stay_probability_ : float
@@ -425,6 +428,12 @@ class GraphDictMarginal(GraphDictionary):
             active[np.arange(len(active)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(active, coefficients, 0)
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
+
+    @property
+    def alike_atoms_(self) -> list[tuple[int, int]]:
+        """Pairs of atoms that are the same graph but for its strength (cosine above 0.99)."""
+        check_is_fitted(self)
+        return alike_atoms(self.atoms_)
 
     # What it says of itself ------------------------------------------------------------------
 
@@ -678,14 +687,7 @@ class GraphDictMarginal(GraphDictionary):
         self.n_iter_ = len(fit.history.objective)
         self.log_likelihood_ = fit.log_likelihood
         self._n_features_out = len(self.atoms_)
-        used = np.logical_and(self.atoms_.any(axis=1), fit.usage >= 1)
-        dead = np.flatnonzero(~used).tolist()
-        if dead:
-            warn(
-                f"{len(dead)} of {len(used)} atoms have no edges or are active in less than one "
-                f"sample: {dead}. Fewer atoms would do.",
-                DeadAtomWarning,
-            )
+        warn_of_redundant_atoms(self.atoms_, fit.usage)
         if not fit.converged and not fit.interrupted:
             change = (
                 f"the last iteration changed the objective by {self.history_['residual'][-1]:.2g}"
