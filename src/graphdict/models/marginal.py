@@ -136,8 +136,8 @@ class GraphDictMarginal(GraphDictionary):
         exactly silent.
     average : int, default=0
         Number of draws from the posterior of the atoms that are averaged once the most probable
-        atoms are found; 0 keeps these. Where atoms overlap, 200 draws mostly recover more edges and
-        predict new samples better, for more time than the fit itself takes. Averages have all
+        atoms are found; 0 keeps these. Where atoms overlap, 50 draws mostly recover more edges and
+        predict new samples better, for as much time, and 200 a little more. Averages have all
         edges: ``edge_probabilities_`` says which are there, and graphs of samples are without edges
         whose odds are below ``sparsity``. Not for "hierarchy", nor in a stream.
     window_size : int, default=1
