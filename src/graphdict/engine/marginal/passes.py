@@ -253,14 +253,22 @@ def _keep_if_small(data: OpenSignals, compute: Step, step: EStep) -> BlockStates
 # On blocks: learning --------------------------------------------------------------------------
 
 
-def _posterior(samples: WindowedSignals, rows: slice, step: EStep, messages: list) -> Posterior:
-    return step.posterior(samples.block(rows), samples.first + rows.start, *messages)
+def _posterior(
+    samples: WindowedSignals,
+    rows: slice,
+    step: EStep,
+    messages: list,
+    block: SignalBlock | None = None,
+) -> Posterior:
+    block = samples.block(rows) if block is None else block
+    return step.posterior(block, samples.first + rows.start, *messages)
 
 
 def _e_step(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step, statistics, coefficients = given
-    posterior = _posterior(samples, rows, step, messages)
-    sums = step.sums(samples.block(rows), posterior, statistics)
+    block = samples.block(rows)
+    posterior = _posterior(samples, rows, step, messages, block)
+    sums = step.sums(block, posterior, statistics)
     return step.coefficients(posterior) if coefficients else None, sums
 
 
@@ -337,15 +345,15 @@ def _lagged_products(signals: NDArray, lags: int) -> NDArray:
 
 def _tail_logs(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step = given
-    posterior = _posterior(samples, rows, step, messages)
-    given_block = samples.block(rows), posterior.responsibilities
+    block = samples.block(rows)
+    given_block = block, _posterior(samples, rows, step, messages, block).responsibilities
     return None, (step.dictionary.likelihood.tail_logs(step.factors, *given_block),)
 
 
 def _gains(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step = given
-    posterior = _posterior(samples, rows, step, messages)
-    given_block = samples.block(rows), posterior.responsibilities
+    block = samples.block(rows)
+    given_block = block, _posterior(samples, rows, step, messages, block).responsibilities
     return step.dictionary.likelihood.posterior_gains(step.factors, *given_block), ()
 
 

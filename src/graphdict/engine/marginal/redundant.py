@@ -42,7 +42,7 @@ def warn_of_redundant_atoms(atoms: NDArray, usage: NDArray) -> None:
         named = ", ".join(f"{used[a]} and {used[b]}" for a, b in pairs[:5])
         named += " ..." if len(pairs) > 5 else ""
         warn(
-            f"atoms {named} are the same graph but for its strength (cosine above {ALIKE}): signals "
-            "do not tell them apart, or differ in loudness only. Fewer atoms would do.",
+            f"atoms {named} are the same graph but for its strength (cosine above {ALIKE}): "
+            "signals do not tell them apart, or differ in loudness only. Fewer atoms would do.",
             DeadAtomWarning,
         )
