@@ -49,7 +49,7 @@ class SilentNodeWarning(GraphDictWarning):
 
 
 class DeadAtomWarning(GraphDictWarning):
-    """An atom has no edges left, or no sample uses it."""
+    """An atom has no edges left, no sample uses it, or it is the same graph as another."""
 
 
 class InterruptedFitWarning(GraphDictWarning):

@@ -35,7 +35,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "GraphDictHier-log-degree": ("GraphDictHier", {"likelihood": "log-degree"}),
 }
 # Simulated signals follow the paper's model, and what is learned from them is held to it.
-PAPERS_MODEL = {"GraphDictMarginal": {"filter_power": 1, "tails": "gaussian"}}
+PAPERS_MODEL = {"GraphDictMarginal": {"filter_power": 1, "tails": "gaussian", "alpha_w": 0.04}}
 
 
 def build(name: str, setting: Mapping[str, Any], seed: int) -> Any:
