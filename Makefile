@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test sanitize lint docs format bench accuracy clean
+.PHONY: demo test fuzz sanitize lint docs format bench accuracy clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
 
 test: $(STAMP)  ## run the tests
 	$(BIN)/python -m pytest -n 2
+
+FUZZ ?= --seconds 600
+fuzz: $(STAMP)  ## attack at random, ten minutes of each kind; FUZZ="kills --cases 200 --seed 7" says otherwise
+	$(BIN)/python tests/fuzz/run.py $(FUZZ)
 
 # Everything else stays as it is: the checked build and what it needs have an environment of their own.
 SANITIZED := build/sanitize

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
+from graphdict import GraphDictExact, GraphDictLog, GraphDictMarginal, GraphDictSpectral
 
 MODELS = [GraphDictLog, GraphDictSpectral, GraphDictExact]
 each_model = pytest.mark.parametrize("model", MODELS)
@@ -228,3 +228,18 @@ def test_a_class_in_place_of_a_prior_is_pointed_out():
 
     with pytest.raises(TypeError, match=r"Prior is a class; pass a term made of it: Prior\(...\)"):
         GraphDictLog(2, atom_priors=[Prior]).fit(np.random.default_rng(0).normal(size=(6, 3)))
+
+
+def test_arrays_that_are_none_are_named():
+    for name, wrong in (("atoms", [["a"] * 3] * 2), ("atoms", [[1.0], [1.0, 2.0]])):
+        with pytest.raises(ValueError, match=f"{name} must be an array of numbers of shape"):
+            GraphDictLog(2, **{name: wrong}).fit(np.eye(3))
+    with pytest.raises(ValueError, match="modes must be an array of numbers"):
+        GraphDictSpectral(2, modes=[["a"]]).fit(np.eye(3))
+
+
+def test_a_method_that_is_not_there_says_why():
+    model = GraphDictMarginal(2, average=5)
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError, match=r"no partial_fit: average=5 .* use average=0"):
+        model.partial_fit(np.eye(3))

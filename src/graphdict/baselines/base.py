@@ -123,6 +123,10 @@ class LogDegreeBaseline(SignalEstimator):
         "rescale": ["boolean"],
     }
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "beta": 2}
+
     def _ridge(
         self, costs: NDArray[np.float64], active: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:

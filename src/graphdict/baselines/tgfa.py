@@ -113,6 +113,10 @@ class TGFA(WindowBaseline):
         self.tol = tol
         self.rescale = rescale
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {**super()._penalty_units, "alpha_diff": 1 if self.penalty == "l1" else 2}
+
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the graphs of all windows of the signals.

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphdict.core import graphs
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
+from graphdict.engine.penalties import check_penalties
 from graphdict.engine.scikit import BaseEstimator
-from graphdict.engine.signals import Preparation, check_finite, largest_value
+from graphdict.engine.signals import Preparation, check_finite
 from graphdict.engine.sources import Rows, open_rows, prepared
 from graphdict.exceptions import ConvergenceWarning, warn
 
@@ -67,9 +68,9 @@ class SignalEstimator(BaseEstimator):
         return samples
 
     def _check_values(self, samples: Any, reset: bool) -> None:
-        """Raise for infinite values, and for new ones too large to be squared."""
-        largest = np.inf if reset else largest_value(samples.dtype) * float(self.scale_)
-        check_finite(samples, self.node_names, self._takes_gaps, largest)
+        """Raise for infinite values, and for new ones of active nodes too large to be squared."""
+        known = None if reset else self._preparation
+        check_finite(samples, self.node_names, self._takes_gaps, known)
 
     def _learn(
         self, X: ArrayLike, rescale: bool
@@ -81,6 +82,7 @@ class SignalEstimator(BaseEstimator):
         samples = self._read(X, reset=True)
         check_memory(self, samples.shape, samples.dtype)
         preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
+        check_penalties(self, preparation.variance)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
         logger.info(
             "%s: fit of %d samples on %d nodes (%s), %d of them active, scale %.6g",
@@ -108,6 +110,11 @@ class SignalEstimator(BaseEstimator):
     def _active_atoms(self) -> NDArray[np.float64]:
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
+
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        """Penalties by name, with the power of the variance of signals that each goes with."""
+        return {}
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         """Return the bytes that building the problem takes at its peak, and those of solving it.

@@ -44,6 +44,8 @@ from graphdict.models.starts import STARTS, begin, check_given, start_coefficien
 
 __all__ = ["SoftDictionary"]
 
+LEAST_PENALTY = 1e-60  # what is smaller is nothing beside any signals that are accepted
+
 
 class SoftDictionary(GraphDictionary):
     """Base of the soft dictionaries. A model is a choice of likelihood."""
@@ -124,6 +126,10 @@ class SoftDictionary(GraphDictionary):
         self.callback = callback
         self.checkpoint = checkpoint
         self.verbose = verbose
+
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "alpha_c": 0, "alpha_orth": 2, "alpha_diff": 0}
 
     # What a model chooses -------------------------------------------------------------------
 
@@ -357,5 +363,5 @@ def _reached(residual: float) -> str:
 
 
 def _penalties(*pairs: tuple[Any, float]) -> list[Any]:
-    """The terms whose strength is not zero."""
-    return [term(strength) for term, strength in pairs if strength > 0]
+    """The terms whose strength is not zero, nor next to it."""
+    return [term(strength) for term, strength in pairs if strength > LEAST_PENALTY]

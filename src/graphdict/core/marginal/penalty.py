@@ -19,7 +19,7 @@ from graphdict.core.marginal.patterns import uniform_probabilities
 
 __all__ = ["ConcavePenalty", "bic_strength", "shrinkage", "shrinkage_for", "with_sparsity"]
 
-LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
+LEAST_ALPHA = 1e-4  # of the signals' variance: keeps the weight between two silent nodes finite
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
 DECADES = np.log(300)  # log(1 + w / width) of a typical edge
 
@@ -57,14 +57,18 @@ def bic_strength(samples: int, per_atom: float, candidates: int = 1) -> float:
     return float(cost / (samples * DECADES))
 
 
-def shrinkage(alpha_w: float, share: float) -> ConcavePenalty:
-    """Return the L1 penalty on atoms that a ``share`` of the samples is expected to use."""
-    return ConcavePenalty((alpha_w + LEAST_ALPHA) * share)
+def shrinkage(alpha_w: float, share: float, variance: float) -> ConcavePenalty:
+    """Return the L1 penalty on atoms that a ``share`` of the samples is expected to use.
+
+    ``variance`` is that of the signals.
+    """
+    return ConcavePenalty((alpha_w + LEAST_ALPHA * variance) * share)
 
 
-def shrinkage_for(patterns: NDArray, alpha_w: float) -> ConcavePenalty:
+def shrinkage_for(patterns: NDArray, alpha_w: float, variance: float) -> ConcavePenalty:
     """Return the L1 penalty on atoms used as often as in uniformly distributed patterns (C, K)."""
-    return shrinkage(alpha_w, float(uniform_probabilities(patterns) @ patterns.mean(axis=1)))
+    share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
+    return shrinkage(alpha_w, share, variance)
 
 
 def with_sparsity(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.likelihood import GaussianLikelihood
+from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
 from graphdict.core.marginal.patterns import uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage, shrinkage_for, with_sparsity
 from graphdict.core.marginal.protocols import AtomPenalty, PatternLikelihood
@@ -150,10 +150,10 @@ def learn(
     """
     by_time = settings.prior == "hierarchy"
     if by_time:
-        shrink = shrinkage(settings.alpha_w, 1 / n_levels(patterns.shape[1]))
+        shrink = shrinkage(settings.alpha_w, 1 / n_levels(patterns.shape[1]), noise / NOISE)
         dictionary = hierarchy_start(data, patterns, noise, settings)
     else:
-        shrink = shrinkage_for(patterns, settings.alpha_w)
+        shrink = shrinkage_for(patterns, settings.alpha_w, noise / NOISE)
         found = _search(data, patterns, noise, shrink, settings, rng)
         if not found.interrupted:
             found = restart_idle_atoms(data, found, shrink, settings, rng)

@@ -157,7 +157,7 @@ def _penalties(
     ``usage`` (C,) is the share of the samples that have each pattern.
     """
     patterns, variance = model.patterns_, model.noise_ / NOISE
-    shrink = shrinkage_for(patterns, model.alpha_w)
+    shrink = shrinkage_for(patterns, model.alpha_w, variance)
     per_atom = float((usage @ patterns).mean()) * samples
     separate = patterns.sum(axis=1).max() <= 1
     return shrink, with_sparsity(
