@@ -241,7 +241,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         clusters = self._clusters
-        responsibilities = self._e_step(clusters.costs(signals, self.alpha_w), clusters.shares)[0]
+        responsibilities = self._e_step(clusters.costs(signals, self._shrinkage), clusters.shares)[0]
         return responsibilities.astype(signals.dtype)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -268,7 +268,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         for _ in range(WARM_UP):
             clusters = self._m_step(signals, responsibilities, clusters, fix_ridge=False)
             responsibilities, objective = self._e_step(
-                clusters.costs(signals, self.alpha_w), clusters.shares
+                clusters.costs(signals, self._shrinkage), clusters.shares
             )
         assert clusters is not None
         return objective, clusters
@@ -278,11 +278,11 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     ) -> tuple[Clusters, NDArray[np.float64], History, bool]:
         """Iterate with fixed ridges; return clusters, responsibilities, history, convergence."""
         history = History()
-        costs = clusters.costs(signals, self.alpha_w)
+        costs = clusters.costs(signals, self._shrinkage)
         responsibilities, objective = self._e_step(costs, clusters.shares)
         for _ in range(self.max_iter):
             clusters = self._m_step(signals, responsibilities, clusters, fix_ridge=True)
-            costs = clusters.costs(signals, self.alpha_w)
+            costs = clusters.costs(signals, self._shrinkage)
             responsibilities, lower = self._e_step(costs, clusters.shares)
             gain, objective = objective - lower, lower
             history.add(objective, {"gain": max(gain, 0.0)})
@@ -313,7 +313,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
             rounding = 100 * float(np.finfo(signals.dtype).eps) * costs
             costs -= graphs.squared_differences(means)
             costs = np.where(costs > rounding, costs, 0)
-        costs = without_rounding(costs) + self.alpha_w
+        costs = without_rounding(costs) + self._shrinkage
         ridge = before.ridge if before is not None and fix_ridge else self._ridge(costs)
         found = learn_graphs(
             costs, ridge, dual=None if before is None else before.dual, tol=PRECISION

@@ -18,6 +18,8 @@ from graphdict.engine.blas import single_threaded_blas
 
 __all__ = ["TGFA"]
 
+STRONGEST = 1e12  # smoothing beside which there is something left of the values
+
 
 class TGFA(WindowBaseline):
     """Time-varying graphs with a penalty on changes of edges between adjacent windows.
@@ -161,6 +163,7 @@ def _smooth(values: NDArray[np.float64], strength: float, penalty: str) -> NDArr
         return values
     if penalty == "l1":
         return TotalVariation(strength).prox(values, 1.0)
+    strength = min(strength, STRONGEST)
     banded = np.empty((2, len(values)))
     banded[0] = -strength
     banded[1] = 1 + 2 * strength

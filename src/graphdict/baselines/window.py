@@ -48,7 +48,7 @@ class WindowBaseline(LogDegreeBaseline):
         self.states_ = np.repeat(np.arange(len(counts)), counts)
         costs = without_rounding(window_distances(signals, counts))
         active = heard_nodes(samples, counts)[:, self.active_nodes_]
-        return costs + np.asarray(self.alpha_w, dtype=costs.dtype), active
+        return costs + np.asarray(self._shrinkage, dtype=costs.dtype), active
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:
         """Return the graph of each sample's window.

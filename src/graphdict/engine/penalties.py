@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["check_penalties"]
+__all__ = ["LEAST", "check_penalties"]
 
 LARGEST = 1e12  # a penalty, beside signals of unit variance
+LEAST = 1e-60  # what is smaller is nothing beside any signals that are accepted
 
 
 def check_penalties(model: Any, variance: float) -> None:

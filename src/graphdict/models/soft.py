@@ -34,6 +34,7 @@ from graphdict.engine.checkpoint import Checkpoint, Stage, identity
 from graphdict.engine.executor import open_executor
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import BLOCK
+from graphdict.engine.penalties import LEAST
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
@@ -43,8 +44,6 @@ from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
 
 __all__ = ["SoftDictionary"]
-
-LEAST_PENALTY = 1e-60  # what is smaller is nothing beside any signals that are accepted
 
 
 class SoftDictionary(GraphDictionary):
@@ -297,7 +296,7 @@ class SoftDictionary(GraphDictionary):
         stage: Any = None,
     ) -> tuple[NDArray[np.float64], float, bool]:
         """Optimal coefficients of every sample for given atoms; see :func:`code`."""
-        steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
+        steps, tight = max(5000, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
             self._warn_unconverged(steps, _reached(found.residual))
@@ -364,4 +363,4 @@ def _reached(residual: float) -> str:
 
 def _penalties(*pairs: tuple[Any, float]) -> list[Any]:
     """The terms whose strength is not zero, nor next to it."""
-    return [term(strength) for term, strength in pairs if strength > LEAST_PENALTY]
+    return [term(strength) for term, strength in pairs if strength > LEAST]
