@@ -28,7 +28,7 @@ signals = sample_lgmrf(graphs, random_state=rng)
 signals += 0.1 * signals.std() * rng.standard_normal(signals.shape)
 
 # %%
-# The stream. Each batch is first told apart by what the model knows already, as a monitor would do
+# The stream. Each batch is first classified by what the model knows already, as a monitor would do
 # it, and then learned from. The first batches are fitted together; ``forgetting=0.998`` remembers
 # about the last 500 samples.
 
@@ -57,7 +57,7 @@ for name, model in models.items():
         model.partial_fit(batch)
 
 # %%
-# The share of samples whose state was told right before the batch was learned from, and the states
+# The share of samples whose state was found before the batch was learned from, and the states
 # of the last 500 samples.
 
 times = np.arange(first, len(signals), BATCH)
@@ -67,14 +67,14 @@ for (name, shares), color in zip(right.items(), ("#0072B2", "#D55E00")):
     above.plot(times, smooth, label=name, color=color, linewidth=1.2)
 above.axvspan(1000, 5000, color="0.93", linewidth=0)
 above.annotate("graphs drift", (3000, 0.35), fontsize=8, ha="center")
-above.set(xlabel="sample", ylabel="states told right", ylim=(0.3, 1.02))
+above.set(xlabel="sample", ylabel="states found", ylim=(0.3, 1.02))
 above.legend(fontsize=8, loc="lower left")
 last = slice(len(signals) - 500, len(signals))
 shown = np.concatenate(found["forgets"])[-500:]
 below.step(np.arange(500) + last.start, states[last] + 1, where="post", color="0.6", label="true")
 below.step(
     np.arange(500) + last.start, shown + 1.08, where="post", color="#0072B2", linewidth=0.9,
-    label="told live",
+    label="found live",
 )  # fmt: skip
 below.set(xlabel="sample", ylabel="state", yticks=[1, 2, 3], ylim=(0.7, 4.0))
 below.legend(fontsize=8, ncols=2, loc="upper right")

@@ -1,4 +1,4 @@
-"""Warnings and errors with classes of their own, so that they can be told apart."""
+"""Warnings and errors with classes of their own, so that callers can catch them by kind."""
 
 import sys
 import warnings
@@ -59,11 +59,11 @@ class MemoryForecastWarning(GraphDictWarning):
 
 
 class NotEnoughMemoryError(MemoryError):
-    """A fit cannot find the memory it needs, which was seen before it began."""
+    """A fit needs more memory than there is; raised before it begins."""
 
 
 class ModelFileError(ValueError):
-    """A file that cannot be loaded as a model: damaged, of another kind, or of another time."""
+    """A file that cannot be loaded as a model: damaged, of another kind, or of another version."""
 
 
 class CheckpointError(ValueError):

@@ -16,7 +16,9 @@ if TYPE_CHECKING:  # pragma: no cover
     import networkx
     import pandas
 
-__all__ = ["InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
+__all__ = ["WEAK", "InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
+
+WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
 
 
 class InstantaneousGraphs:
@@ -38,7 +40,8 @@ class InstantaneousGraphs:
     probable : (array (K, E), float), optional
         Probability of each edge of each atom, and the least probability of an edge. With the
         coefficients as probabilities of the atoms, edges that are less probable in a sample are
-        left out of its graph.
+        left out of its graph. (Where coefficients are graded, probabilities are divided by the mean
+        coefficient of an active atom.)
 
     Examples
     --------
@@ -111,7 +114,7 @@ class InstantaneousGraphs:
             probabilities, least = self.probable
             absent = np.ones_like(weights)
             for active, present in zip(self.coefficients.T, probabilities, strict=True):
-                absent *= 1 - active[:, None] * present
+                absent *= 1 - np.minimum(active[:, None] * present, 1)
             weights[absent > 1 - least] = 0
         if self.silent is not None:
             rows, cols = graphs.edge_index(self.n_nodes)
@@ -225,27 +228,34 @@ class InstantaneousGraphs:
         return built[0] if len(built) == 1 else built
 
 
-def thresholded_atoms(model: Any) -> NDArray[np.float64]:
-    """Return the atoms of a fitted model without improbable edges.
+def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> NDArray[np.float64]:
+    """Return the atoms of a fitted model without weak and improbable edges.
 
-    Only averaged atoms have edge probabilities: an edge stays if it is in the graph of a sample in
-    which that atom alone is active. Atoms of other models are returned as they are.
+    These are the edges that reports, tables and figures count. An edge goes if its weight is at
+    most a hundredth of the largest of its atom, or if the confidence in it is too small, where the
+    model has measured that. Of averaged atoms those edges stay that are in the graph of a sample in
+    which that atom alone is active.
 
     Parameters
     ----------
     model : fitted graph dictionary
+    min_confidence : float, default=0.5
+        Least ``edge_confidence_`` of an edge; 0 keeps all.
 
     Returns
     -------
     array (K, E)
     """
     atoms, probabilities = np.asarray(model.atoms_), getattr(model, "edge_probabilities_", None)
-    if probabilities is None:
-        return atoms
-    probable = probabilities, model._least_probability
-    return InstantaneousGraphs(
-        np.eye(len(atoms), dtype=atoms.dtype), atoms, probable=probable
-    ).weights
+    if probabilities is not None:
+        probable = probabilities, model._least_probability
+        single = np.eye(len(atoms), dtype=atoms.dtype)
+        atoms = InstantaneousGraphs(single, atoms, probable=probable).weights
+    weak = atoms <= WEAK * np.max(atoms, axis=1, keepdims=True, initial=0)
+    confidence = getattr(model, "edge_confidence_", None)
+    if confidence is not None and probabilities is None:
+        weak |= confidence < min_confidence
+    return np.where(weak, 0, atoms)
 
 
 def describe_signals(model: Any) -> list[str]:

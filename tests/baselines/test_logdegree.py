@@ -15,7 +15,7 @@ from graphdict.core.graph_learning import (
     optimality,
 )
 from graphdict.core.graph_learning.tree import window_tree
-from graphdict.core.graph_learning.windows import even_counts, heard_nodes
+from graphdict.core.graph_learning.windows import active_nodes, even_counts
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.datasets import erdos_renyi, sample_lgmrf
 
@@ -242,7 +242,7 @@ def test_even_counts_differ_by_one():
         assert np.ptp(counts) <= 1
 
 
-def test_window_distances_and_heard_nodes():
+def test_window_distances_and_active_nodes():
     rng = np.random.default_rng(0)
     signals = rng.normal(size=(11, 4))
     signals[3:7, 2] = 0
@@ -250,8 +250,8 @@ def test_window_distances_and_heard_nodes():
     distances = window_distances(signals, counts)
     expected = graphs.squared_differences(signals)[3:7].mean(axis=0)
     np.testing.assert_allclose(distances[1], expected)
-    np.testing.assert_array_equal(heard_nodes(signals, counts)[:, 2], [True, False, True])
-    assert heard_nodes(signals, counts)[:, [0, 1, 3]].all()
+    np.testing.assert_array_equal(active_nodes(signals, counts)[:, 2], [True, False, True])
+    assert active_nodes(signals, counts)[:, [0, 1, 3]].all()
 
 
 def test_a_centre_needs_a_ridge():

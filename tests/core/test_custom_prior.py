@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
+from graphdict.exceptions import SilentNodeWarning
 from graphdict.solvers import bipds
 from graphdict.terms import TotalVariation
 
@@ -336,3 +337,76 @@ def test_a_claim_that_does_not_hold_is_refused_by_name():
 
     with pytest.raises(TypeError, match=r"Norm says elementwise = True.*not the sum"):
         GraphDictLog(3, coefficient_priors=[Norm()], **SETTINGS).fit(x)
+
+
+class OnlyTheseEdges:
+    """Weights are positive only where ``allowed`` (E,)."""
+
+    entrywise = True
+
+    def __init__(self, allowed):
+        self.allowed = np.asarray(allowed, dtype=bool)
+
+    def value(self, atoms, rows):
+        return 0.0 if not atoms[:, ~self.allowed].any() else np.inf
+
+    def prox(self, atoms, step, rows):
+        return np.where(self.allowed, atoms, 0)
+
+
+class FewEdges:
+    """The largest ``count`` weights of every atom; which ones, nobody says."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def value(self, atoms):
+        return 0.0
+
+    def prox(self, atoms, step):
+        kept = np.zeros_like(atoms)
+        largest = np.argsort(-atoms, axis=1, kind="stable")[:, : self.count]
+        np.put_along_axis(kept, largest, np.take_along_axis(atoms, largest, axis=1), axis=1)
+        return kept
+
+
+def allowed_edges(*pairs):
+    """Edges (10,) of five nodes: all but those between given sets of nodes."""
+    rows, cols = np.triu_indices(5, 1)
+    return ~np.any([np.isin(rows, a) & np.isin(cols, b) for a, b in pairs], axis=0)
+
+
+def test_priors_that_isolate_a_node_are_refused_before_the_fit():
+    isolated = allowed_edges(([0, 1, 2, 3], [4]))
+    for model in (GraphDictLog, GraphDictExact):
+        with pytest.raises(
+            ValueError, match=r"OnlyTheseEdges leaves node\(s\) 4 .*without an edge"
+        ):
+            fit(model, atom_priors=[OnlyTheseEdges(isolated)])
+    silent = np.where(np.arange(5) == 2, 1.0, X)
+    with pytest.warns(SilentNodeWarning), pytest.raises(ValueError, match=r"leaves node\(s\) 4 "):
+        GraphDictLog(2, atom_priors=[OnlyTheseEdges(isolated)]).fit(silent)
+    halves = [OnlyTheseEdges(allowed_edges(pair)) for pair in (([0, 1], [4]), ([2, 3], [4]))]
+    with pytest.raises(ValueError, match=r"priors .* leave node\(s\) 4"):
+        fit(GraphDictLog, atom_priors=halves)
+
+
+def test_priors_that_cut_graphs_apart_are_refused_where_the_likelihood_minds():
+    apart = OnlyTheseEdges(allowed_edges(([0, 1], [2, 3, 4])))
+    with pytest.raises(ValueError, match=r"no edge between nodes 0, 1 .*connected"):
+        fit(GraphDictExact, atom_priors=[apart])
+    assert np.isfinite(fit(GraphDictLog, atom_priors=[apart]).objective_)
+
+
+def test_few_edges_are_no_reason_to_refuse():
+    GraphDictLog(3, random_state=0, max_iter=2, atom_priors=[FewEdges(3)]).fit(X)
+
+
+def test_arrays_of_the_wrong_length_are_reported_with_the_prior():
+    with pytest.raises(ValueError, match=r"of the term OnlyTheseEdges fails .*\(3, 10\)"):
+        fit(GraphDictLog, atom_priors=[OnlyTheseEdges(np.ones(9))])
+    with pytest.raises(ValueError, match=r"of the term CloseTo fails .*\(3, 10\)"):
+        fit(GraphDictLog, atom_priors=[CloseTo(np.ones(9), 1.0)])
+    for shape in ((30, 2), (29, 3)):
+        with pytest.raises(TypeError, match=r"WeightedSparsity says .*each of the 30 samples"):
+            fit(GraphDictLog, coefficient_priors=[WeightedSparsity(np.ones(shape))])

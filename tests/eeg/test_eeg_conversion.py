@@ -38,7 +38,7 @@ def test_a_raw_goes_there_and_back(dated):
     assert np.isnan(twin.get_data()).any()
     back = States.from_mne(twin)
     np.testing.assert_array_equal(back.coefficients, states.coefficients)
-    np.testing.assert_array_equal(back.stretches, states.stretches)
+    np.testing.assert_array_equal(back.segments, states.segments)
     np.testing.assert_array_equal(back.feature_array(), states.feature_array())
 
 

@@ -31,10 +31,10 @@ DICTIONARIES = ("log", "marginal")
 
 
 def naive_backfit(peaks, coefficients):
-    """Coefficients of the nearest peak of the stretch, by trying all."""
+    """Coefficients of the nearest peak of the segment, by trying all."""
     out = np.full((len(peaks.recording.signals), coefficients.shape[1]), np.nan)
-    for number, (start, stop) in enumerate(peaks.recording.stretches):
-        own = np.flatnonzero(peaks.stretch == number)
+    for number, (start, stop) in enumerate(peaks.recording.segments):
+        own = np.flatnonzero(peaks.segment == number)
         for sample in range(start, stop):
             if len(own):
                 nearest = own[np.argmin(np.abs(peaks.samples[own] - sample))]
@@ -61,7 +61,7 @@ def test_backfitting_in_a_raw_with_holes(raw):
         backfit(peaks, labels[:3])
 
 
-def test_a_stretch_without_a_peak_has_no_state():
+def test_a_segment_without_a_peak_has_no_state():
     data = np.random.default_rng(0).standard_normal((2, 4, 40))
     data[1] = np.linspace(1, 2, 40) * data[1, :, :1]  # field power only rises
     embedding = StateEmbedding(KMeans(2, n_init=1, random_state=0), sfreq=100).fit(data)

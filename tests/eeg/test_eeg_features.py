@@ -71,9 +71,9 @@ def test_runs_end_with_their_epoch():
     np.testing.assert_array_equal(counts, [[0, 2], [0, 0]])  # not from 1 to 0 between epochs
 
 
-def test_stretches_of_one_event_are_counted_together():
+def test_segments_of_one_event_are_counted_together():
     labels = np.array([0, 0, 0, 0, 1, 1, 0, 0])
-    states = States(np.eye(2)[labels], SFREQ, stretches=[[0, 2], [2, 6], [6, 8]], event=[0, 0, 0])
+    states = States(np.eye(2)[labels], SFREQ, segments=[[0, 2], [2, 6], [6, 8]], event=[0, 0, 0])
     table = states.feature_array(("count", "coverage", "interval"))
     np.testing.assert_allclose(table, [[[3, 0.75, 0], [1, 0.25, 0]]])
     np.testing.assert_array_equal(states.transition_matrix(statistic="count"), [[0, 1], [0, 0]])
@@ -205,3 +205,12 @@ def test_epochs_agree_with_pycrostates_when_their_edges_are_marked(segmentation)
     np.testing.assert_allclose(ours.feature_array(pool=True), expected)
     np.testing.assert_allclose(state_features(labels, SFREQ, n_states=3, pool=True), expected)
     assert len(ours.features(pool=True)) == 3
+
+
+def test_the_earlier_name_of_segments_works_and_warns():
+    rows = np.eye(2)[[0, 1, 1, 0]]
+    with pytest.warns(FutureWarning, match="stretches of States is now called segments"):
+        states = States(rows, SFREQ, stretches=[[0, 2], [2, 4]])
+    assert states.segments.tolist() == [[0, 2], [2, 4]]
+    with pytest.warns(FutureWarning, match="segments"):
+        assert states.stretches is states.segments

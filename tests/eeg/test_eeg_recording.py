@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphdict.eeg import as_recording, gfp, gfp_peaks, preprocess
-from graphdict.eeg.recording import each_recording, mask_stretches
+from graphdict.eeg.recording import each_recording, mask_segments
 from graphdict.exceptions import GraphDictWarning
 
 
@@ -27,7 +27,7 @@ def test_samples_are_centred_microvolts(raw):
     expected -= expected.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(recording.signals, expected, atol=1e-9)
     np.testing.assert_allclose(recording.signals.mean(axis=1), 0, atol=1e-9)
-    assert recording.stretches.tolist() == [[0, raw.n_times]]
+    assert recording.segments.tolist() == [[0, raw.n_times]]
 
 
 @pytest.mark.parametrize("dated", [False, True])
@@ -42,12 +42,12 @@ def test_bad_samples_are_those_mne_leaves_out(raw, dated, crop):
     assert 0 < without.sum() < raw.n_times
     recording = as_recording(raw)
     inside = np.zeros(raw.n_times, dtype=bool)
-    for start, stop in recording.stretches:
+    for start, stop in recording.segments:
         inside[start:stop] = True
     np.testing.assert_array_equal(inside, ~without)
-    assert len(recording.stretches) == 3
+    assert len(recording.segments) == 3
     assert set(recording.event) == {0}
-    assert len(as_recording(raw, reject_by_annotation=False).stretches) == 1
+    assert len(as_recording(raw, reject_by_annotation=False).segments) == 1
 
 
 def test_joined_recordings_are_cut_where_they_join(raw):
@@ -55,7 +55,7 @@ def test_joined_recordings_are_cut_where_they_join(raw):
     length = parts[0].n_times
     joined = mne.concatenate_raws([part.copy() for part in parts])
     recording = as_recording(joined)
-    assert recording.stretches.tolist() == [[0, length], [length, joined.n_times]]
+    assert recording.segments.tolist() == [[0, length], [length, joined.n_times]]
     apart = [gfp_peaks(part).samples for part in parts]
     np.testing.assert_array_equal(
         gfp_peaks(joined).samples, np.concatenate((apart[0], apart[1] + length))
@@ -79,7 +79,7 @@ def test_field_power_of_epochs(epochs):
     np.testing.assert_allclose(power, epochs.get_data(copy=False).std(axis=1))
 
 
-def test_every_epoch_is_a_stretch_and_bad_annotations_cut_it(raw, simulated):
+def test_every_epoch_is_a_segment_and_bad_annotations_cut_it(raw, simulated):
     begin = simulated.events[1, 0] / raw.info["sfreq"]
     noted = annotated(raw, (begin + 0.5, 0.25, "BAD_x"))
     epochs = mne.Epochs(
@@ -90,7 +90,7 @@ def test_every_epoch_is_a_stretch_and_bad_annotations_cut_it(raw, simulated):
     recording = as_recording(epochs)
     assert recording.n_events == len(epochs) == 8
     assert recording.event.tolist() == [0, 1, 1, 2, 3, 4, 5, 6, 7]
-    assert recording.stretches[:3].tolist() == [
+    assert recording.segments[:3].tolist() == [
         [0, times], [times, times + 80], [times + 120, 2 * times]
     ]  # fmt: skip
 
@@ -124,9 +124,9 @@ def test_peaks_keep_their_distance(raw):
 
 def test_runs_of_a_mask():
     good = np.array([1, 1, 0, 1, 1, 1], dtype=bool)
-    assert mask_stretches(good).tolist() == [[0, 2], [3, 6]]
-    assert mask_stretches(good, [0, 1, 3, 5, 6]).tolist() == [[0, 1], [1, 2], [3, 5], [5, 6]]
-    assert mask_stretches(~np.ones(4, bool)).shape == (0, 2)
+    assert mask_segments(good).tolist() == [[0, 2], [3, 6]]
+    assert mask_segments(good, [0, 1, 3, 5, 6]).tolist() == [[0, 1], [1, 2], [3, 5], [5, 6]]
+    assert mask_segments(~np.ones(4, bool)).shape == (0, 2)
 
 
 def test_preprocessing_references_centres_and_filters(simulated):

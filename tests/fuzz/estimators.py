@@ -76,6 +76,7 @@ OPTIONS = {
     },
     GraphDictMarginal: {
         "n_atoms": pick(1, 2, 3, 7), "max_active": pick(None, 1, 2), "alpha_w": any_size,
+        "levels": pick(1, 1, 2, 3),
         "filter_power": lambda rng: pick("auto", "auto", 1, any_power(rng))(rng),
         "tails": lambda rng: pick("auto", "auto", "gaussian", any_tails(rng))(rng),
         "sparsity": any_size, "prior": pick("independent", "free", "markov", "hierarchy"),

@@ -395,3 +395,13 @@ def test_memory_maps_and_read_only_arrays_are_left_alone(X, tmp_path):
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert_array_equal(fit("log", mapped).atoms_, fit("log", X).atoms_)
     assert_array_equal(mapped, X)
+
+
+def test_coefficients_found_only_roughly_are_reported_as_such(X, monkeypatch):
+    from graphdict.models import soft
+
+    short = soft.code
+    monkeypatch.setattr(soft, "code", lambda *a, **k: short(*a, **{**k, "max_iter": 3}))
+    model = GraphDictLog(2, alpha_diff=0.1, tol=1e-4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="final atoms only roughly: .*max_iter above 5000"):
+        model.fit(X)

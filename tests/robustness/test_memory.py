@@ -1,4 +1,4 @@
-"""Memory is foreseen: estimates against measured peaks, and what a user is told."""
+"""Memory is foreseen: estimates against measured peaks, and the messages about it."""
 
 import logging
 import tracemalloc
@@ -75,7 +75,7 @@ def test_available_memory_is_a_plausible_number():
     assert available is None or 10**6 < available < 10**14
 
 
-def test_fits_are_told_to_the_logger(caplog):
+def test_fits_are_logged(caplog):
     with caplog.at_level(logging.DEBUG, logger="graphdict"):
         GraphDictLog(2, max_iter=3, random_state=0).fit(X[:60])
     said = [record.getMessage() for record in caplog.records if record.name == "graphdict"]
@@ -84,7 +84,7 @@ def test_fits_are_told_to_the_logger(caplog):
     assert any("stopped at iteration" in line for line in said)
 
 
-def test_nobody_hears_who_does_not_ask(capfd):
+def test_logs_are_silent_by_default(capfd):
     GraphDictLog(2, max_iter=3, random_state=0).fit(X[:60])
     captured = capfd.readouterr()
     assert not captured.out

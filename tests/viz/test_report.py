@@ -312,7 +312,7 @@ def test_nodes_without_a_position_stand_below_and_are_named():
 def test_positions_that_all_coincide_are_not_used():
     _, kind, remarks = node_layout(np.ones((1, 3)), list("abc"), np.zeros((3, 2)))
     assert kind == "circle"
-    assert "do not tell nodes apart" in remarks[0]
+    assert "same given position" in remarks[0]
 
 
 # Communities ---------------------------------------------------------------------------------

@@ -241,7 +241,9 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         clusters = self._clusters
-        responsibilities = self._e_step(clusters.costs(signals, self._shrinkage), clusters.shares)[0]
+        responsibilities = self._e_step(clusters.costs(signals, self._shrinkage), clusters.shares)[
+            0
+        ]
         return responsibilities.astype(signals.dtype)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphdict.baselines.base import COUNT, LogDegreeBaseline, StateGraphs
 from graphdict.core import graphs
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
-from graphdict.core.graph_learning.windows import heard_nodes, without_rounding
+from graphdict.core.graph_learning.windows import active_nodes, without_rounding
 from graphdict.core.terms.coefficients import window_counts
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.memory import BLOCK
@@ -47,7 +47,7 @@ class WindowBaseline(LogDegreeBaseline):
         counts = window_counts(len(samples), self.window_size)
         self.states_ = np.repeat(np.arange(len(counts)), counts)
         costs = without_rounding(window_distances(signals, counts))
-        active = heard_nodes(samples, counts)[:, self.active_nodes_]
+        active = active_nodes(samples, counts)[:, self.active_nodes_]
         return costs + np.asarray(self._shrinkage, dtype=costs.dtype), active
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:

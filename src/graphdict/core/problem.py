@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.annotations import Term
 from graphdict.core.operators import BilinearOperator, linear_of
+from graphdict.core.prior_checks import check_atom_priors, check_coefficient_priors, check_term
 from graphdict.core.terms import base
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.constraints import L1, Interval, NonNegative, Sum, UnitBox
@@ -38,8 +39,8 @@ class TermGroup:
     and every further proximable term is ``split`` off with a dual variable of its own.
 
     With ``counts``, the variable has one row for each window of that many samples, while the terms
-    still speak of samples. A group that is ``separable`` may be asked about some ``rows`` alone;
-    terms with a function of its own for every entry are told which samples these are, counted from
+    are functions of samples. A group that is ``separable`` may be asked about some ``rows`` alone;
+    terms with a function of its own for every entry are given the samples, counted from
     ``first_sample``.
     """
 
@@ -53,7 +54,7 @@ class TermGroup:
         self, terms: Sequence[Any], counts: NDArray[np.intp] | None = None, first_sample: int = 0
     ):
         for term in terms:
-            _check(term)
+            check_term(term)
         self.terms = tuple(terms)
         self.counts = None if counts is None or np.all(counts == 1) else counts
         self.first_sample = first_sample
@@ -74,7 +75,7 @@ class TermGroup:
 
     @cached_property
     def box(self) -> Box | None:
-        """What the terms are where they hold entries in a box of nonnegative numbers, and no more.
+        """The terms as one box of nonnegative numbers with a linear penalty; None for other terms.
 
         An entry then moves to ``min(max(x - alpha, low), high)`` for a step of one.
         """
@@ -94,21 +95,6 @@ class TermGroup:
         return all(isinstance(term, Sum) for term in self.smooth) and all(
             hasattr(term, "interval") or base.elementwise(term) for term in self.terms
         )
-
-    def check_contract(self, n_columns: int, n_rows: int) -> None:
-        """Refuse by name a term that does not do what it says of itself, before a solver starts."""
-        for term in self.terms:
-            if base.entrywise(term) and base.proximable(term) and self.counts is not None:
-                raise TypeError(
-                    f"the prior {base.name_of(term)} has a function of its own for every entry "
-                    "(entrywise = True) and a prox, which does not go with window_size > 1, where "
-                    "samples share their coefficients; give it gradient(x, rows) and "
-                    "lipschitz(x, rows), or use window_size=1"
-                )
-            if not base.elementwise(term) or hasattr(term, "interval"):
-                continue
-            for count in {1, min(2, n_rows)}:
-                _check_on_rows(term, np.full((count, n_columns), 0.5), n_rows)
 
     def value(self, x: NDArray[np.float64], rows: slice = ALL) -> float:
         x, samples = self._expand(x, rows), self._samples(rows, len(x))
@@ -149,7 +135,7 @@ class TermGroup:
         return self._reduce(base.prox(term, self._expand(x, rows), step, samples), rows)
 
     def _samples(self, rows: slice, count: int) -> slice:
-        """The samples, among all of them, that some rows stand for."""
+        """Return the samples, counted among all, that some rows stand for."""
         start, stop, _ = rows.indices(rows.stop if rows.stop is not None else count)
         if self.counts is None:
             return slice(self.first_sample + start, self.first_sample + stop)
@@ -230,7 +216,7 @@ class Problem:
         return getattr(self.fit, "read_when_used", False)
 
     def part(self, rows: slice) -> Problem:
-        """The problem of some rows, whose shares stay those among all."""
+        """Return the problem of some rows; their weights stay shares of all samples."""
         fit = self.fit.part(rows) if hasattr(self.fit, "part") else _Rows(self.fit, rows)
         counts = self.counts
         return replace(
@@ -238,9 +224,11 @@ class Problem:
             first_sample=self.first_sample + int(counts[: rows.start].sum()),
         )  # fmt: skip
 
-    def check_priors(self, n_atoms: int) -> None:
-        """Refuse by name priors on coefficients that do not keep their contract."""
-        self.coefficients.check_contract(n_atoms, self.total)
+    def check_priors(self, shape: tuple[int, ...], fixed: str | None = None) -> None:
+        """Refuse by name priors that cannot work, for atoms (K, E) of this ``shape``."""
+        check_coefficient_priors(self.coefficients, shape[0], self.total)
+        if fixed != "atoms":
+            check_atom_priors(self, *shape)
 
     @cached_property
     def linear(self) -> Any:
@@ -336,45 +324,3 @@ def row_barriers(
         for start in range(0, len(coefficients), size)
     ]
     return np.concatenate(parts)
-
-
-def _check(term: Any) -> None:
-    """Say by name what a term lacks before a solver starts."""
-    if isinstance(term, type):
-        raise TypeError(f"{term.__name__} is a class; pass a term made of it: {term.__name__}(...)")
-    if not hasattr(term, "value"):
-        raise TypeError(f"the term {base.name_of(term)} lacks value(x)")
-    if base.smooth(term) or base.proximable(term):
-        return
-    if hasattr(term, "gradient"):
-        missing = "lipschitz(x), which goes with its gradient"
-    elif hasattr(term, "lipschitz"):
-        missing = "gradient(x), which goes with its lipschitz bound"
-    else:
-        missing = "prox(x, step), prox_conjugate(y, step), or gradient(x) with lipschitz(x)"
-    raise TypeError(f"the term {base.name_of(term)} lacks {missing}: it cannot be minimised")
-
-
-def _check_on_rows(term: Any, x: NDArray[np.float64], n_rows: int) -> None:
-    """Refuse a term that claims to treat entries on their own and cannot be asked about a few."""
-    rows = slice(0, len(x))
-    claim = "entrywise" if base.entrywise(term) else "elementwise"
-    try:
-        found = base.prox(term, x, 1.0, rows) if base.proximable(term) else x
-        if base.smooth(term) and not base.proximable(term):
-            found = base.gradient(term, x, rows)
-        wrong = "" if np.shape(found) == x.shape else f"returns shape {np.shape(found)}"
-        if not wrong and not np.isfinite(found).all():
-            wrong = "returns values that are not finite"
-        values = [base.value(term, x[i : i + 1], slice(i, i + 1)) for i in range(len(x))]
-        if not wrong and not np.isclose(base.value(term, x, rows), sum(values), rtol=1e-9):
-            wrong = "has a value that is not the sum of those of single samples"
-    except (IndexError, TypeError, ValueError) as error:
-        wrong = f"fails: {error}"
-    if wrong:
-        raise TypeError(
-            f"the prior {base.name_of(term)} says {claim} = True, but of {len(x)} of the {n_rows} "
-            f"samples, shape {x.shape}, it {wrong}. Samples come in blocks: the same function of "
-            "every entry works on any of them (elementwise = True); a function of its own for "
-            "every entry is told which (entrywise = True, with value(x, rows), prox(x, step, rows))"
-        )

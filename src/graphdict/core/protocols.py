@@ -79,7 +79,7 @@ class Executor(Protocol):
 
     @property
     def backend_name(self) -> str:
-        """The name of the backend that serves its shards."""
+        """The name of the backend of its shards."""
 
     def map_blocks(self, step: Step, columns: Sequence[BlockStates], *message: Any) -> Any:
         """Run a step on every block; return the new states and the sum of the sums."""

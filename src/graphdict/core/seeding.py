@@ -31,10 +31,10 @@ def odds(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.maximum(distance, 0) + 1e-12
 
 
-def draw(weights: NDArray[np.float64], chance: float) -> int:
-    """The index that a uniform ``chance`` picks with probabilities in proportion to ``weights``."""
+def draw(weights: NDArray[np.float64], uniform: float) -> int:
+    """Return the index that a number ``uniform`` on [0, 1] draws, in proportion to ``weights``."""
     sums = np.cumsum(weights)
-    return min(int(np.searchsorted(sums / sums[-1], chance, side="right")), len(sums) - 1)
+    return min(int(np.searchsorted(sums / sums[-1], uniform, side="right")), len(sums) - 1)
 
 
 def distances_to(features: NDArray[np.float64], seed: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -47,7 +47,7 @@ def to_annotations(states: States) -> Any:
     """Return the runs of labels as mne.Annotations, in the time of the recording."""
     mne = require_mne()
     frame = states.frame
-    bounds, labels = label_runs(states.labels, states.stretches)
+    bounds, labels = label_runs(states.labels, states.segments)
     if frame.kind == "raw":
         onset = (bounds[:, 0] + frame.first_samp) / states.sfreq
         if frame.meas_date is None:  # MNE then counts from the first sample of the Raw
@@ -69,13 +69,13 @@ def read(inst: Any) -> tuple[NDArray[np.float64], Recording]:
     """
     mne = require_mne()
     if isinstance(inst, mne.io.BaseRaw):
-        stretches, event, n_events = raw_layout(inst, True)
+        segments, event, n_events = raw_layout(inst, True)
         frame, rows = Frame.of_raw(inst, inst.info), inst.get_data().T
     elif isinstance(inst, mne.BaseEpochs):
-        stretches, event, n_events = epochs_layout(inst, True)
+        segments, event, n_events = epochs_layout(inst, True)
         frame = Frame.of_epochs(inst, inst.info)
         rows = np.moveaxis(inst.get_data(copy=False), 1, -1).reshape(-1, len(inst.ch_names))
     else:
         raise TypeError(f"inst must be an mne Raw or Epochs, got {type(inst).__name__}")
     names = list(inst.ch_names)
-    return rows, Recording(rows, stretches, event, n_events, frame.sfreq, names, frame)
+    return rows, Recording(rows, segments, event, n_events, frame.sfreq, names, frame)

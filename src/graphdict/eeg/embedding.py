@@ -77,7 +77,7 @@ def n_states(model: Any) -> int:
 
 
 def backfit(peaks: Peaks, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Assign to every sample the coefficients of the nearest peak of its stretch.
+    """Assign to every sample the coefficients of the nearest peak of its segment.
 
     Of two equally near peaks the earlier one is taken.
 
@@ -90,7 +90,7 @@ def backfit(peaks: Peaks, coefficients: NDArray[np.float64]) -> NDArray[np.float
     Returns
     -------
     array (T, K)
-        NaN in samples outside of all stretches, and in stretches without a peak.
+        NaN in samples outside of all segments, and in segments without a peak.
     """
     if len(coefficients) != len(peaks):
         raise ValueError(
@@ -103,10 +103,10 @@ def backfit(peaks: Peaks, coefficients: NDArray[np.float64]) -> NDArray[np.float
 
 
 def nearest_peaks(peaks: Peaks) -> NDArray[np.intp]:
-    """Return the index (T,) of the nearest peak in the stretch of each sample, or -1."""
+    """Return the index (T,) of the nearest peak in the segment of each sample, or -1."""
     nearest = np.full(len(peaks.recording.signals), -1, dtype=np.intp)
-    first = np.searchsorted(peaks.stretch, np.arange(len(peaks.recording.stretches) + 1))
-    for (start, stop), begin, end in zip(peaks.recording.stretches, first[:-1], first[1:]):
+    first = np.searchsorted(peaks.segment, np.arange(len(peaks.recording.segments) + 1))
+    for (start, stop), begin, end in zip(peaks.recording.segments, first[:-1], first[1:]):
         if begin < end:
             at = peaks.samples[begin:end]
             halfway = (at[:-1] + at[1:]) // 2  # the last sample nearest to the earlier peak
@@ -330,7 +330,7 @@ class StateEmbedding(BaseEstimator):
             coefficients = model_coefficients(self.model_, signals)
         return States(
             backfit(peaks, coefficients), recording.sfreq,
-            stretches=recording.stretches, event=recording.event, n_events=recording.n_events,
+            segments=recording.segments, event=recording.event, n_events=recording.n_events,
             frame=recording.frame, activity=self.activity_,
         )  # fmt: skip
 

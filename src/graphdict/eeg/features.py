@@ -1,6 +1,6 @@
 """Features of states for each event: occurrences, coverage, durations.
 
-A run is a maximal sequence of consecutive samples of one stretch in which a state is active. With
+A run is a maximal sequence of consecutive samples of one segment in which a state is active. With
 labels, or "largest", exactly one state is active in every assigned sample, and samples without a
 state do not count; with thresholds any number of states may be active at once, and all samples with
 coefficients count.
@@ -13,7 +13,7 @@ mean_coefficient    ratio  mean of its coefficient
 count               runs   number of runs
 occupancy                  another name of coverage (fractional occupancy)
 lifetime                   another name of mean_duration
-interval            s      mean time from the end of a run to the next one of the same stretch
+interval            s      mean time from the end of a run to the next one of the same segment
 =================== ====== ==================================================================
 
 A state that never occurs has zeros; without an interval, its mean is zero, too.
@@ -61,7 +61,7 @@ def active_states(
 def count_runs(
     active: NDArray[np.bool_],
     counted: NDArray[np.bool_],
-    stretches: NDArray[np.intp],
+    segments: NDArray[np.intp],
     event: NDArray[np.intp],
     n_events: int,
     sfreq: float,
@@ -74,10 +74,10 @@ def count_runs(
         Whether each state is active in each sample.
     counted : boolean array (T,)
         Samples that count as time of their event.
-    stretches : integer array (S, 2)
-        First sample and end of each stretch; runs do not cross their ends.
+    segments : integer array (S, 2)
+        First sample and end of each segment; runs do not cross their ends.
     event : integer array (S,)
-        Event of each stretch.
+        Event of each segment.
     n_events : int
         Number of events.
     sfreq : float
@@ -89,9 +89,9 @@ def count_runs(
         "count", "occurrences", "coverage", "mean_duration" and "interval".
     """
     samples, states = active.shape
-    owner = np.full(samples, -1, dtype=np.intp)  # the stretch of each sample
+    owner = np.full(samples, -1, dtype=np.intp)  # the segment of each sample
     opens = np.zeros(samples, dtype=bool)
-    for number, (start, stop) in enumerate(stretches):
+    for number, (start, stop) in enumerate(segments):
         owner[start:stop] = number
         if start < stop:
             opens[start] = True
@@ -103,7 +103,7 @@ def count_runs(
         return np.bincount(of_event, weights=values, minlength=n_events + 1)[:n_events]
 
     time = total((inside & counted).astype(float)) / sfreq
-    closes = np.append(opens[1:], True)  # of a stretch that is followed by another
+    closes = np.append(opens[1:], True)  # of a segment that is followed by another
     before = np.vstack((np.zeros((1, states), bool), active[:-1]))
     after = np.vstack((active[1:], np.zeros((1, states), bool)))
     starts = active & (~before | opens[:, None])
@@ -130,7 +130,7 @@ def count_runs(
 def feature_table(
     coefficients: NDArray[np.float64],
     activity: Any,
-    stretches: NDArray[np.intp],
+    segments: NDArray[np.intp],
     event: NDArray[np.intp],
     n_events: int,
     sfreq: float,
@@ -141,22 +141,22 @@ def feature_table(
     if unknown:
         raise ValueError(f"features {unknown} are not known; there are {list(FEATURES)}")
     active, counted = active_states(coefficients, activity)
-    known = count_runs(active, counted, stretches, event, n_events, sfreq)
+    known = count_runs(active, counted, segments, event, n_events, sfreq)
     known["occupancy"], known["lifetime"] = known["coverage"], known["mean_duration"]
     if "mean_coefficient" in features:
-        known["mean_coefficient"] = _means(coefficients, stretches, event, n_events)
+        known["mean_coefficient"] = _means(coefficients, segments, event, n_events)
     return np.stack([known[name] for name in features], axis=-1)
 
 
 def _means(
     coefficients: NDArray[np.float64],
-    stretches: NDArray[np.intp],
+    segments: NDArray[np.intp],
     event: NDArray[np.intp],
     n_events: int,
 ) -> NDArray[np.float64]:
     """Return the mean coefficients (n_events, K) over the samples that have them."""
     sums, counts = np.zeros((n_events, coefficients.shape[1])), np.zeros((n_events, 1))
-    for (start, stop), number in zip(stretches, event):
+    for (start, stop), number in zip(segments, event):
         rows = coefficients[start:stop]
         rows = rows[np.isfinite(rows).all(axis=1)]
         sums[number] += rows.sum(axis=0, dtype=np.float64)

@@ -11,6 +11,7 @@ from scipy.signal import find_peaks
 
 from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.recording import MICROVOLTS, Instance, Recording, RecordingOptions, as_recording
+from graphdict.eeg.renamed import renamed
 
 if TYPE_CHECKING:  # pragma: no cover
     import pandas
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # pragma: no cover
 __all__ = ["Peaks", "gfp", "gfp_peaks"]
 
 
+@renamed("stretch", "segment")
 @dataclass(frozen=True)
 class Peaks:
     """Peaks of global field power, in order of time.
@@ -28,15 +30,15 @@ class Peaks:
         Signals at the peaks, in microvolts, centred over electrodes.
     samples : integer array (P,)
         Rows of the peaks in ``recording.signals``.
-    stretch : integer array (P,)
-        Stretch of each peak.
+    segment : integer array (P,)
+        Segment of each peak.
     recording : Recording
         The recording of the peaks.
     """
 
     signals: NDArray[np.float64]
     samples: NDArray[np.intp]
-    stretch: NDArray[np.intp]
+    segment: NDArray[np.intp]
     recording: Recording
 
     def __len__(self) -> int:
@@ -45,7 +47,7 @@ class Peaks:
     @property
     def event(self) -> NDArray[np.intp]:
         """Event (epoch) of each peak (P,)."""
-        return self.recording.event[self.stretch]
+        return self.recording.event[self.segment]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the signals at the peaks as a table.
@@ -88,7 +90,7 @@ def gfp(inst: Instance, **options: Unpack[RecordingOptions]) -> NDArray[np.float
 def gfp_peaks(
     inst: Instance, *, min_distance: float = 0.0, **options: Unpack[RecordingOptions]
 ) -> Peaks:
-    """Find the local maxima of global field power within each stretch.
+    """Find the local maxima of global field power within each segment.
 
     Parameters
     ----------
@@ -110,8 +112,8 @@ def gfp_peaks(
     distance = max(1, round(min_distance * recording.sfreq))
     found = [
         start + find_peaks(power[start:stop], distance=distance)[0]
-        for start, stop in recording.stretches
+        for start, stop in recording.segments
     ]
     samples = np.concatenate([np.empty(0, dtype=np.intp), *found])
-    stretch = np.repeat(np.arange(len(found)), [len(part) for part in found])
-    return Peaks(recording.signals[samples], samples, stretch, recording)
+    segment = np.repeat(np.arange(len(found)), [len(part) for part in found])
+    return Peaks(recording.signals[samples], samples, segment, recording)

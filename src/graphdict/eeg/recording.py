@@ -1,8 +1,8 @@
-"""Recordings as arrays of samples, divided into stretches of consecutive good samples.
+"""Recordings as arrays of samples, divided into segments of consecutive good samples.
 
-A Raw is one event, cut into stretches by its BAD annotations and by the boundaries of concatenated
-recordings; each of Epochs is an event and a stretch. Peaks, backfitting, runs of states and
-transitions never cross the ends of a stretch.
+A Raw is one event, cut into segments by its BAD annotations and by the boundaries of concatenated
+recordings; each of Epochs is an event and a segment. Peaks, backfitting, runs of states and
+transitions never cross the ends of a segment.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.frames import Frame
+from graphdict.eeg.renamed import renamed
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
@@ -28,25 +29,26 @@ __all__ = [
     "as_recording",
     "each_recording",
     "epochs_layout",
-    "mask_stretches",
+    "mask_segments",
     "raw_layout",
 ]
 
 MICROVOLTS = 1e6  # per volt, MNE's unit, in which variances would be below regularisation
 
 
+@renamed("stretches", "segments")
 @dataclass(frozen=True)
 class Recording:
-    """Signals of a recording, with the stretches and events of its samples.
+    """Signals of a recording, with the segments and events of its samples.
 
     Attributes
     ----------
     signals : array (T, N)
         Microvolts, each sample centred over the good electrodes. Epochs are concatenated.
-    stretches : integer array (S, 2)
-        First sample and end (exclusive) of each stretch; samples outside are bad.
+    segments : integer array (S, 2)
+        First sample and end (exclusive) of each segment; samples outside are bad.
     event : integer array (S,)
-        Event (epoch) of each stretch.
+        Event (epoch) of each segment.
     n_events : int
         Number of events.
     sfreq : float
@@ -57,7 +59,7 @@ class Recording:
     """
 
     signals: NDArray[np.float64]
-    stretches: NDArray[np.intp]
+    segments: NDArray[np.intp]
     event: NDArray[np.intp]
     n_events: int
     sfreq: float
@@ -110,13 +112,13 @@ def as_recording(
     if isinstance(inst, mne.io.BaseRaw):
         chosen = _channels(mne, inst.info, picks)
         data = inst.get_data(picks=chosen)
-        stretches, event, n_events = raw_layout(inst, reject_by_annotation)
+        segments, event, n_events = raw_layout(inst, reject_by_annotation)
         frame = Frame.of_raw(inst, mne.pick_info(inst.info, chosen))
     elif isinstance(inst, mne.BaseEpochs):
         inst.drop_bad()  # epochs that were read lazily: which of them exist is decided here
         chosen = _channels(mne, inst.info, picks)
         data = inst.get_data(picks=chosen, copy=False)
-        stretches, event, n_events = epochs_layout(inst, reject_by_annotation)
+        segments, event, n_events = epochs_layout(inst, reject_by_annotation)
         frame = Frame.of_epochs(inst, mne.pick_info(inst.info, chosen))
     else:
         raise TypeError(
@@ -124,8 +126,8 @@ def as_recording(
             f"{type(inst).__name__}"
         )
     names = [inst.ch_names[i] for i in chosen]
-    signals = _rows(data, stretches, names)
-    return Recording(signals, stretches, event, n_events, frame.sfreq, names, frame)
+    signals = _rows(data, segments, names)
+    return Recording(signals, segments, event, n_events, frame.sfreq, names, frame)
 
 
 def each_recording(insts: Any, **options: Any) -> Iterator[Recording]:
@@ -157,7 +159,7 @@ def _check_alike(first: Recording, other: Recording, number: int) -> None:
         )
 
 
-def mask_stretches(
+def mask_segments(
     good: NDArray[np.bool_], cuts: NDArray[np.intp] | Sequence[int] = ()
 ) -> NDArray[np.intp]:
     """Return the runs (S, 2) of true values of ``good`` (T,), also cut before each of ``cuts``."""
@@ -194,13 +196,13 @@ def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray[np.int
 
 
 def _rows(
-    data: NDArray[np.float64], stretches: NDArray[np.intp], names: Sequence[str]
+    data: NDArray[np.float64], segments: NDArray[np.intp], names: Sequence[str]
 ) -> NDArray[np.float64]:
     """Return signals (T, N) in centred microvolts; raise where good samples are not finite."""
     data = np.moveaxis(data, -2, -1).reshape(-1, data.shape[-2])
     signals = data * data.dtype.type(MICROVOLTS)
     signals -= signals.mean(axis=1, keepdims=True)
-    for start, stop in stretches:
+    for start, stop in segments:
         finite = np.isfinite(signals[start:stop]).all(axis=1)
         if not finite.all():
             sample = int(start + np.argmin(finite))
@@ -227,15 +229,15 @@ def _from_array(data: NDArray[np.float64], sfreq: float | None) -> Recording:
     if channels < 2:
         raise ValueError(f"at least two channels are needed, got an array of shape {data.shape}")
     starts = np.arange(count) * times
-    stretches = np.column_stack((starts, starts + times)).astype(np.intp)
+    segments = np.column_stack((starts, starts + times)).astype(np.intp)
     names = [str(i) for i in range(channels)]
     frame = Frame("array", times, float(sfreq))
-    signals = _rows(data, stretches, names)
-    return Recording(signals, stretches, np.arange(count), count, float(sfreq), names, frame)
+    signals = _rows(data, segments, names)
+    return Recording(signals, segments, np.arange(count), count, float(sfreq), names, frame)
 
 
 def raw_layout(raw: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Return the stretches of a Raw, their events (all 0) and the number of events, 1.
+    """Return the segments of a Raw, their events (all 0) and the number of events, 1.
 
     ``reject`` is whether BAD annotations are left out.
     """
@@ -253,12 +255,12 @@ def raw_layout(raw: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.int
         if kind.startswith("BAD") and (reject or kind.startswith("BAD_ACQ_SKIP")):
             good[max(start, 0) : max(stop, 0)] = False
             cuts.append(start)
-    stretches = mask_stretches(good, cuts)
-    return stretches, np.zeros(len(stretches), dtype=np.intp), 1
+    segments = mask_segments(good, cuts)
+    return segments, np.zeros(len(segments), dtype=np.intp), 1
 
 
 def epochs_layout(epochs: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Return the stretches of Epochs, the epoch of each, and the number of epochs.
+    """Return the segments of Epochs, the epoch of each, and the number of epochs.
 
     ``reject`` is whether BAD annotations are left out.
     """
@@ -272,5 +274,5 @@ def epochs_layout(epochs: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[
                     stop = round((onset + duration - epochs.tmin) * rate)
                     row[max(start, 0) : max(stop, 0)] = False
     count, times = good.shape
-    stretches = mask_stretches(good.ravel(), np.arange(count) * times)
-    return stretches, stretches[:, 0] // max(times, 1), count
+    segments = mask_segments(good.ravel(), np.arange(count) * times)
+    return segments, segments[:, 0] // max(times, 1), count

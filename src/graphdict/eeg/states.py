@@ -12,6 +12,7 @@ from graphdict.eeg import conversion, transitions
 from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.features import PAPER_FEATURES, feature_table, hard_labels
 from graphdict.eeg.frames import Frame
+from graphdict.eeg.renamed import renamed
 from graphdict.eeg.windows import cut_windows
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # pragma: no cover
 __all__ = ["States", "state_features"]
 
 
+@renamed("stretches", "segments")
 class States:
     """States of a recording: the coefficients of every sample, and statistics of them.
 
@@ -30,11 +32,11 @@ class States:
         Coefficients; NaN in samples without a state.
     sfreq : float
         Samples per second.
-    stretches : integer array (S, 2), optional
-        First sample and end of each stretch, whose ends runs and transitions do not cross; one
-        stretch by default.
+    segments : integer array (S, 2), optional
+        First sample and end of each segment, whose ends runs and transitions do not cross; one
+        segment by default.
     event : integer array (S,), optional
-        Event of each stretch; by default each stretch is an event.
+        Event of each segment; by default each segment is an event.
     n_events : int, optional
         Number of events; by default the largest of ``event`` plus one.
     frame : Frame, optional
@@ -48,7 +50,7 @@ class States:
 
     coefficients: NDArray[np.float64]
     sfreq: float
-    stretches: NDArray[np.intp]
+    segments: NDArray[np.intp]
     event: NDArray[np.intp]
     n_events: int
     frame: Frame
@@ -60,7 +62,7 @@ class States:
         coefficients: ArrayLike,
         sfreq: float,
         *,
-        stretches: ArrayLike | None = None,
+        segments: ArrayLike | None = None,
         event: ArrayLike | None = None,
         n_events: int | None = None,
         frame: Frame | None = None,
@@ -76,9 +78,9 @@ class States:
             raise ValueError(f"sfreq must be positive, got {sfreq}")
         self.sfreq = float(sfreq)
         whole = [[0, len(self.coefficients)]]
-        self.stretches = np.asarray(whole if stretches is None else stretches, dtype=np.intp)
-        self.stretches = self.stretches.reshape(-1, 2)
-        each = np.arange(len(self.stretches))
+        self.segments = np.asarray(whole if segments is None else segments, dtype=np.intp)
+        self.segments = self.segments.reshape(-1, 2)
+        each = np.arange(len(self.segments))
         self.event = np.asarray(each if event is None else event, dtype=np.intp)
         self.n_events = int(self.event.max(initial=-1) + 1 if n_events is None else n_events)
         self.frame = frame or Frame("raw", len(self.coefficients), self.sfreq)
@@ -145,7 +147,7 @@ class States:
         bounds = np.arange(epochs)[:, None] * times + [0, times]
         options = {"frame": Frame("array", times, float(sfreq)), **options}
         rows = values.reshape(-1, count)
-        return cls(rows, sfreq, stretches=bounds, n_events=epochs, **options)
+        return cls(rows, sfreq, segments=bounds, n_events=epochs, **options)
 
     @classmethod
     def from_mne(cls, inst: mne.io.BaseRaw | mne.BaseEpochs, **options: Any) -> States:
@@ -165,7 +167,7 @@ class States:
         coefficients, recording = conversion.read(inst)
         return cls(
             coefficients, recording.sfreq,
-            stretches=recording.stretches, event=recording.event, n_events=recording.n_events,
+            segments=recording.segments, event=recording.event, n_events=recording.n_events,
             frame=recording.frame, **{"names": list(inst.ch_names), **options},
         )  # fmt: skip
 
@@ -224,7 +226,7 @@ class States:
         activity : "largest" or array (K,), optional
             Instead of the attribute ``activity``.
         pool : bool, default=False
-            Treat all events as one; runs still end with their stretch.
+            Treat all events as one; runs still end with their segment.
 
         Returns
         -------
@@ -233,7 +235,7 @@ class States:
         activity = self.activity if activity is None else activity
         event, count = (np.zeros_like(self.event), 1) if pool else (self.event, self.n_events)
         return feature_table(
-            self.coefficients, activity, self.stretches, event, count, self.sfreq, features
+            self.coefficients, activity, self.segments, event, count, self.sfreq, features
         )
 
     def features(
@@ -270,7 +272,7 @@ class States:
         statistic: Literal["probability", "count"] = "probability",
         ignore_repetitions: bool = True,
     ) -> NDArray[np.float64]:
-        """Return the observed transitions between labels, within stretches.
+        """Return the observed transitions between labels, within segments.
 
         Parameters
         ----------
@@ -285,7 +287,7 @@ class States:
             From the state of the row to that of the column.
         """
         return transitions.observed_transitions(
-            self.labels, self.stretches, self.n_states,
+            self.labels, self.segments, self.n_states,
             statistic=statistic, ignore_repetitions=ignore_repetitions,
         )  # fmt: skip
 
@@ -302,7 +304,7 @@ class States:
         array (K, K)
         """
         return transitions.expected_transitions(
-            self.labels, self.stretches, self.n_states, ignore_repetitions=ignore_repetitions
+            self.labels, self.segments, self.n_states, ignore_repetitions=ignore_repetitions
         )
 
     def entropy(self, *, ignore_repetitions: bool = False, base: float = 2.0) -> float:
@@ -320,22 +322,22 @@ class States:
         float
         """
         return transitions.sequence_entropy(
-            self.labels, self.stretches, ignore_repetitions=ignore_repetitions, base=base
+            self.labels, self.segments, ignore_repetitions=ignore_repetitions, base=base
         )
 
     # Other cuts of the same samples ---------------------------------------------------------
 
     def without_edges(self) -> States:
-        """Return the states without the first and the last run of each stretch.
+        """Return the states without the first and the last run of each segment.
 
-        These are cut off by the ends of the stretch, so that their durations are unknown.
+        These are cut off by the ends of the segment, so that their durations are unknown.
 
         Returns
         -------
         States
         """
         labels, coefficients = self.labels, self.coefficients.copy()
-        for start, stop in self.stretches:
+        for start, stop in self.segments:
             own = labels[start:stop]
             changes = np.flatnonzero(np.diff(own))
             first = changes[0] + 1 if len(changes) else len(own)
@@ -370,11 +372,11 @@ class States:
         -------
         States
         """
-        samples, stretches, event, frame = cut_windows(
-            self.frame, self.stretches, np.asarray(events), tmin, tmax, event_id
+        samples, segments, event, frame = cut_windows(
+            self.frame, self.segments, np.asarray(events), tmin, tmax, event_id
         )
         return States(
-            self.coefficients[samples], self.sfreq, stretches=stretches, event=event,
+            self.coefficients[samples], self.sfreq, segments=segments, event=event,
             n_events=len(samples) // frame.n_times, frame=frame, activity=self.activity,
             names=self.names,
         )  # fmt: skip
@@ -405,7 +407,7 @@ class States:
     def _like(self, coefficients: NDArray[np.float64]) -> States:
         """Return states with other coefficients of the same samples."""
         return States(
-            coefficients, self.sfreq, stretches=self.stretches, event=self.event,
+            coefficients, self.sfreq, segments=self.segments, event=self.event,
             n_events=self.n_events, frame=self.frame, activity=self.activity, names=self.names,
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.eeg.recording import mask_stretches
+from graphdict.eeg.recording import mask_segments
 
 __all__ = ["expected_transitions", "observed_transitions", "sequence_entropy"]
 
@@ -14,13 +14,13 @@ STATISTICS = ("probability", "count")
 
 def observed_transitions(
     labels: NDArray[np.intp],
-    stretches: NDArray[np.intp],
+    segments: NDArray[np.intp],
     n_states: int,
     *,
     statistic: str = "probability",
     ignore_repetitions: bool = True,
 ) -> NDArray[np.float64]:
-    """Return the transitions (K, K) from the row's to the column's state, within stretches.
+    """Return the transitions (K, K) from the row's to the column's state, within segments.
 
     Samples with label -1 have no state and interrupt transitions.
 
@@ -28,8 +28,8 @@ def observed_transitions(
     ----------
     labels : integer array (T,)
         State of each sample.
-    stretches : integer array (S, 2)
-        First sample and end of each stretch.
+    segments : integer array (S, 2)
+        First sample and end of each segment.
     n_states : int
         Number K of states.
     statistic : {"probability", "count"}
@@ -43,7 +43,7 @@ def observed_transitions(
     """
     if statistic not in STATISTICS:
         raise ValueError(f"statistic must be one of {STATISTICS}, got {statistic!r}")
-    earlier, later = _pairs(labels, stretches)
+    earlier, later = _pairs(labels, segments)
     if ignore_repetitions:
         moved = earlier != later
         earlier, later = earlier[moved], later[moved]
@@ -54,7 +54,7 @@ def observed_transitions(
 
 def expected_transitions(
     labels: NDArray[np.intp],
-    stretches: NDArray[np.intp],
+    segments: NDArray[np.intp],
     n_states: int,
     *,
     ignore_repetitions: bool = True,
@@ -64,7 +64,7 @@ def expected_transitions(
     From a state with ``n_i`` samples the next sample is of state ``j`` in proportion to ``n_j``, or
     to ``n_i - 1`` for the state itself, which is left out where repetitions are ignored.
     """
-    inside = _inside(labels, stretches)
+    inside = _inside(labels, segments)
     counts = np.bincount(labels[inside & (labels >= 0)], minlength=n_states).astype(float)
     expected = np.tile(counts, (n_states, 1)) - np.eye(n_states)
     if ignore_repetitions:
@@ -75,7 +75,7 @@ def expected_transitions(
 
 def sequence_entropy(
     labels: NDArray[np.intp],
-    stretches: NDArray[np.intp],
+    segments: NDArray[np.intp],
     *,
     ignore_repetitions: bool = False,
     base: float = 2.0,
@@ -84,7 +84,7 @@ def sequence_entropy(
 
     Parameters
     ----------
-    labels, stretches
+    labels, segments
         As in :func:`observed_transitions`.
     ignore_repetitions : bool, default=False
         Count each run once instead of each sample.
@@ -95,9 +95,9 @@ def sequence_entropy(
     -------
     float
     """
-    chosen = _inside(labels, stretches) & (labels >= 0)
+    chosen = _inside(labels, segments) & (labels >= 0)
     if ignore_repetitions:
-        for start, stop in stretches:
+        for start, stop in segments:
             repeated = labels[start + 1 : stop] == labels[start : stop - 1]
             chosen[start + 1 : stop] &= ~repeated
     counts = np.bincount(labels[chosen])
@@ -106,30 +106,30 @@ def sequence_entropy(
 
 
 def label_runs(
-    labels: NDArray[np.intp], stretches: NDArray[np.intp]
+    labels: NDArray[np.intp], segments: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return bounds (R, 2) and labels (R,) of the runs of equal labels within stretches."""
+    """Return bounds (R, 2) and labels (R,) of the runs of equal labels within segments."""
     changes = np.flatnonzero(np.diff(labels)) + 1
-    cuts = np.concatenate((changes, stretches.ravel()))
-    bounds = mask_stretches(_inside(labels, stretches) & (labels >= 0), cuts)
+    cuts = np.concatenate((changes, segments.ravel()))
+    bounds = mask_segments(_inside(labels, segments) & (labels >= 0), cuts)
     return bounds, labels[bounds[:, 0]]
 
 
 def _pairs(
-    labels: NDArray[np.intp], stretches: NDArray[np.intp]
+    labels: NDArray[np.intp], segments: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the labels of consecutive samples of one stretch that both have a state."""
+    """Return the labels of consecutive samples of one segment that both have a state."""
     together = np.zeros(max(len(labels) - 1, 0), dtype=bool)
-    for start, stop in stretches:
+    for start, stop in segments:
         together[start : max(stop - 1, start)] = True
     together &= (labels[:-1] >= 0) & (labels[1:] >= 0)
     return labels[:-1][together], labels[1:][together]
 
 
-def _inside(labels: NDArray[np.intp], stretches: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which samples (T,) lie in a stretch."""
+def _inside(labels: NDArray[np.intp], segments: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which samples (T,) lie in a segment."""
     inside = np.zeros(len(labels), dtype=bool)
-    for start, stop in stretches:
+    for start, stop in segments:
         inside[start:stop] = True
     return inside
 

@@ -14,19 +14,19 @@ __all__ = ["cut_windows"]
 
 def cut_windows(
     frame: Frame,
-    stretches: NDArray[np.intp],
+    segments: NDArray[np.intp],
     events: NDArray[np.intp],
     tmin: float,
     tmax: float,
     event_id: Any,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Frame]:
-    """Return samples (n * length,) of the windows, stretches, the window of each, and a frame.
+    """Return samples (n * length,) of the windows, segments, the window of each, and a frame.
 
     Parameters
     ----------
     frame : Frame
         Of the Raw.
-    stretches : integer array (S, 2)
+    segments : integer array (S, 2)
         Of the Raw.
     events, tmin, tmax, event_id
         As in :meth:`graphdict.eeg.States.epochs`.
@@ -49,7 +49,7 @@ def cut_windows(
     pieces, owner = [], []
     for number, begin in enumerate(begins[kept]):
         shift = number * length - begin
-        for start, stop in stretches:
+        for start, stop in segments:
             left, right = max(start, begin), min(stop, begin + length)
             if left < right:
                 pieces.append((left + shift, right + shift))

@@ -24,7 +24,7 @@ def _controller() -> ThreadpoolController:
 
 
 def blas_threads() -> int:
-    """Threads that the settings of BLAS and the machine allow: respects OMP_NUM_THREADS & co.
+    """Threads that the settings of BLAS and the machine allow: OMP_NUM_THREADS and the like.
 
     Fits that run at the same time in several threads share them.
     """

@@ -1,4 +1,4 @@
-"""A long fit that can be killed: what it needs to go on, in one file, written now and then.
+"""Checkpoints: the state of a long fit in one file, from which it continues after a kill.
 
 A fit is a sequence of stages (one for each start, one for the final coefficients). Of stages that
 are done the file holds the result; of the one under way, the solver's last state. Run again with
@@ -53,20 +53,20 @@ class Checkpoint:
                 "not exist"
             )
 
-    def restore_chance(self, rng: np.random.RandomState) -> None:
-        """Let a generator begin where it began when the file was first written."""
+    def restore_random_state(self, rng: np.random.RandomState) -> None:
+        """Set a generator to its state when the file was first written."""
         if self.seed is None:
             self.seed = list(rng.get_state(legacy=True))
         else:
             rng.set_state(tuple(self.seed))
 
     def stage(self) -> Stage:
-        """The next stage of the fit."""
+        """Return the next stage of the fit."""
         self.stages += 1
         return Stage(self, self.stages - 1)
 
     def finish(self) -> None:
-        """The fit is done: nothing is left to go on with."""
+        """Remove the file once the fit is done."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
@@ -116,7 +116,7 @@ class Checkpoint:
 
 
 class Stage:
-    """One stage: what an earlier run knows of it, and where to keep what this one finds."""
+    """One stage of a fit: the result or state of an earlier run, and where to keep the new one."""
 
     def __init__(self, checkpoint: Checkpoint, index: int):
         self.checkpoint = checkpoint
@@ -126,7 +126,7 @@ class Stage:
         self.pending: Callable[[], Any] | None = None
 
     def offer(self, state: Callable[[], Any]) -> None:
-        """Say how to get the state to go on from; it is asked for when it is time to write."""
+        """Take a function that returns the state of the solver; call and write it when due."""
         if self.checkpoint.path is not None:
             self.pending = state
             if self.checkpoint.due:
@@ -147,7 +147,7 @@ class Stage:
 
 
 def identity(model: Any, samples: Any) -> dict[str, Any]:
-    """What two fits must share for one to go on where the other stopped."""
+    """Return what two fits must share for one to continue the other, by name."""
     from graphdict import __version__
 
     settings = {
@@ -167,7 +167,7 @@ def _digest(content: Any) -> str:
 
 
 def _describe(value: Any) -> Any:
-    """A setting in words that are the same in every process."""
+    """Return a setting as plain values that are the same in every process."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.random.RandomState):
@@ -189,7 +189,7 @@ def _check_kind(manifest: dict[str, Any]) -> None:
 
 
 def _pack(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Plain values for the manifest; arrays are set aside under a name."""
+    """Return plain values for the manifest; arrays are put into ``arrays`` under a name."""
     if isinstance(value, dict):
         return {name: _pack(item, arrays) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

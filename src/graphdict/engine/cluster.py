@@ -112,7 +112,7 @@ class ClusterExecutor:
         shared = self._hold([(template, fit.dtype, fit.preparation, term)])[0]
         samples = [[_samples(rows, ends) for rows in bundle] for bundle in self.bundles]
         arrays = [fit.array[some[0].start : some[-1].stop] for some in samples]
-        told = [
+        layouts = [
             [
                 (rows.start, own.start, block_rows(rows, bytes_per_row), own.stop - own.start,
                  problem.counts[rows] if windows else None)
@@ -120,7 +120,7 @@ class ClusterExecutor:
             ]
             for bundle, some in zip(self.bundles, samples, strict=True)
         ]  # fmt: skip
-        self.shards = self._map(_make_shards, told, self.client.compute(arrays), shared=shared)
+        self.shards = self._map(_make_shards, layouts, self.client.compute(arrays), shared=shared)
 
     def map_blocks(
         self, step: Callable[..., Any], columns: Sequence[BlockStates], *message: Any
@@ -210,14 +210,14 @@ class ClusterExecutor:
         return wait_for(self.client.map, function, *arguments, pure=False, **same)
 
     def _hold(self, values: list[Any]) -> BlockStates:
-        """Values as tasks, which the scheduler can give again to any worker."""
+        """Return values as tasks, which the scheduler can run again on any worker."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
             return BlockStates(self._map(_identity, values))
 
 
 def _inside(message: Any) -> list[Any]:
-    """What a message and the tuples in it hold."""
+    """Return all values in a message, those in its tuples included."""
     if not isinstance(message, tuple):
         return [message]
     return [item for part in message for item in _inside(part)]
@@ -241,10 +241,11 @@ def _call(function: Callable[[NDArray[Any]], Any], dtype: Any, block: NDArray[An
     return function(np.ascontiguousarray(block, dtype=dtype))
 
 
-def _make_shards(told: list[tuple], array: NDArray[Any], shared: Any) -> list[Shard]:
+def _make_shards(layouts: list[tuple], array: NDArray[Any], shared: Any) -> list[Shard]:
+    """Return the shards of a bundle, from where each begins and how it is cut into blocks."""
     template, dtype, preparation, term = shared
     made, end = [], 0
-    for first, first_sample, blocks, samples, counts in told:
+    for first, first_sample, blocks, samples, counts in layouts:
         own, end = array[end : end + samples], end + samples
         signals = preparation.apply(np.ascontiguousarray(own, dtype=dtype))
         if counts is None:

@@ -1,4 +1,4 @@
-"""A Dask cluster to work on: found, reached, checked before work begins, and missed when lost."""
+"""Connect to a Dask cluster and check its workers; errors say what to do where it is lost."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def spread(values: Any, rows: int) -> Any:
 
 
 def check_array(X: Any, client: Any) -> Any:
-    """The array with whole rows in its chunks; says what stands in the way of a fit."""
+    """Return the array with whole rows in its chunks; raise where it cannot be fitted."""
     if X.ndim == 2 and np.isnan(X.shape).any():
         raise ValueError("X has chunks of unknown sizes; call X.compute_chunk_sizes() before fit")
     check_workers(client)
@@ -121,7 +121,7 @@ def check_array(X: Any, client: Any) -> Any:
 
 
 def wait_for(ask: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What a client answers, or what to do where the cluster was lost."""
+    """Return the result of a client; raise with what to do where the cluster was lost."""
     try:
         return ask(*arguments, **options)
     except Exception as error:
@@ -134,7 +134,7 @@ def wait_for(ask: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 
 def _cannot_read(path: str) -> str | None:
-    """What stands in the way of reading a file or folder."""
+    """Return why a file or folder cannot be read, or None."""
     try:
         os.stat(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What all estimators share: they read, prepare and name signals, and say when they fell short."""
+"""What all estimators share: reading, checking and preparing signals, names of nodes, warnings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
+from graphdict.engine.containers import unpack
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
 from graphdict.engine.penalties import check_penalties
@@ -47,9 +48,7 @@ class SignalEstimator(BaseEstimator):
         return tags
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
-        if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
-            kind = np.float32 if X.dtype == np.float32 else np.float64
-            X = np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
+        X = unpack(X)
         X = open_rows(X) if self._reads_in_parts else X
         if isinstance(X, Rows):
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -124,7 +123,7 @@ class SignalEstimator(BaseEstimator):
         return 0, 8 * graphs.n_edges(nodes) * size
 
     def _warn_unconverged(self, steps: int, reached: str) -> None:
-        """Say that ``steps`` iterations did not do, and what they reached; called from ``fit``."""
+        """Warn that ``steps`` iterations ended before ``tol``, with what they ``reached``."""
         warn(
             f"{type(self).__name__} stopped at max_iter={steps} before tol={self.tol}: {reached}. "
             "Raise max_iter, or tol if the result is good enough.",
@@ -139,12 +138,17 @@ class SignalEstimator(BaseEstimator):
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
 
 
-def _name_column(X: ArrayLike, error: Exception) -> None:
+def _name_column(X: Any, error: Exception) -> None:
     """Say which column of a DataFrame is not made of numbers, where that is what went wrong."""
-    for name, column in X.items() if hasattr(X, "items") and hasattr(X, "dtypes") else ():
+    columns: Any = ()
+    if hasattr(X, "items") and hasattr(X, "dtypes"):
+        columns = X.items()
+    elif hasattr(X, "get_columns"):  # a frame of polars
+        columns = zip(X.columns, X.get_columns())
+    for name, column in columns:
         values = np.asarray(column)
         if not _numeric(values):
-            word = next((value for value in values if isinstance(value, str)), values[0])
+            word = next((str(value) for value in values if isinstance(value, str)), values[0])
             raise ValueError(
                 f"column {name!r} of X holds {word!r}, which is not a number; leave the "
                 "column out (labels, time stamps) or turn it into numbers"

@@ -73,7 +73,7 @@ def split_rows(array: NDArray[Any] | None, shard: slice, bytes_per_row: int) -> 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some consecutive rows of a problem, behind the backend that serves them, cut into blocks."""
+    """Some consecutive rows of a problem, with their backend, cut into blocks."""
 
     backend: Any
     blocks: list[slice]
@@ -247,7 +247,7 @@ def open_executor(problem: Any, atoms: NDArray[Any]) -> Iterator[Executor]:
 def executor_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
     """Open the executor for where the samples are: a cluster, or the threads of this machine.
 
-    There are as many threads as BLAS would use, which is told to use one meanwhile; one where there
+    There are as many threads as BLAS would use, which is limited to one meanwhile; one where there
     is little to do. Deferred steps are shared by them piece by piece, others block by block.
     """
     cut = shard_rows(problem.rows, bytes_per_row)

@@ -1,4 +1,4 @@
-"""What graphdict does, told to the logger "graphdict"; nobody hears it who does not ask.
+"""The logger "graphdict", which is silent unless logging is configured.
 
     import logging
     logging.basicConfig(level=logging.INFO)            # what is fitted, how each start ended
@@ -19,5 +19,5 @@ logger.addHandler(logging.NullHandler())
 
 
 def printable(text: object) -> str:
-    """Text that cannot steer a terminal or begin a new line in a log."""
+    """Return ``text`` with control characters escaped, for terminals and logs."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))

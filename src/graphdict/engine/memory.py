@@ -1,4 +1,4 @@
-"""Will a fit find the memory it needs? Said before it starts, with what would need less.
+"""Estimate the memory of a fit before it starts; warn or refuse, with what would need less.
 
 The estimate is that of the largest arrays that live at the same time: what grows with the samples,
 the pairs of nodes and the atoms, and the blocks in which work is done. It is right to a factor of
@@ -19,7 +19,7 @@ from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError, wa
 __all__ = ["BLOCK", "available_memory", "check_memory", "estimate_memory"]
 
 BLOCK = 1 << 24  # bytes of samples that are prepared at a time
-REFUSE = 3  # times what is there: beyond that, no error of the estimate can help
+REFUSE = 3  # times the available memory: an estimate is not wrong by more than that
 
 
 def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
@@ -30,13 +30,13 @@ def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
     needed = estimate_memory(model, shape, dtype)
     if needed <= available:
         return
-    told = (
+    message = (
         f"{type(model).__name__} needs about {_size(needed)} for {shape[0]} samples on {shape[1]} "
         f"nodes, and {_size(available)} of memory are available; {_advice(model, dtype)}"
     )
     if needed > REFUSE * available:
-        raise NotEnoughMemoryError(told)
-    warn(told, MemoryForecastWarning)
+        raise NotEnoughMemoryError(message)
+    warn(message, MemoryForecastWarning)
 
 
 def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
@@ -53,7 +53,7 @@ def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
 
 
 def available_memory() -> int | None:
-    """Bytes that this process may still take; None where nobody says."""
+    """Return the bytes that this process may still take; None where the system does not say."""
     limits = [_meminfo(), _cgroup(), _address_space()]
     known = [limit for limit in limits if limit is not None]
     return min(known) if known else None
@@ -66,7 +66,7 @@ def _streams(model: Any, shape: tuple[int, int], dtype: Any) -> bool:
 
 
 def _advice(model: Any, dtype: Any) -> str:
-    """What would need less."""
+    """Return what would need less memory, as a sentence."""
     ways = []
     if np.dtype(dtype) == np.float64:
         ways.append("float32 signals halve it")
@@ -80,6 +80,7 @@ def _advice(model: Any, dtype: Any) -> str:
 
 
 def _meminfo() -> int | None:
+    """Return the bytes of memory that are free, or that the system can free."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -93,7 +94,7 @@ def _meminfo() -> int | None:
 
 
 def _cgroup() -> int | None:
-    """What a container may still take."""
+    """Return the bytes that the limit of a container leaves, None without a limit."""
     old = ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
     for limit, used in (("memory.max", "memory.current"), old):
         try:
@@ -107,6 +108,7 @@ def _cgroup() -> int | None:
 
 
 def _address_space() -> int | None:
+    """Return the bytes that a limit of the address space (ulimit -v) leaves, None without one."""
     try:
         import resource
 

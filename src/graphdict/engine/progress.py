@@ -1,4 +1,4 @@
-"""Solver iterations shown by a progress bar and told to the logger, by way of the callback."""
+"""Show the iterations of a solver: a progress bar and log messages, by way of its callback."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ __all__ = ["with_progress"]
 def with_progress(
     callback: Callback | None, total: int, verbose: int, title: str
 ) -> Iterator[Callback | None]:
-    """The user's callback, joined by a bar where ``verbose`` asks and by the logger."""
-    told = logger.isEnabledFor(logging.INFO)
-    if not verbose and not told:
+    """Yield a callback that shows progress and then calls the user's ``callback``.
+
+    There is a progress bar where ``verbose`` is positive (which stays where it is above 1), and
+    messages go to the logger "graphdict". Where neither is wanted, ``callback`` itself is yielded.
+    ``total`` is the largest number of iterations, ``title`` what is written before the figures.
+    """
+    if not verbose and not logger.isEnabledFor(logging.INFO):
         yield callback
         return
     last: list[Progress] = []

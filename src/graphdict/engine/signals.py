@@ -137,6 +137,7 @@ class OnAllNodes:
         self.term = term
         self.preparation = preparation
         self.__name__ = type(term).__name__
+        self._node_numbers = np.flatnonzero(preparation.active)
         # A solver looks at what a term can do: only what the wrapped one can is offered.
         for marker in ("interval", "elementwise", "entrywise", "precedes_elementwise"):
             if hasattr(term, marker):

@@ -112,7 +112,7 @@ def open_rows(X: Any) -> Any:
     if not lazy:
         return X
     if X.ndim != 2 or X.dtype.kind not in "fiub" or not too_large(X.shape, X.dtype):
-        return np.asarray(X)  # small, or wrong in a way that is told as for any other array
+        return np.asarray(X)  # small, or wrong in a way that later checks report
     return Rows(X)
 
 
@@ -239,7 +239,7 @@ def _fill(target: Any, pieces: Iterable[NDArray[Any]], counts: NDArray[Any]) -> 
 
 
 def let_go(array: np.memmap) -> None:
-    """Tell the system that a map was read for now, so that its pages do not stay resident."""
+    """Let the system drop the pages of a memory map that were read."""
     opened: mmap.mmap | None = getattr(array, "_mmap", None)
     if opened is not None and array.mode != "c" and hasattr(opened, "madvise"):
         opened.madvise(mmap.MADV_DONTNEED)

@@ -24,7 +24,7 @@ __all__ = ["GraphDictionary"]
 
 
 class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator):
-    """Base of the graph dictionaries. A kind of them is a way to fit, to code and to score."""
+    """Base of the graph dictionaries. Subclasses fit, code and score."""
 
     window_size: int
     coefficients_: NDArray[np.float64]

@@ -37,7 +37,7 @@ def code(
     out: Any = None,
     stage: Any = None,
 ) -> Code:
-    """Code the samples of ``problem``, at once where they stand alone.
+    """Find the best coefficients of all samples: each alone, or by BiPDS where priors tie them.
 
     ``out`` is where to write coefficients (see :func:`put_together`), and ``stage`` keeps what is
     done of a fit.
@@ -62,10 +62,10 @@ def code(
 
 
 def by_sample(rows: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Rows of windows repeated for each of their samples."""
+    """Return the rows of windows repeated for each of their samples."""
     return rows if len(rows) == int(counts.sum()) else np.repeat(rows, counts, axis=0)
 
 
 def last_residual(solution: Solution) -> float:
-    """What the optimality conditions lacked in the end, relatively."""
+    """Return the largest relative residual at the end; infinite where none was computed."""
     return solution.history.residual[-1] if solution.history.residual else np.inf

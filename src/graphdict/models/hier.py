@@ -15,10 +15,10 @@ from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs, 
 from graphdict.core.graph_learning.determinant import coupled_likelihood, likelihood_objective
 from graphdict.core.graph_learning.tree import window_tree
 from graphdict.core.graph_learning.windows import (
+    active_nodes,
     dense_graphs,
     edges_between,
     even_counts,
-    heard_nodes,
     mix_in,
     without_rounding,
 )
@@ -33,7 +33,7 @@ __all__ = ["GraphDictHier"]
 
 
 def _never(model: Any) -> bool:
-    """Membership in windows is a matter of time, not of a sample: samples alone have none."""
+    """Return False: coefficients depend on the time of a sample, so samples alone have none."""
     return False
 
 
@@ -164,7 +164,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         tree = window_tree(self._windows(len(samples)))
         counts = even_counts(len(samples), tree.windows)
         shares = counts / counts.sum()
-        heard = heard_nodes(samples, counts)[:, self.active_nodes_]
+        active = active_nodes(samples, counts)[:, self.active_nodes_]
         costs = without_rounding(window_distances(signals, counts).astype(np.float64))
         self.beta_ = float(self.beta)
         if self.avg_degree is not None:
@@ -178,21 +178,21 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
             lambda values, step: tree.prox(values, step * self.alpha_w, shares),
             lambda weights: self.alpha_w * tree.total(weights),
             shares=shares,
-            active=heard,
+            active=active,
             max_iter=self.max_iter,
             tol=self.tol,
         )
         # What is tied obeys the tree exactly, and silence only up to the tolerance.
-        weights = found.tied * edges_between(heard)
+        weights = found.tied * edges_between(active)
         measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
 
         def objective(weights: NDArray[np.float64]) -> float:
-            fit = float(shares @ measure(weights, costs, self.beta_, heard))
+            fit = float(shares @ measure(weights, costs, self.beta_, active))
             return fit + self.alpha_w * tree.total(weights)
 
         self.objective_ = objective(weights)
         if not np.isfinite(self.objective_):  # stopped before its graphs were connected
-            points = mix_in(weights, dense_graphs(costs + self.alpha_w, heard))
+            points = mix_in(weights, dense_graphs(costs + self.alpha_w, active))
             weights = min(points, key=objective)
             self.objective_ = objective(weights)
         self.history_ = found.history.as_dict()
@@ -229,12 +229,12 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
     @available_if(_never)
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
-        """Not offered: coefficients come from the place in time."""
+        """Not offered: coefficients depend on the time of a sample, not on its values."""
         raise NotImplementedError
 
     @available_if(_never)
     def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]:
-        """Not offered: coefficients come from the place in time."""
+        """Not offered: coefficients depend on the time of a sample, not on its values."""
         raise NotImplementedError
 
     @available_if(_never)

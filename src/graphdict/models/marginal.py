@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
-from math import comb
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,13 +23,18 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.marginal.likelihood import NOISE
-from graphdict.core.marginal.patterns import default_max_active, enumerate_patterns
+from graphdict.core.marginal.patterns import (
+    count_patterns,
+    default_max_active,
+    enumerate_patterns,
+)
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
 from graphdict.engine.logs import logger
 from graphdict.engine.marginal.active import choose_patterns
+from graphdict.engine.marginal.edges import measure_edges
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
@@ -96,6 +100,11 @@ class GraphDictMarginal(GraphDictionary):
         the samples (of 20,000 at most) best predicts the others, among those that leave at most
         5,000 sets; the fit is then that of this number given. With fewer than five windows all
         are allowed. :func:`graphdict.selection.choose_max_active` compares whole fits instead.
+    levels : int, default=1
+        Number m of activations that an active atom may have: ``1/m, 2/m, ..., 1``. With 1 it is on
+        or off. Three or four follow coefficients that are graded, for the price of ``levels**n``
+        patterns in place of each set of n atoms. Not for "hierarchy", which has activations of its
+        own.
     filter_power : "auto" or float of at least 1, default="auto"
         The precision of a signal is ``L_c`` to this power: 1 is the paper's model, larger ones are
         for signals that are smooth in space (potentials on the scalp, weather, traffic). "auto"
@@ -161,10 +170,11 @@ class GraphDictMarginal(GraphDictionary):
     atoms_ : array (K, E)
         Edge weights of the atoms, in the order of ``np.triu_indices(N, 1)``.
     coefficients_ : array (T, K)
-        Posterior probability that each atom is active in each training sample.
+        Posterior probability that each atom is active in each training sample; with ``levels``,
+        the posterior mean of its activation.
     patterns_ : array (C, K)
-        The sets of atoms that may be active, the largest last; activations at each position in time
-        for "hierarchy".
+        The sets of atoms that may be active, the largest last; their activations, where there are
+        ``levels``, and those at each position in time for "hierarchy".
     pattern_probabilities_ : array (C,)
         Their probabilities ``pi``.
     filter_, filter_power_ : str, float
@@ -174,11 +184,19 @@ class GraphDictMarginal(GraphDictionary):
     gains_ : array (T,)
         Posterior mean of what multiplies the precision of each training sample: small for loud
         ones. 1 where tails are Gaussian.
+    edge_confidence_ : array (K, E)
+        Probability that each pair of nodes is joined in each atom, by more than a weight that all
+        pairs share. Samples that repeat their neighbours count once. Not there with missing values,
+        with "hierarchy", or for more than 256 nodes or sets.
+    edge_intervals_ : array (K, E, 2)
+        Between which values each weight lies with a probability of 0.95, were it free to be
+        negative: pairs whose limits are both below zero depend in a way that no graph of
+        nonnegative weights shows. There with ``edge_confidence_``.
     edge_probabilities_ : array (K, E)
         Probability that each atom has each edge; there with ``average``.
     stay_probability_ : float
-        Chance that the next sample (or window) keeps its set; otherwise the set is drawn anew from
-        ``pi``. 0 unless ``prior="markov"``.
+        Probability that the next sample (or window) keeps its set; otherwise the set is drawn anew
+        from ``pi``. 0 unless ``prior="markov"``.
     objective_, log_likelihood_ : float
         What is minimised, and the marginal log-likelihood of a training sample, as in ``score``.
         With ``average`` they are those of the averaged atoms, which do not minimise it.
@@ -210,6 +228,8 @@ class GraphDictMarginal(GraphDictionary):
     patterns_: NDArray[Any]
     pattern_probabilities_: NDArray[np.float64]
     edge_probabilities_: NDArray[np.float64]
+    edge_confidence_: NDArray[np.float64]
+    edge_intervals_: NDArray[np.float64]
     stay_probability_: float
     filter_: str
     filter_power_: float
@@ -224,6 +244,7 @@ class GraphDictMarginal(GraphDictionary):
     _parameter_constraints: dict[str, Any] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
+        "levels": [Interval(Integral, 1, None, closed="left")],
         "filter_power": [Interval(Real, 1, MOST_POWER, closed="both"), StrOptions({"auto"})],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -247,6 +268,7 @@ class GraphDictMarginal(GraphDictionary):
         n_atoms: int = 5,
         *,
         max_active: int | None = None,
+        levels: int = 1,
         filter_power: float | str = DEFAULT_FILTER_POWER,
         tails: float | str = DEFAULT_TAILS,
         alpha_w: float = 0.04,
@@ -266,6 +288,7 @@ class GraphDictMarginal(GraphDictionary):
     ):
         self.n_atoms = n_atoms
         self.max_active = max_active
+        self.levels = levels
         self.filter_power = filter_power
         self.tails = tails
         self.alpha_w = alpha_w
@@ -301,6 +324,11 @@ class GraphDictMarginal(GraphDictionary):
                 f'average={self.average} draws whole activations, but prior="hierarchy" gives '
                 "shares of them: set average=0"
             )
+        if self.levels > 1 and self.prior == "hierarchy":
+            raise ValueError(
+                f'levels={self.levels} cannot be used with prior="hierarchy", which has '
+                "activations of its own: set levels=1"
+            )
         restart(self)
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
@@ -308,7 +336,7 @@ class GraphDictMarginal(GraphDictionary):
         checkpoint = Checkpoint(None, {})
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
-            checkpoint.restore_chance(rng)
+            checkpoint.restore_random_state(rng)
         settings = replace(self._with_filter(signals, patterns), checkpoint=checkpoint)
         plain = cache(partial(self._learn_plain, signals, patterns, settings, rng))
         if settings.filtered:
@@ -321,9 +349,11 @@ class GraphDictMarginal(GraphDictionary):
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)
+            measured = measure_edges(data, fit.dictionary)
         if not fit.interrupted:
             checkpoint.finish()
         self._store(fit, coefficients, gains)
+        self._store_edges(measured)
         if self.prior == "hierarchy" and (silent := self._silent(signals)) is not None:
             self.silent_ = silent
         return self
@@ -398,9 +428,10 @@ class GraphDictMarginal(GraphDictionary):
         if self.prior == "hierarchy":
             silent = getattr(self, "silent_", None) if X is None else self._silent(self._prepare(X))
         elif hasattr(self, "edge_probabilities_"):
-            probable = (self.edge_probabilities_, least) if least > 0 else None
+            sizes = self._mean_activations[:, None]
+            probable = (self.edge_probabilities_ / sizes, least) if least > 0 else None
         else:
-            active = coefficients >= least
+            active = coefficients >= least * self._mean_activations
             active[np.arange(len(active)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(active, coefficients, 0)
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
@@ -416,6 +447,8 @@ class GraphDictMarginal(GraphDictionary):
         "patterns_": FittedValue("CK", 0, 1),
         "pattern_probabilities_": FittedValue("C", 0, 1),
         "edge_probabilities_": FittedValue("KE", 0, 1),
+        "edge_confidence_": FittedValue("KE", 0, 1),
+        "edge_intervals_": FittedValue("KEL"),
         "silent_": FittedValue("TN", 0, 1),
         "filter_": FittedValue(choices=tuple(FILTERS)),
         "filter_power_": FittedValue("", 0, positive=True),
@@ -434,7 +467,7 @@ class GraphDictMarginal(GraphDictionary):
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = -(-samples // self.window_size)
         most = min(self.max_active or self.n_atoms, self.n_atoms)
-        patterns = sum(comb(self.n_atoms, count) for count in range(1, most + 1))
+        patterns = count_patterns(self.n_atoms, most, self.levels)
         rows = windows * (patterns if self.max_active else min(patterns, 5000)) * 8
         solving = 8 * self.n_atoms * graphs.n_edges(nodes) * size
         solving += 4 * min(rows, BLOCK) + 2 * samples * self.n_atoms * size
@@ -452,6 +485,16 @@ class GraphDictMarginal(GraphDictionary):
         averaged = hasattr(self, "edge_probabilities_")
         return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
 
+    @property
+    def _mean_activations(self) -> NDArray:
+        """Mean activation (K,) of every atom where it is active: 1 but for ``levels``.
+
+        A coefficient divided by it is about the probability that the atom is active.
+        """
+        active = self.pattern_probabilities_ @ (self.patterns_ > 0)
+        means = self.pattern_probabilities_ @ self.patterns_
+        return np.where(active > 0, means / np.where(active > 0, active, 1), 1.0)
+
     def _silent(self, signals: Any) -> NDArray | None:
         """Return which nodes are silent in which prepared signals (T, N); None where none is."""
         return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
@@ -460,8 +503,8 @@ class GraphDictMarginal(GraphDictionary):
         """Return the patterns (C, K) that the parameters allow."""
         if self.prior == "hierarchy":
             return hierarchy_patterns(self.n_atoms)
-        largest = self.max_active or default_max_active(self.n_atoms)
-        return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms))
+        largest = self.max_active or default_max_active(self.n_atoms, self.levels)
+        return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms), self.levels)
 
     @property
     def _settings(self) -> Settings:
@@ -630,6 +673,16 @@ class GraphDictMarginal(GraphDictionary):
     def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
         with self._open(X) as (data, dictionary):
             return data, dictionary.atoms, coefficients_of(data, dictionary, out)
+
+    def _store_edges(self, measured: tuple[NDArray, NDArray, Any] | None) -> None:
+        """Set how sure edges are, or nothing where that is not known."""
+        for name in ("edge_confidence_", "edge_intervals_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if measured is not None:
+            confidence, intervals, _ = measured
+            self.edge_confidence_ = self._preparation.embed(confidence)
+            limits = [self._preparation.embed(limit) for limit in np.moveaxis(intervals, -1, 0)]
+            self.edge_intervals_ = np.stack(limits, axis=-1)
 
     def _store(
         self, fit: Fit, coefficients: NDArray[np.float64], gains: NDArray | None = None

@@ -38,7 +38,7 @@ from graphdict.engine.penalties import LEAST
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
-from graphdict.exceptions import DeadAtomWarning, warn
+from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
@@ -169,7 +169,7 @@ class SoftDictionary(GraphDictionary):
         kept = Checkpoint(None, {})
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, identity(self, samples))
-            kept.restore_chance(rng)
+            kept.restore_random_state(rng)
         with open_executor(problem, self._shape_of_atoms(signals)) as executor:
             self.backend_ = executor.backend_name
             logger.info("%s: backend %s", type(self).__name__, self.backend_)
@@ -240,7 +240,7 @@ class SoftDictionary(GraphDictionary):
         return Problem(fit, operator, likelihood.barrier, atom_terms, coefficient_terms, counts)
 
     def _atom_priors(self) -> list[Any]:
-        """The priors of the user, who counts the edges of all nodes."""
+        """Return the user's priors, which see the edges of all nodes."""
         priors = list(self.atom_priors or ())
         if self.active_nodes_.all():
             return priors
@@ -249,7 +249,7 @@ class SoftDictionary(GraphDictionary):
     def _given(
         self, samples: int, dtype: Any
     ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """The arrays of the constructor, checked; atoms on the active nodes."""
+        """Return the given atoms (on active nodes) and coefficients, checked; None if not given."""
         for name in ("atoms", "coefficients"):
             if self.fix == name and getattr(self, name) is None:
                 raise ValueError(f"fix={name!r} needs the array to hold: pass {name}=")
@@ -299,7 +299,13 @@ class SoftDictionary(GraphDictionary):
         steps, tight = max(5000, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
-            self._warn_unconverged(steps, _reached(found.residual))
+            warn(
+                f"{type(self).__name__} found the coefficients for its final atoms only roughly: "
+                f"{steps} iterations ended before tol={self.tol}, {_reached(found.residual)}. The "
+                f"atoms are not affected. Set max_iter above {steps}, or raise tol if the result "
+                "is good enough.",
+                ConvergenceWarning,
+            )
         return found.coefficients, found.value, not found.interrupted
 
     @single_threaded_blas
@@ -330,7 +336,7 @@ class SoftDictionary(GraphDictionary):
         return nodes
 
     def _shape_of_atoms(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Atoms that say no more than how many there are, and of what kind."""
+        """Return placeholder atoms (K, E) of the right shape and precision."""
         return np.ones((self.n_atoms, graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
 
     def _describe(
@@ -362,5 +368,5 @@ def _reached(residual: float) -> str:
 
 
 def _penalties(*pairs: tuple[Any, float]) -> list[Any]:
-    """The terms whose strength is not zero, nor next to it."""
+    """Return the terms whose strength is not zero, nor next to it."""
     return [term(strength) for term, strength in pairs if strength > LEAST]

@@ -1,4 +1,4 @@
-"""Where fits begin: coefficients from chance or from the signals, atoms from the coefficients."""
+"""Where fits begin: coefficients at random or from the signals, atoms from the coefficients."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _moments(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -
 def check_given(
     name: str, given: Any, shape: tuple[int, int], high: float, dtype: Any
 ) -> NDArray[np.float64] | None:
-    """A starting array of a user, or None; its shape and range are what they should be."""
+    """Return a starting array of the user, or None; raise where shape or range are wrong."""
     if given is None:
         return None
     try:
@@ -95,7 +95,7 @@ def check_given(
 def check_held(
     problem: Problem, fix: str | None, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
 ) -> None:
-    """Refuse to hold what leaves the other variable no finite objective."""
+    """Raise where a fixed variable leaves no finite objective."""
     if fix == "coefficients" and not coefficients.any(axis=1).all():
         row = int(np.flatnonzero(~coefficients.any(axis=1))[0])
         raise ValueError(
@@ -141,10 +141,10 @@ def _kmeans(
     states, _ = executor.map_blocks(_unassigned, [])
     for cluster in range(n_atoms):
         masses = executor.gather(executor.map_blocks(_mass, [states])[0])
-        chance = rng.random_sample()
-        block = draw(masses[:, 1], chance)
+        uniform = rng.random_sample()
+        block = draw(masses[:, 1], uniform)
         before, mass = masses[:block, 1].sum(), masses[block, 1]
-        within = float(np.clip((chance * masses[:, 1].sum() - before) / mass, 0, 1))
+        within = float(np.clip((uniform * masses[:, 1].sum() - before) / mass, 0, 1))
         _, (seed,) = executor.map_blocks(_pick, [states], int(masses[block, 0]), within)
         states, _ = executor.map_blocks(_assign, [states], seed, cluster)
     result: BlockStates = executor.map_blocks(
@@ -166,11 +166,11 @@ def _mass(backend: Backend, rows: slice, state: Any) -> Any:
     return np.array([[backend.problem.first + rows.start, odds(state[0]).sum()]]), ()
 
 
-def _pick(backend: Backend, rows: slice, state: Any, first: int, chance: float) -> Any:
+def _pick(backend: Backend, rows: slice, state: Any, first: int, uniform: float) -> Any:
     """The seed, from the block that begins at row ``first``; zeros from all others."""
     if backend.problem.first + rows.start != first:
         return None, (0.0,)
-    return None, (backend.problem.fit.features(rows)[draw(odds(state[0]), chance)],)
+    return None, (backend.problem.fit.features(rows)[draw(odds(state[0]), uniform)],)
 
 
 def _assign(

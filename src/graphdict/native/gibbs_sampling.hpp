@@ -2,10 +2,10 @@
 //
 // A change of one weight by d changes the expected log-likelihood by
 //
-//     1/2 sum_{c contains the atom} n_c log(1 + d r_c)  -  1/2 d D,
+//     1/2 sum_{c contains the atom} n_c log(1 + a_c d r_c)  -  1/2 d D,
 //
-// with the effective resistances r_c of the edge under each pattern's graph, and the inverse of
-// each of these graphs by a matrix of rank one. See graphdict.core.marginal.averaging.
+// with the activation a_c of the atom and the effective resistances r_c of the edge under each
+// pattern's graph, and the inverse of each of these graphs by a matrix of rank one. See graphdict.core.marginal.averaging.
 #pragma once
 
 #include <algorithm>
@@ -34,10 +34,10 @@ inline std::vector<Edge> all_edges(py::ssize_t nodes) {
 // A pattern that contains the atom whose edge is drawn.
 struct AffectedPattern {
     Matrix<double> inverse;
-    double usage, resistance;
+    double usage, activation, resistance;
 
     // What a change multiplies the determinant by.
-    double ratio(double change) const { return 1 + change * resistance; }
+    double ratio(double change) const { return 1 + activation * change * resistance; }
 };
 
 // An element of a symmetric matrix, of which the part above the diagonal is kept up to date.
@@ -50,7 +50,7 @@ inline void update_inverse(const AffectedPattern& pattern, const Edge& edge, dou
                            double* column) {
     const Matrix<double>& inverse = pattern.inverse;
     const auto [i, j] = edge;
-    const double factor = change / pattern.ratio(change);
+    const double factor = pattern.activation * change / pattern.ratio(change);
     for (py::ssize_t x = 0; x < inverse.rows; ++x)
         column[x] = element(inverse, i, x) - element(inverse, j, x);
     // Rows begin at whole registers: the few further elements cost less than a start at each x.
@@ -101,7 +101,7 @@ inline std::size_t level_at(const std::vector<double>& density, double uniform) 
 struct GibbsSampler {
     Matrix<double> atoms;
     Cube<double> inverses;
-    Matrix<const bool> patterns;
+    Matrix<const double> patterns;
     Vector<const double> usage;
     Matrix<const double> distances;
     Vector<const double> values, prior;
@@ -133,9 +133,10 @@ struct GibbsSampler {
         const auto [i, j] = edge;
         affected.clear();
         for (py::ssize_t c = 0; c < inverses.count; ++c) {
-            if (!patterns[c][atom]) continue;
+            const double activation = patterns[c][atom];
+            if (activation == 0) continue;
             const Matrix<double> m = inverses[c];
-            affected.push_back({m, usage[c], m[i][i] + m[j][j] - 2 * m[i][j]});
+            affected.push_back({m, usage[c], activation, m[i][i] + m[j][j] - 2 * m[i][j]});
         }
     }
 
@@ -170,13 +171,13 @@ struct GibbsSampler {
 // Draws those weights of `atoms` (K, E) that the places list among all of them, each by a uniform
 // number in [0, 1]; `inverses` (C, N, N) of the patterns' graphs follow above their diagonals.
 //
-//     fit     patterns (C, K), the expected number of samples (C,) of each, distances (K, E)
+//     fit     activations (C, K), the expected number of samples (C,) of each, distances (K, E)
 //     levels  the values that weights may have, and their log-probabilities
 //     order   places (D,), uniforms (D,)
 //     found   (K, E) the expectation of each weight drawn, and the probability that it is not at
 //             the lowest level; to the last, the expected number of weights at each level is added
 inline void draw_weights(const Array<double>& atoms, const Array<double>& inverses,
-                         const std::tuple<Array<bool>, Array<double>, Array<double>>& fit,
+                         const std::tuple<Array<double>, Array<double>, Array<double>>& fit,
                          const std::pair<Array<double>, Array<double>>& levels,
                          const std::pair<Array<py::ssize_t>, Array<double>>& order,
                          const std::tuple<Array<double>, Array<double>, Array<double>>& found) {

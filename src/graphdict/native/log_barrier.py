@@ -122,7 +122,7 @@ def solve_coefficients(
 
 
 class AtomMove(NamedTuple):
-    """What a pass of BiPDS is told of the atoms' step."""
+    """The atoms' step, as a pass of BiPDS needs it."""
 
     atoms: NDArray[Any]  # where they went
     images: NDArray[Any]

@@ -158,7 +158,7 @@ class PrimalDualIterations {
         return std::make_unique<Block<Real>>(pass, map.of_modes(), std::move(memory));
     }
 
-    // What passes are told of the atoms' step, and of the one to take.
+    // The atoms' last step and the next one, as passes need them.
     void set_atoms(PassArrays<Real>& pass) const {
         pass.atoms = {atoms.data, atoms.rows, map.of_modes() ? 0 : atoms.columns};
         pass.images = images;

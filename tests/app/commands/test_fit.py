@@ -107,13 +107,28 @@ def test_columns_of_different_units_are_standardised_and_told(run, tmp_path, tru
     write_table(tmp_path / "mixed.csv", columns, digits=10)
     result = run("fit", "mixed.csv", *QUICK, "--window", 10)
     assert "standardised" in result.stderr
-    assert "different units" in result.stderr
+    assert "67 times more" in result.stderr
     model = load_model(tmp_path / "mixed-graphdict" / "model.graphdict")
     assert model.table_["mean"][1] == pytest.approx(columns["n1 (K)"].mean())
     # A column that is far from the others in level and spread still has its neighbours.
     assert (model.atoms_.sum(axis=0) > 0).any()
     untouched = run("fit", "mixed.csv", *QUICK, "--standardise", "no", "--window", 10, "-o", "raw")
     assert "taken as they are" in untouched.stderr
+
+
+def test_standardising_keeps_unlike_spreads_from_joining_columns(run, tmp_path):
+    values = np.random.default_rng(5).standard_normal((400, 8))
+    values[:, :2] /= 5  # independent columns, two of them with a fifth of the spread
+    write_table(tmp_path / "noise.csv", {f"n{i}": v for i, v in enumerate(values.T)}, digits=10)
+    edge = {}
+    for how in ("auto", "no"):
+        options = ("-k", 1, "--standardise", how, "--json", "-o", how)
+        found = json.loads(run("fit", "noise.csv", *options).stdout)
+        assert found["preprocessing"]["standardised"] == {"auto": "yes", "no": "no"}[how]
+        atom = load_model(tmp_path / how / "model.graphdict").atoms_[0]
+        edge[how] = atom[0] / np.median(atom)
+    assert edge["no"] > 5
+    assert edge["auto"] < 2
 
 
 def test_missing_values_are_told_and_survive(run, tmp_path, truth):
@@ -165,6 +180,9 @@ WRONG_OPTIONS = [
     (["-k", "many"], "from 1, or auto"),
     (["--set", "colour=red"], "NAME=VALUE"),
     (["--checkpoint", "x", "--model", "hier", "-k", "3"], "no checkpoints"),
+    (["--model", "log"], "--active: --model log has no limit"),
+    (["--model", "hier"], "use -k 1 or 3"),
+    (["--model", "hier", "-k", "1601"], "use -k 1599"),
 ]
 
 
@@ -174,6 +192,14 @@ def test_options_that_make_no_sense(run, table, options, words):
     assert result.exit_code == 2
     assert words in result.stderr
     assert not (table.parent / "signals-graphdict").exists()
+
+
+def test_options_without_effect_are_named(run, table):
+    result = run("fit", table, "-k", 2, "--model", "hier", "--window", 200, "--max-iter", 5)
+    assert result.exit_code == 0, result.stderr
+    assert "4 windows, which has 7 atoms; -k 2 has no effect" in result.stderr
+    result = run("fit", table, "-k", 3, "--active", 1, "--set", "prior=hierarchy", "-o", "tree")
+    assert "--active 1 has no effect" in result.stderr
 
 
 def test_a_hierarchy_has_no_choice_of_active_atoms(run, table):
@@ -281,6 +307,6 @@ def test_what_was_done_to_the_columns_is_in_the_page_and_in_info(run, tmp_path):
     done = run("fit", path, "-k", "2", "--active", "1", "-o", folder)
     assert "columns drift slowly" in done.stderr
     assert "samples are treated as independent" in done.stderr
-    assert "mean is subtracted" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "columns are standardised" in (folder / "report.html").read_text(encoding="utf-8")
     told = run("info", folder)
-    assert "mean is subtracted" in told.stdout + told.stderr
+    assert "columns are standardised" in told.stdout + told.stderr

@@ -57,7 +57,8 @@ def test_a_single_sample_and_a_dead_sensor_have_coefficients(run, table, fitted,
         assert result.exit_code == 0, result.stderr
         assert "--transpose" not in result.stderr
         found = np.load(table.parent / "few.npy")
-        frame = pd.DataFrame(x[:rows] - model.table_["mean"], columns=model.node_names)
+        scaled = (x[:rows] - model.table_["mean"]) / model.table_["scale"]
+        frame = pd.DataFrame(scaled, columns=model.node_names)
         np.testing.assert_allclose(found, model.transform(frame), atol=1e-6)
         assert run("report", fitted, "few.csv", "-o", "few.html", "--force").exit_code == 0
 

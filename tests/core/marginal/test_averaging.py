@@ -21,8 +21,8 @@ NODES = 5
 EDGES = graphs.n_edges(NODES)
 
 
-def make_dictionary(atoms):
-    patterns = enumerate_patterns(len(atoms), len(atoms))
+def make_dictionary(atoms, activations=1):
+    patterns = enumerate_patterns(len(atoms), len(atoms), activations)
     likelihood = GaussianLikelihood.of(patterns, atoms)
     return PatternDictionary(likelihood, atoms, uniform_probabilities(patterns))
 
@@ -40,10 +40,10 @@ def log_posterior(dictionary, atoms, usage, distances, levels, prior):
     return fit / 2 + prior[where][atoms > 0].sum()
 
 
-@pytest.fixture(name="setting")
-def some_setting():
+@pytest.fixture(name="setting", params=[1, 2])
+def some_setting(request):
     rng = np.random.default_rng(0)
-    dictionary = make_dictionary(rng.uniform(0.1, 2, (3, EDGES)))
+    dictionary = make_dictionary(rng.uniform(0.1, 2, (3, EDGES)), request.param)
     usage = rng.uniform(1, 6, len(dictionary.patterns))
     distances = rng.uniform(2, 20, (3, EDGES))
     levels = WeightLevels.of(dictionary.atoms)
@@ -111,7 +111,7 @@ def test_a_round_is_one_weight_after_the_other(setting):
 
 def test_shapes_that_do_not_fit_are_refused():
     atoms, square, levels = np.ones((2, 3)), np.ones((1, 3, 3)), np.ones(4)
-    order, chance, both = np.array([0, 5]), np.array([0.1, 0.9]), np.ones((1, 2), dtype=bool)
+    order, chance, both = np.array([0, 5]), np.array([0.1, 0.9]), np.ones((1, 2))
     good = {
         "atoms": atoms.copy(), "inverses": square, "patterns": both, "usage": np.ones(1),
         "distances": atoms, "values": levels, "prior": levels, "order": order, "chance": chance,

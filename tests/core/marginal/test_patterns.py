@@ -9,6 +9,7 @@ from graphdict.core.marginal.patterns import (
     default_max_active,
     enumerate_patterns,
     fit_probabilities,
+    pattern_sizes,
     uniform_probabilities,
 )
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns, n_levels, time_positions
@@ -22,9 +23,23 @@ def test_patterns_are_all_small_sets_once():
     assert patterns.sum(axis=1).max() == 3
 
 
+def test_graded_patterns_are_all_levels_of_all_small_sets():
+    patterns = enumerate_patterns(4, 2, levels=3)
+    assert len(patterns) == count_patterns(4, 2, 3) == 4 * 3 + 6 * 9
+    assert len(np.unique(patterns, axis=0)) == len(patterns)
+    np.testing.assert_allclose(np.unique(patterns), [0, 1 / 3, 2 / 3, 1])
+    assert set(pattern_sizes(patterns)) == {1, 2}
+
+
+def test_more_levels_than_patterns_allow_are_refused_with_their_number():
+    with pytest.raises(ValueError, match=r"levels=20 gives 4084100 .*max_active to 2, or levels"):
+        enumerate_patterns(5, 5, levels=20)
+
+
 def test_default_keeps_the_number_of_patterns_comfortable():
     assert default_max_active(5) == 5
     assert default_max_active(30) == 3
+    assert default_max_active(30, levels=4) == 1
     assert default_max_active(10_000) == 1
 
 
@@ -45,6 +60,20 @@ def test_free_probabilities_are_relative_counts():
     counts = np.arange(1.0, 7)
     start = uniform_probabilities(patterns)
     np.testing.assert_allclose(fit_probabilities(patterns, counts, start, "free"), counts / 21)
+
+
+def test_levels_have_the_odds_that_were_counted():
+    patterns = enumerate_patterns(3, 2, levels=2)
+    counts = np.random.default_rng(0).uniform(1, 10, len(patterns))
+    probabilities = uniform_probabilities(patterns)
+    for _ in range(100):
+        probabilities = fit_probabilities(patterns, counts, probabilities, "independent")
+    for level in (0.5, 1.0):
+        found = probabilities @ (patterns == level)
+        np.testing.assert_allclose(found, counts @ (patterns == level) / counts.sum(), rtol=1e-6)
+    sizes = np.bincount(pattern_sizes(patterns), weights=probabilities)
+    counted = np.bincount(pattern_sizes(patterns), weights=counts) / counts.sum()
+    np.testing.assert_allclose(sizes, counted, rtol=1e-6)
 
 
 def test_log_linear_probabilities_maximise_the_expected_log_prior():

@@ -2,78 +2,194 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
+from sklearn.base import clone
 
 from graphdict.app.commands.console import Console
 from graphdict.app.commands.models import build_model
 from graphdict.app.files import SignalTable
+from graphdict.core.marginal.patterns import default_max_active
 
-__all__ = ["choose_counts", "choose_degree"]
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.selection.folds import Blocks
+    from graphdict.selection.one_graph import Evidence
+
+__all__ = ["Choices", "choose_counts", "choose_degree"]
+
+FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
+SURROGATES = 39
+HALVES = 2  # folds where the number of atoms is given, which is quicker
+LASTING = 0.5  # probability to stay from which on states last
+
+
+@dataclass
+class Choices:
+    """What was chosen from the data, and how sure it is.
+
+    Attributes
+    ----------
+    settings : dict
+        Chosen settings with the scores of all values, for the JSON result.
+    evidence : Evidence, optional
+        Whether there is more than one graph; None where that was not asked.
+    """
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    evidence: Evidence | None = None
 
 
 def choose_counts(
     signals: SignalTable, values: Any, options: dict[str, Any], console: Console
-) -> dict[str, Any]:
-    """Set ``atoms`` and ``active`` of the options where they are "auto", by held-out likelihood.
+) -> Choices:
+    """Set ``atoms`` and ``active`` of the options where they are "auto"; compare with one graph.
 
-    Returns the choices and their scores, for the JSON result.
+    All by the same blocks of time, held out in turn. Where there is no clear sign of more than one
+    graph, "auto" is one.
     """
-    from graphdict.selection import choose_max_active, choose_n_atoms
+    from graphdict.selection.folds import complete, cut_blocks
 
-    atoms, active = options["atoms"], options["active"]
-    if options["model"] != "marginal" or atoms == 1 or "auto" not in (atoms, active):
-        return {}
+    if options["model"] == "hier" or _is_hierarchy(signals, options):
+        return Choices()
+    auto = "auto" in (options["atoms"], options["active"]) and options["model"] == "marginal"
+    if options["atoms"] == 1 or not (auto or options["evidence"]):
+        return Choices()
+    trial = _trial(signals, options)
+    try:
+        blocks = cut_blocks(complete(np.asarray(values, dtype=float)), trial.window_size)
+    except ValueError as error:
+        if "blocks" not in str(error):
+            raise
+        return _too_few(options, console)
+    console.say("Predicting held-out blocks of time, to see how many graphs there are ...")
+    if len(blocks.memory):
+        console.note(
+            f"samples repeat what the {len(blocks.memory)} before them say, which is taken out for "
+            "this comparison"
+        )
+    if options["atoms"] == "auto":
+        return _choose_atoms(trial, blocks, options, console)
+    return _choose_active(trial, blocks, options, console)
 
-    def trial(**counts: int) -> Any:
-        return build_model(signals, options | counts | {"checkpoint": None}, Console(quiet=True))
 
-    if trial(atoms=3 if atoms == "auto" else atoms, active=1).prior == "hierarchy":
-        if atoms == "auto":
-            raise click.UsageError("prior=hierarchy needs the number of its windows, such as -k 7")
-        options["active"] = atoms  # the hierarchy decides which atoms are active
-        return {}
-    what = "atoms" if atoms == "auto" else "atoms are active at a time"
-    console.say(f"Choosing how many {what} by the likelihood of held-out signals ...")
-    values = _without_gaps(values, console)
-    if atoms != "auto":
-        try:
-            found = choose_max_active(trial(active=2), values, report=console.note)
-        except ValueError as error:
-            if "windows" not in str(error):
-                raise
-            console.note("too few samples to choose how many atoms are active: using at most 2")
-            return {}
-        options["active"] = found.value
-        chosen: dict[str, Any] = {"active": {"value": found.value, "scores": found.scores}}
+def _is_hierarchy(signals: SignalTable, options: dict[str, Any]) -> bool:
+    """Return whether time decides which atoms are active, so that there is nothing to choose."""
+    if options["model"] != "marginal":
+        return False
+    atoms = options["atoms"]
+    counts = {"atoms": 3 if atoms == "auto" else atoms, "active": 1, "checkpoint": None}
+    if build_model(signals, options | counts, Console(quiet=True)).prior != "hierarchy":
+        return False
+    if atoms == "auto":
+        raise click.UsageError("prior=hierarchy needs the number of its windows, such as -k 7")
+    options["active"] = atoms  # the hierarchy decides which atoms are active
+    return True
+
+
+def _trial(signals: SignalTable, options: dict[str, Any]) -> Any:
+    """Return an unfitted GraphDictMarginal with exclusive states, that last where they do."""
+    counts = {
+        "atoms": FEW if options["atoms"] == "auto" else options["atoms"], "active": 1,
+        "checkpoint": None, "model": "marginal",
+    }  # fmt: skip
+    if options["model"] != "marginal":
+        counts |= {"settings": (), "penalty": None, "max_iter": None}
+    trial = build_model(signals, options | counts, Console(quiet=True))
+    given = {pair.partition("=")[0].strip() for pair in (options | counts)["settings"]}
+    if "prior" not in given:
+        trial.set_params(prior="markov")  # it also fits states that do not last
+    return trial
+
+
+def _too_few(options: dict[str, Any], console: Console) -> Choices:
+    """Set counts where there are too few samples to choose them, and say so."""
+    if options["atoms"] == "auto":
+        options["atoms"] = options["active"] = 1
+        console.note("too few samples to tell whether there is more than one graph: one is learned")
     else:
-        chosen, best = {}, -float("inf")
-        # The best number of atoms depends on how many may be active: one first, then more.
-        for most in range(1, 4) if active == "auto" else [active]:
-            tried = range(1 if not chosen else most, 11)
-            model = trial(atoms=max(2, most), active=most)
-            choice = choose_n_atoms(model, values, tried, report=console.note)
-            if choice.scores[choice.value] <= best:
-                break
-            best = choice.scores[choice.value]
-            options["atoms"], options["active"] = choice.value, min(most, choice.value)
-            chosen = {"atoms": {"value": choice.value, "active": most, "scores": choice.scores}}
-    console.note(
-        f"{options['atoms']} atoms, at most {options['active']} active at a time: the fewest that "
-        "are about as good as the best"
-    )
-    return chosen
+        console.note(
+            "too few samples to tell whether there is more than one graph, or how many are active "
+            "at a time: using at most 2"
+        )
+    return Choices()
 
 
-def _without_gaps(values: Any, console: Console) -> Any:
-    """Return the signals with column means for missing values, which would slow the trial fits."""
-    missing = np.isnan(values)
-    if not missing.any():
-        return values
-    console.note("for this choice, missing values are replaced by the mean of their column")
-    return np.where(missing, np.nanmean(values, axis=0), values)
+def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: Console) -> Choices:
+    """Set atoms and active: one graph unless more are clearly better."""
+    from graphdict.selection.folds import error_of_mean
+    from graphdict.selection.held_out import CLEARLY, ScoreChoice, choose_by_blocks
+    from graphdict.selection.one_graph import compare_with_one, surrogate_gains
+
+    active = options["active"]
+    first: int = 1 if active == "auto" else active
+    trial.set_params(max_active=first)
+    tried = range(1, MOST + 1)
+    choice = choose_by_blocks(trial, blocks, "n_atoms", tried, report=console.note)
+    one, most = choice.block_scores[1], first
+    # States of several active atoms are fewer atoms than states: that can only be seen from three.
+    for more in range(2, MOST_ACTIVE + 1 if active == "auto" and choice.value > FEW else 0):
+        other: ScoreChoice = choose_by_blocks(
+            trial.set_params(max_active=more), blocks, "n_atoms",
+            range(more, choice.value + 1), report=console.note,
+        )  # fmt: skip
+        gain = other.block_scores[other.value] - choice.block_scores[choice.value]
+        if not gain.mean() > CLEARLY * error_of_mean(gain):
+            break
+        choice, most = other, more
+    several = max(FEW, choice.value)
+    if several not in choice.block_scores:  # no sample uses two atoms
+        options["atoms"] = options["active"] = 1
+        return Choices({"atoms": {"value": 1, "active": 1, "scores": choice.scores}})
+    gains = surrogate_gains(blocks, several, SURROGATES if options["evidence"] else 0)
+    scores = choice.block_scores[several]
+    found = compare_with_one(blocks, one, scores, choice.models[several], gains)
+    value = choice.value if found.clear else 1
+    options["atoms"], options["active"] = value, min(most, value)
+    _let_states_last(options, found, blocks)
+    return Choices({"atoms": {"value": value, "active": most, "scores": choice.scores}}, found)
+
+
+def _choose_active(
+    trial: Any, blocks: Blocks, options: dict[str, Any], console: Console
+) -> Choices:
+    """Set active where it is "auto", and compare the atoms that the user wants with one."""
+    from graphdict.selection.folds import block_scores
+    from graphdict.selection.held_out import choose_by_blocks
+    from graphdict.selection.one_graph import compare_with_one, surrogate_gains
+
+    chosen: dict[str, Any] = {}
+    if options["model"] == "marginal" and options["active"] == "auto":
+        most = range(1, default_max_active(trial.n_atoms) + 1)
+        choice = choose_by_blocks(
+            trial, blocks, "max_active", most, tolerance=0.0, folds=HALVES, report=console.note
+        )
+        options["active"] = choice.value
+        chosen = {"active": {"value": choice.value, "scores": choice.scores}}
+        several, model = choice.block_scores[choice.value], choice.models[choice.value]
+    elif options["evidence"]:
+        if options["model"] == "marginal":
+            trial.set_params(max_active=min(options["active"], trial.n_atoms))
+        scores = block_scores(trial, blocks, HALVES)
+        several, model = scores.blocks, scores.model
+    if not options["evidence"]:
+        return Choices(chosen)
+    one = block_scores(clone(trial).set_params(n_atoms=1, max_active=1), blocks, HALVES).blocks
+    gains = surrogate_gains(blocks, trial.n_atoms, SURROGATES)
+    found = compare_with_one(blocks, one, several, model, gains)
+    if options["model"] == "marginal":
+        _let_states_last(options, found, blocks)
+    return Choices(chosen, found)
+
+
+def _let_states_last(options: dict[str, Any], found: Evidence, blocks: Blocks) -> None:
+    """Set the prior of states that last where they do and the user did not say otherwise."""
+    given = {pair.partition("=")[0].strip() for pair in options["settings"]}
+    one_by_one = options["window"] is None and not len(blocks.memory)
+    if found.stay >= LASTING and one_by_one and "prior" not in given and options["atoms"] > 1:
+        options["settings"] = (*options["settings"], "prior=markov")
 
 
 def choose_degree(

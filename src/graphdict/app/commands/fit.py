@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from graphdict.app.commands.choose import choose_counts, choose_degree
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
@@ -41,11 +42,21 @@ from graphdict.app.commands.progress_bar import ProgressBar
 from graphdict.app.commands.results import (
     about_input,
     describe_atoms,
+    evidence_summary,
     signal_summary,
+    stability_summary,
     summarise_atoms,
     write_results,
 )
 from graphdict.app.files import SignalTable
+from graphdict.selection.findings import describe_findings
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.selection import Stability
+
+CONFIDENT = 0.5  # from which on an edge counts
+MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
+ROWS_FOR_HALVES = 10  # windows in each half of the time
 
 __all__ = ["fit"]
 
@@ -69,10 +80,10 @@ class _Count(click.ParamType):
     help="""Learn graphs from a table of signals, and write a report.
 
     FILE has a row for each sample and a column for each node (or, in long format, a row for each
-    value): CSV, TSV, Parquet, NPY, NPZ, Zarr, EDF or FIF. The command prints what it finds in the
-    file and how it handles missing values and units. It writes a folder with model.graphdict,
-    coefficients.csv (a row for each sample), atoms.csv (the edges of each graph) and report.html,
-    a page to explore them.
+    value): CSV, TSV, Excel, Parquet, Feather, NPY, NPZ, Zarr, or a recording (EDF, BDF, FIF). The
+    command prints what it finds in the file and how it handles missing values and units. It writes
+    a folder with model.graphdict, coefficients.csv (a row for each sample), atoms.csv (the edges of
+    each graph) and report.html, a page to explore them.
 
     \b
     Examples:
@@ -91,7 +102,8 @@ class _Count(click.ParamType):
     type=_Count(),
     default="auto",
     show_default=True,
-    help="Number of graphs. auto: chosen by the likelihood of held-out signals.",
+    help="Number of graphs. auto: chosen by the likelihood of held-out blocks of time; one unless "
+    "more are clearly better.",
 )
 @click.option(
     "--active",
@@ -99,6 +111,20 @@ class _Count(click.ParamType):
     default="auto",
     show_default=True,
     help="Largest number of graphs active at the same time (marginal); 1: exclusive states.",
+)
+@click.option(
+    "--evidence/--no-evidence",
+    default=True,
+    show_default=True,
+    help="Compare with one graph on held-out blocks of time and on surrogate series, and learn "
+    "again from each half of the time.",
+)
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Least confidence of an edge in tables and report. [default: 0.5, or 0 with --degree, "
+    "--density or --penalty]",
 )
 @click.option(
     "--model",
@@ -124,7 +150,8 @@ class _Count(click.ParamType):
     "--penalty",
     type=click.FloatRange(min=0),
     metavar="NUMBER",
-    help="Penalty on edges: sparsity (marginal) or alpha_w (others); instead of --degree.",
+    help="How strongly edges are penalised: the larger, the fewer edges. The setting "
+    "sparsity (marginal) or alpha_w (others). Instead of --degree and --density.",
 )
 @click.option(
     "--window",
@@ -136,8 +163,8 @@ class _Count(click.ParamType):
     type=click.Choice(["auto", "yes", "centre", "no"]),
     default="auto",
     show_default=True,
-    help="Standardise columns to mean 0 and standard deviation 1. auto: if units differ, or "
-    "standard deviations by more than a factor of 10; otherwise at most subtract the means.",
+    help="Standardise columns to mean 0 and standard deviation 1, or subtract their means only. "
+    "auto: standardise tables, but not recordings (EDF, BDF, FIF).",
 )
 @click.option(
     "--changes",
@@ -173,7 +200,8 @@ class _Count(click.ParamType):
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Any other setting of the model; repeat for more.",
+    help="Any other setting of the model, by its name in Python: --set n_init=3, --set prior=free; "
+    "repeat for more. A wrong name lists all.",
 )
 @click.option(
     "--table",
@@ -204,25 +232,36 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     scaling = _prepare(signals, options, console)
     values = scaling.apply(signals.values)
     with open_signals(values, options["dask"], console) as X:
-        chosen = choose_counts(signals, subsample(values), options, console)
+        choices = choose_counts(signals, subsample(values), options, console)
         model = build_model(signals, options, console)
         if options["degree"] is not None or options["density"] is not None:
-            chosen["penalty"] = choose_degree(model, subsample(values), options, console)
+            choices.settings["penalty"] = choose_degree(model, subsample(values), options, console)
         seconds, objective = _learn(model, X, console)
-    attach_metadata(model, signals, scaling, {"source": file.name})
-    written = write_results(model, signals, folder, table_format, file)
+    least = _min_confidence(options)
+    again = _stability(model, values, options, console)
+    model.feature_names_in_ = np.array(signals.names, dtype=object)  # sentences name columns
+    said = describe_findings(
+        model, evidence=choices.evidence, stability=again, times=signals.times,
+        step=signals.step, min_confidence=least,
+    )  # fmt: skip
+    about = {"source": file.name, "findings": said, "min_confidence": least}
+    attach_metadata(model, signals, scaling, about)
+    written = write_results(model, signals, folder, table_format, file, said, least)
 
-    atoms = summarise_atoms(model)
+    atoms = summarise_atoms(model, min_confidence=least)
     title = type(model).__name__
     console.result(
         f"{title} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in {seconds:.1f} s: "
         f"{model.n_iter_} iterations, objective {objective:.6g}"
     )
-    signals_learned = signal_summary(model)
-    for sentence in signals_learned["in_words"]:
+    found = choices.evidence
+    for sentence in said:
         console.result(sentence)
     describe_atoms(console, atoms)
-    idle = [str(atom["atom"]) for atom in atoms if not atom["edges"] or atom["samples"] < 1]
+    if found is not None and len(atoms) > 1 and not found.clear:
+        console.warn(f"one graph explains the signals as well as {len(atoms)}: try -k 1")
+    empty = ~np.any(model.atoms_, axis=1)
+    idle = [str(a["atom"]) for a in atoms if empty[a["atom"] - 1] or a["samples"] < 1]
     if idle and options["model"] != "hier":
         named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
         console.warn(f"no sample uses atom(s) {named}: use fewer atoms")
@@ -232,10 +271,13 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
         {
             "command": "fit",
             "input": about_input(file, signals),
-            "model": {"class": title, "settings": _settings(model), "chosen": chosen},
+            "preprocessing": {"standardised": scaling.kind, "changes": scaling.changes},
+            "model": {"class": title, "settings": _settings(model), "chosen": choices.settings},
             "result": {
                 "objective": objective, "iterations": model.n_iter_, "seconds": seconds,
-                "atoms": atoms, "signals": signals_learned,
+                "findings": said, "atoms": atoms, "signals": signal_summary(model),
+                "evidence": None if found is None else evidence_summary(found),
+                "stability": None if again is None else stability_summary(again),
             },
             "files": [str(path) for path in written],
         }
@@ -296,6 +338,31 @@ def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
     if "callback" in known:
         model.set_params(callback=None)
     return time.perf_counter() - started, float(model.objective_)
+
+
+def _min_confidence(options: dict[str, Any]) -> float:
+    """Return the least confidence of an edge that counts: 0 where the user asks for a density."""
+    if options["min_confidence"] is not None:
+        return float(options["min_confidence"])
+    asked = any(options[name] is not None for name in ("degree", "density", "penalty"))
+    return 0.0 if asked else CONFIDENT
+
+
+def _stability(
+    model: Any, values: Any, options: dict[str, Any], console: Console
+) -> Stability | None:
+    """Return what comes out again from halves of the time; None where that is not asked."""
+    from graphdict.selection import stability
+
+    known = model.get_params()
+    by_time = options["model"] == "hier" or known.get("prior") == "hierarchy"
+    rows = len(values) // (2 * known.get("window_size", 1))
+    if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
+        return None
+    if values.size > MOST_VALUES or rows < ROWS_FOR_HALVES:
+        return None
+    console.say("Learning again from each half of the time, to see what comes out again ...")
+    return stability(model, values)
 
 
 def _settings(model: Any) -> dict[str, Any]:

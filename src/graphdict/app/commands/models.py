@@ -69,11 +69,10 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
         "random_state": options["seed"],
     }
     if name == "hier":
-        windows = max(1, rows // window) if options["window"] is not None else (atoms + 1) // 2
-        settings = {"n_windows": min(windows, rows)}
+        settings = {"n_windows": _tree_windows(atoms, options["window"], window, rows, console)}
     if name == "marginal":
-        prior = _parse_settings(options["settings"], known).get("prior")
-        settings |= _marginal(signals, atoms, options["active"], window, prior, console)
+        given = _parse_settings(options["settings"], known)
+        settings |= _marginal(signals, atoms, options["active"], window, given, console)
     elif "n_init" in known:
         settings["n_init"] = 3
     if options["max_iter"] is not None:
@@ -87,8 +86,35 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
                 param_hint="--checkpoint",
             )
         settings["checkpoint"] = str(options["checkpoint"])
+    if options["active"] != "auto" and "max_active" not in known:
+        raise click.BadParameter(
+            f"--model {name} has no limit on the atoms that are active at a time; --model "
+            "marginal does",
+            param_hint="--active",
+        )
     settings |= _parse_settings(options["settings"], known)
     return estimator(**settings)
+
+
+def _tree_windows(atoms: int, given: str | None, window: int, rows: int, console: Console) -> int:
+    """Return the number of windows of the tree of ``--model hier``, from --window or else -k."""
+    if given is not None:
+        windows = max(1, rows // window)
+        if atoms != 2 * windows - 1:
+            console.note(
+                f"--window gives a tree over {windows} windows, which has {2 * windows - 1} atoms; "
+                f"-k {atoms} has no effect"
+            )
+        return windows
+    if atoms % 2 == 0 or atoms > 2 * rows - 1:
+        nearest = [2 * rows - 1] if atoms > 2 * rows - 1 else [atoms - 1, atoms + 1]
+        raise click.BadParameter(
+            f"--model hier learns a tree over n windows, which has 2 n - 1 atoms, at most "
+            f"{2 * rows - 1} here; use -k {' or '.join(map(str, nearest))}, or give the length of "
+            "windows with --window",
+            param_hint="-k",
+        )
+    return (atoms + 1) // 2
 
 
 def window_of(text: str | None, step: float | None) -> int:
@@ -104,29 +130,38 @@ def _marginal(
     atoms: int,
     active: int | str,
     window: int,
-    prior: str | None,
+    given: dict[str, Any],
     console: Console,
 ) -> dict[str, Any]:
-    """Return settings of the marginal model that suit the signals and a given ``prior``."""
+    """Return settings of the marginal model that suit the signals and those that were given."""
     from graphdict.core.marginal.patterns import count_patterns
 
-    settings: dict[str, Any] = {}
+    prior, settings = given.get("prior"), dict[str, Any]()
+    levels = given.get("levels", 1)
+    if not isinstance(levels, int) or levels < 1:
+        raise click.BadParameter(
+            f"levels must be a whole number of at least 1, got {levels!r}", param_hint="--set"
+        )
     if signals.values.size > MANY_VALUES:
         settings["n_init"] = 2
         console.note("many samples: 2 random starts instead of 8 (--set n_init=8 takes more)")
     timed = signals.times is not None or signals.step is not None
     if prior is None and window == 1 and timed:
         settings["prior"] = "markov"  # it also fits states that do not last
-    elif prior is None and window == 1:
+    elif prior is None and window == 1 and atoms > 1:
         console.note(
             "no times are known, so samples are treated as independent; if rows are in order of "
             "time, --rate 1 lets states last from one to the next"
         )
     if prior == "hierarchy":
+        if isinstance(active, int):
+            console.note(
+                f"prior=hierarchy decides which atoms are active; --active {active} has no effect"
+            )
         return settings
     windows = -(-len(signals.values) // window)
     largest = min(atoms, active if isinstance(active, int) else 2)
-    while largest > 1 and windows * count_patterns(atoms, largest) > MOST_POSTERIORS:
+    while largest > 1 and windows * count_patterns(atoms, largest, levels) > MOST_POSTERIORS:
         largest -= 1
         console.note(f"at most {largest} atom(s) active at a time, so that it fits into memory")
     return settings | {"max_active": largest}

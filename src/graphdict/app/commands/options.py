@@ -61,9 +61,10 @@ def reading_options(function: Callable) -> Callable:
                      metavar="HZ", help="Samples per second, if no column holds times."),
         click.option("--sort", cls=_Reading, is_flag=True, help="Sort the rows by time."),
         click.option("--column", "columns", cls=_Reading, multiple=True,
-                     metavar="COLUMN", help="Take this column as a node; repeat for more."),
+                     metavar="COLUMN",
+                     help="Take this column, or all that match a pattern (temp_*); repeatable."),
         click.option("--ignore", cls=_Reading, multiple=True, metavar="COLUMN",
-                     help="Leave this column out; repeat for more."),
+                     help="Leave this column, or all that match a pattern, out; repeatable."),
         click.option("--layout", cls=_Reading, default="auto", show_default=True,
                      type=click.Choice(["auto", "wide", "long"]),
                      help="wide: a column for each node; long: a row for each value."),
@@ -83,7 +84,8 @@ def reading_options(function: Callable) -> Callable:
                      help="Do not read codes like -9999 as missing."),
         click.option("--number-duplicates", cls=_Reading, is_flag=True,
                      help="Number columns of the same name."),
-        click.option("--array", cls=_Reading, metavar="NAME", help="The array of an NPZ file."),
+        click.option("--array", cls=_Reading, metavar="NAME",
+                     help="The array of an NPZ file, or the sheet of a workbook."),
     ]  # fmt: skip
     for option in reversed(options):
         function = option(function)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from graphdict.app.files import InputError, SignalTable
 from graphdict.app.files.lazy_signals import LazySignals, summarise_columns
-from graphdict.app.files.table import quote_names
 from graphdict.app.files.times import format_duration
 from graphdict.app.files.units import SECONDS
 from graphdict.engine.signals import row_slices
@@ -33,7 +32,7 @@ __all__ = [
     "subsample",
 ]
 
-SPREAD_RATIO = 10  # of columns, from which they are taken to have different units
+SPREAD_RATIO = 10  # of columns, from which it is told
 DRIFT_STEP = 0.25  # of the spread: columns whose steps are smaller drift
 ZERO_MEAN = 0.2  # of the spread: smaller means count as zero
 BLOCKS = 16  # of rows of a file larger than memory, from which settings are chosen
@@ -58,18 +57,17 @@ class Scaling:
         some = spread[varies].astype(np.float64)
         with np.errstate(over="ignore"):
             ratio = float(some.max() / some.min()) if len(some) else 1.0
-        units = sorted({signals.units.get(name, "") for name in signals.names} - {""})
         why = "as asked"
-        if standardise == "auto":
-            if len(units) > 1:
-                standardise, why = "yes", f"they have different units ({quote_names(units)})"
-            elif ratio > SPREAD_RATIO:
-                standardise = "yes"
-                why = f"the largest varies {ratio:,.0f} times more than the smallest"
-            elif (np.abs(level[varies]) > ZERO_MEAN * spread[varies]).any():
-                standardise, why = "centre", "they vary about equally"
-            else:
-                standardise, why = "no", "no need"
+        if standardise == "auto" and not signals.recording:
+            standardise = "yes"
+            why = "columns of unlike spread would get edges that are not there"
+            if ratio > SPREAD_RATIO:
+                why += f", and the largest varies {ratio:,.0f} times more than the smallest"
+            why += " (--standardise no leaves them)"
+        elif standardise == "auto":
+            centre = (np.abs(level[varies]) > ZERO_MEAN * spread[varies]).any()
+            standardise = "centre" if centre else "no"
+            why = "the channels of a recording have one unit, and their spreads say something"
         ones = np.ones_like(level)
         if standardise == "yes":
             made = cls(level, np.where(varies, spread, 1.0), changes)
@@ -77,9 +75,14 @@ class Scaling:
         if standardise == "centre":
             return cls(level, ones, changes), f"each column's mean is subtracted, no more: {why}"
         note = "columns are taken as they are"
-        if why != "as asked":
-            note += ": their means are near zero, and they vary about equally"
-        return cls(np.zeros_like(level), ones, changes), note
+        return cls(np.zeros_like(level), ones, changes), f"{note}: {why}"
+
+    @property
+    def kind(self) -> str:
+        """What is done: "yes" (standardised), "centre" (means subtracted) or "no"."""
+        if (self.scale != 1).any():
+            return "yes"
+        return "centre" if self.mean.any() else "no"
 
     def apply(self, values: Any) -> Any:
         """Return the scaled signals (T, N), lazy where ``values`` are."""

@@ -1,18 +1,20 @@
-"""Read arrays of signals from NPY and NPZ files and Zarr folders."""
+"""Read arrays of signals from NPY and NPZ files."""
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from graphdict.app.files.errors import InputError, MissingExtraError
+from graphdict.app.files.errors import InputError, first_line
 from graphdict.app.files.table import Column, Table, quote_names
 
-__all__ = ["open_npy", "open_zarr", "read_npy", "read_npz", "read_zarr"]
+__all__ = ["array_table", "open_npy", "read_npy", "read_npz", "signals_among"]
 
 SIGNAL_NAMES = ("x", "signals", "data", "values", "eeg", "arr_0")
 TIME_NAMES = ("time", "times", "t", "timestamps", "timestamp")
@@ -22,72 +24,90 @@ POSITION_NAMES = ("positions", "pos", "coordinates", "coords", "locations", "xy"
 
 def read_npy(path: Path) -> Table:
     """Read an NPY file that holds an array (T, N)."""
-    return _table(open_npy(path), "its array", [])
+    return array_table(open_npy(path), "its array", [])
 
 
 def open_npy(path: Path) -> NDArray[Any]:
     """Open an NPY file as a memory map."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # headers are Python text, and fail in as many ways
         raise InputError(f"cannot be read as a NumPy array: {_why(error)}") from None
 
 
-def read_zarr(path: Path, wanted: str | None = None) -> Table:
-    """Read the signals (T, N) of a Zarr array or group; ``wanted`` names the array."""
-    return _table(np.asarray(open_zarr(path, wanted)[...]), "its array", [])
-
-
-def open_zarr(path: Path, wanted: str | None = None) -> Any:
-    """Open the array of signals of a Zarr folder without reading it."""
-    try:
-        import zarr
-    except ImportError:
-        raise MissingExtraError("a Zarr array", "zarr", "dask") from None
-    try:
-        found = zarr.open(str(path), mode="r")
-        if hasattr(found, "dtype"):
-            return found
-        shapes = {name: array.shape for name, array in found.arrays()}
-        return found[_signals_among(shapes, wanted)]
-    except (ValueError, KeyError, OSError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"cannot be read as a Zarr array: {_why(error)}") from None
-
-
-def read_npz(path: Path, wanted: str | None = None) -> tuple[Table, NDArray[Any] | None]:
+def read_npz(path: Path, wanted: str | None = None) -> Table:
     """Read the signals of an NPZ file, and the positions (N, 2) of the nodes where it has them."""
     try:
+        shapes = _npz_shapes(path)
         with np.load(path, allow_pickle=False) as archive:
-            shapes = {name: archive[name].shape for name in archive.files}
-            name = _signals_among(shapes, wanted)
+            name = signals_among(shapes, wanted)
             array = archive[name]
-            rows, nodes = array.shape if array.ndim == 2 else (-1, -1)
             extra: dict[str, Any] = {}
             for kind, usual in (("t", TIME_NAMES), ("n", NODE_NAMES), ("p", POSITION_NAMES)):
-                found = [n for n in archive.files if n.lower() in usual and n != name]
+                found = [n for n in shapes if n.lower() in usual and n != name]
                 extra[kind] = archive[found[0]] if found else None
-    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except Exception as error:  # archives fail in many ways
         raise InputError(f"cannot be read as NumPy arrays: {_why(error)}") from None
+    rows, nodes = array.shape if array.ndim == 2 else (-1, -1)
     notes = [f"signals are array {name!r}"] if len(shapes) > 1 else []
     names: list[str] | None = None
     if extra["n"] is not None and extra["n"].shape == (nodes,):
         names = [str(item) for item in extra["n"]]
-    table = _table(array, f"array {name!r}", notes, names)
+    table = array_table(array, f"array {name!r}", notes, names)
+    if extra["p"] is not None:
+        _place(table.columns, extra["p"], notes)
     times = extra["t"]
     if times is not None and times.shape == (rows,) and times.dtype.kind in "fiuM":
         kept = times if times.dtype.kind == "M" else times.astype(np.float64)
         table.columns.insert(0, Column("time", kept))
-    positions = extra["p"]
-    if positions is not None and (positions.ndim != 2 or len(positions) != nodes):
-        positions = None
-    return table, None if positions is None else np.asarray(positions[:, :2], dtype=np.float64)
+    return table
 
 
-def _signals_among(shapes: dict[str, tuple], wanted: str | None) -> str:
+def _npz_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays in an NPZ file, from their headers.
+
+    Raises InputError where a header speaks of more or fewer bytes than there are, and for objects.
+    """
+    shapes = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                version = npy.read_magic(file)
+                read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+                shape, _, dtype = read(file)
+                if dtype.hasobject:
+                    raise ValueError("Python objects")
+                needed = math.prod(shape) * dtype.itemsize
+                if needed != member.file_size - file.tell() or min(shape, default=0) < 0:
+                    raise InputError(
+                        f"is damaged: array {member.filename!r} of shape {shape} needs {needed:,} "
+                        f"bytes and has {member.file_size - file.tell():,}"
+                    )
+                shapes[member.filename.removesuffix(".npy")] = shape
+    return shapes
+
+
+def _place(columns: list[Column], positions: NDArray[Any], notes: list[str]) -> None:
+    """Give columns their positions (N, 2); raise InputError where these are no numbers."""
+    if positions.ndim != 2 or len(positions) != len(columns) or positions.shape[1] < 2:
+        notes.append(
+            f"positions were left out: their shape is {positions.shape}, not ({len(columns)}, 2)"
+        )
+        return
+    if positions.dtype.kind not in "fiu":
+        raise InputError(f"has positions that are no numbers: their data type is {positions.dtype}")
+    points = np.asarray(positions[:, :2], dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(wrong):
+        name, point = columns[wrong[0]].name, points[wrong[0]].tolist()
+        raise InputError(f"has positions that are not finite: node {name!r} is at {point}")
+    for column, point in zip(columns, points):
+        column.position = point
+
+
+def signals_among(shapes: dict[str, tuple], wanted: str | None) -> str:
     """Return the name of the array of signals: ``wanted``, or the one that is recognised."""
     if wanted is not None:
         if wanted not in shapes:
@@ -105,7 +125,7 @@ def _signals_among(shapes: dict[str, tuple], wanted: str | None) -> str:
     )
 
 
-def _table(
+def array_table(
     array: NDArray[Any], what: str, notes: list[str], names: list[str] | None = None
 ) -> Table:
     """Return an array (T, N), or a structured array, as a table; ``what`` names it in errors."""
@@ -147,4 +167,4 @@ def _why(error: Exception) -> str:
     text = str(error)
     if "allow_pickle" in text or "pickled" in text or "Python objects" in text:
         return "it holds Python objects, which are not loaded; save numbers only"
-    return text
+    return first_line(error)

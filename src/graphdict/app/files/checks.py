@@ -87,8 +87,8 @@ def ordered_times(
         row = int(back[0]) + 1
         raise InputError(
             f"time column {time.name!r} {way}: {table.locate(row)} has {format_time(times[row])} "
-            f"after {format_time(times[row - 1])}; sort the rows with sort=True, or name another "
-            "column with time=..."
+            f"after {format_time(times[row - 1])}; sort the rows with sort=True, name another "
+            "column with time=..., or none with no_time=True"
         )
     if len(back):
         order = np.argsort(times, kind="stable")
@@ -145,9 +145,10 @@ def add_notes(signals: SignalTable, rate: float | None, learn: bool = True) -> N
                     f"{len(gaps):,} gap(s) in time, the longest {format_duration(steps[worst])} "
                     f"after {format_time(times[worst])}; {format_duration(typical)} apart elsewhere"
                 )
-        same = int((np.diff(times) == np.zeros(1, dtype=np.diff(times).dtype)).sum())
-        if same:
-            notes.append(f"{same:,} sample(s) have the time of the one before")
+        same = np.flatnonzero(times[1:] == times[:-1])
+        if len(same):
+            first = format_time(times[same[0]])
+            notes.append(f"{len(same):,} sample(s) have the time of the one before, first {first}")
     found = summarise_columns(signals.values)
     if learn:
         _check_columns(signals, found)

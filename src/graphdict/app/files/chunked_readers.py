@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.arrays import open_npy, open_zarr
+from graphdict.app.files.arrays import open_npy
 from graphdict.app.files.errors import InputError
 from graphdict.app.files.parquet import UNNAMED, column_values, display_name, open_parquet
 from graphdict.app.files.table import Column, Table, quote_names
+from graphdict.app.files.zarrs import open_zarr
 from graphdict.engine.sources import let_go
 
 __all__ = ["ArrayReader", "ParquetReader", "open_chunked_reader"]

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.app.files.calendars import join_calendar, join_date_and_time
 from graphdict.app.files.checks import add_notes, ordered_times, replace_missing_codes
 from graphdict.app.files.errors import InputError
 from graphdict.app.files.long_format import find_long_format, to_wide
+from graphdict.app.files.patterns import matching_names
+from graphdict.app.files.roles import calendar_part, is_index_name, leave_out_roles
 from graphdict.app.files.table import Column, SignalTable, Table, quote_names
-from graphdict.app.files.times import (
-    is_evenly_spaced,
-    named_like_time,
-    parse_time_of_day,
-    parse_times,
-)
+from graphdict.app.files.times import is_evenly_spaced, named_like_time, parse_times
 from graphdict.app.files.units import unit_of
 
 __all__ = [
@@ -32,8 +30,7 @@ __all__ = [
     "signals_from_table",
 ]
 
-INDEX_NAMES = ("", "index", "idx", "id", "row", "rownames", "row.names", "no", "no.", "nr", "n",
-               "#", "record", "sample", "samples", "obs", "unnamed: 0")  # fmt: skip
+RISING = 0.75  # share of steps forward from which a column may be a time that is out of order
 
 
 @dataclass(frozen=True)
@@ -62,17 +59,18 @@ def signals_from_table(table: Table, options: ReadOptions) -> SignalTable:
     """Return the signals of a table, with notes on everything that was decided."""
     notes = table.notes
     name_columns(table, options)
-    select_columns(table, options)
+    explicit = select_columns(table, options)
     _drop_empty(table, options.expected)
     if not table.columns or not len(table):
         raise InputError("holds no values")
     time = find_time_column(table, options)
-    long = find_long_format(table, time, options.node, options.value, options.layout)
+    long = find_long_format(table, time, options.node, options.value, options.layout, explicit)
     if long is not None:
         table = to_wide(table, time, long)
         time = None if time is None else table.columns[0]
+        explicit |= {column.name for column in table.columns}
     columns = [column for column in table.columns if column is not time]
-    columns = node_columns(columns, table, time, (*options.columns, *options.expected))
+    columns = node_columns(columns, table, time, explicit, options.columns)
     if options.codes:
         replace_missing_codes(columns, table)
     times, unit = ordered_times(time, table, columns, options.sort)
@@ -100,7 +98,9 @@ def signal_table(
     """Return signals with the names and units of their columns."""
     units = {c.name: u for c in columns if (u := c.unit or unit_of(c.name))}
     names, time_name = [c.name for c in columns], None if time is None else time.name
-    return SignalTable(values, names, times, unit, None, notes, units, time_name)
+    points = [c.position for c in columns if c.position is not None]
+    positions = np.stack(points) if points and len(points) == len(columns) else None
+    return SignalTable(values, names, times, unit, positions, notes, units, time_name)
 
 
 def name_columns(table: Table, options: ReadOptions) -> None:
@@ -131,22 +131,30 @@ def name_columns(table: Table, options: ReadOptions) -> None:
     table.notes.append(f"numbered columns of the same name: {quote_names(twice)}")
 
 
-def select_columns(table: Table, options: ReadOptions) -> None:
-    """Drop the columns that were not asked for; columns of times stay."""
-    names = {column.name for column in table.columns}
+def select_columns(table: Table, options: ReadOptions) -> set[str]:
+    """Drop the columns that were not asked for; columns of times stay.
+
+    Returns the names that were asked for, which are nodes whatever they hold.
+    """
+    names = [column.name for column in table.columns]
     special = {n for n in (options.time, options.node, options.value) if n is not None}
-    for name in {*options.columns, *special}:
-        if name not in names:
+    for argument in ("time", "node", "value"):
+        if (name := getattr(options, argument)) is not None and name not in names:
+            known = quote_names(sorted(names), 12)
             raise InputError(
-                f"has no column {name!r}; its columns are {quote_names(sorted(names), 12)}"
+                f"has no column {name!r}, which {argument}=... names; its columns are {known}"
             )
-    kept = {*options.columns, *special} if options.columns else names
-    kept -= set(options.ignore)
+    asked = matching_names(names, options.columns, "columns")
+    ignore = [pattern for pattern in options.ignore if pattern not in table.ignored]
+    kept = asked | special if options.columns else set(names)
+    kept -= matching_names(names, ignore, "ignore")
     keeps_time = bool(options.columns) and not options.no_time
     table.columns = [
         column for column in table.columns
-        if column.name in kept or (keeps_time and is_time_column(column, table))
+        if column.name in kept
+        or (keeps_time and (is_time_column(column, table) or calendar_part(column)))
     ]  # fmt: skip
+    return asked | set(options.expected)
 
 
 def _drop_empty(table: Table, expected: tuple[str, ...]) -> None:
@@ -176,16 +184,19 @@ def is_time_column(column: Column, table: Table) -> bool:
     if not column.numeric:
         return parse_times(column) is not None
     name = column.name.lower().strip()
-    if name in INDEX_NAMES:  # only the index of a data frame may hold seconds
+    if is_index_name(name):  # only the index of a data frame may hold seconds
         return (
             name == "index" and is_evenly_spaced(column.values) and bool((column.values % 1).any())
         )
-    if named_like_time(column.name):
+    if calendar_part(column) not in (None, "year"):
+        alone = sum(calendar_part(other) is not None for other in table.columns) == 1
+        return alone and bool((np.diff(column.values) >= 0).all() and np.ptp(column.values) > 0)
+    if named_like_time(column.name, numeric=True):
         # A signal may have such a name, too ("travel time"): times rise, or are out of order.
         known = column.values[~np.isnan(column.values)]
         forward = float(np.mean(np.diff(known) >= 0)) if len(known) > 1 else 0.0
-        surely = column.name.strip().lower() in ("time", "timestamp", "datetime", "date")
-        return surely or forward > 0.5 or forward == 0 or is_evenly_spaced(np.sort(known))
+        surely = name in ("time", "timestamp", "datetime", "date")
+        return surely or forward > RISING or forward == 0 or is_evenly_spaced(np.sort(known))
     return column is table.columns[0] and is_evenly_spaced(column.values)
 
 
@@ -197,10 +208,10 @@ def find_time_column(table: Table, options: ReadOptions) -> Column | None:
         return next(column for column in table.columns if column.name == options.time)
     others = (column for column in table.columns if column.name not in options.expected)
     candidates = [column for column in others if is_time_column(column, table)]
-    if not candidates:
-        return None
-    joined = _join_date_and_time(candidates, table)
-    if joined is not None:
+    joined = join_date_and_time(candidates, table)
+    if joined is None and all(calendar_part(column) == "year" for column in candidates):
+        joined = join_calendar(table)
+    if joined is not None or not candidates:
         return joined
     named = [column for column in candidates if named_like_time(column.name)]
     dated = [column for column in named if column.values.dtype.kind in "MO"]
@@ -212,48 +223,27 @@ def find_time_column(table: Table, options: ReadOptions) -> Column | None:
     return chosen
 
 
-def _join_date_and_time(candidates: list[Column], table: Table) -> Column | None:
-    """Replace a column of dates and one of times of day by their sum, and return it; else None."""
-    texts = [c for c in candidates if c.values.dtype == object and not c.missing.any()]
-    hours = [c for c in texts if parse_time_of_day(c.values) is not None]
-    dates = [c for c in texts if c not in hours]
-    if len(hours) != 1 or len(dates) != 1:
-        return None
-    read = parse_times(dates[0])
-    seconds = parse_time_of_day(hours[0].values)
-    if read is None or seconds is None or read[0].dtype.kind != "M":
-        return None
-    if (read[0] != read[0].astype("datetime64[D]")).any():
-        return None
-    moments = read[0] + np.round(seconds * 1e6).astype("timedelta64[us]")
-    column = Column(f"{dates[0].name} {hours[0].name}", moments)
-    table.notes += [*read[2], f"joined {dates[0].name!r} and {hours[0].name!r} to one time"]
-    table.columns = [column, *(c for c in table.columns if c not in (dates[0], hours[0]))]
-    return column
-
-
 def node_columns(
-    columns: list[Column], table: Table, time: Column | None, explicit: tuple[str, ...]
+    columns: list[Column],
+    table: Table,
+    time: Column | None,
+    explicit: set[str],
+    asked: tuple[str, ...] = (),
 ) -> list[Column]:
-    """Return the columns of numbers without row numbers and labels; add notes on the others."""
+    """Return the columns of signals, without text, calendars, labels and the like; add notes.
+
+    Columns in ``explicit`` are kept if they hold numbers, and those ``asked`` for by name must.
+    """
     texts = [c.name for c in columns if not c.numeric]
     if texts:
-        wanted = [name for name in texts if name in explicit]
+        wanted = [name for name in texts if name in asked]
         if wanted:
             raise InputError(f"column {wanted[0]!r} holds text, not numbers")
         table.notes.append(f"left out column(s) of text: {quote_names(texts)}")
-    kept = []
-    for column in (c for c in columns if c.numeric):
-        name = column.name.strip().lower()
-        index = name in INDEX_NAMES or name.startswith("unnamed:")
-        counts = index and _counts_rows(column.values)
-        if (counts or column.labels) and column.name not in explicit:
-            kind = "numbers" if counts else "labels"
-            table.notes.append(f"left out the row {kind} in column {column.name!r}")
-            continue
+    kept = leave_out_roles([c for c in columns if c.numeric], table, explicit)
+    for column in kept:
         if not column.name.strip():
             column.name = "column 1"
-        kept.append(column)
     if time is None:
         for column in kept:
             rises = np.diff(column.values)
@@ -275,10 +265,3 @@ def _example(columns: list[Column]) -> str:
     """Return an example of a cell of text, from the end of the table, as part of a sentence."""
     cells = [c.values[~c.missing][-1] for c in columns if not (c.numeric or c.missing.all())]
     return f", such as {str(cells[0])[:40]!r}" if cells else ""
-
-
-def _counts_rows(values: NDArray[Any]) -> bool:
-    """Return whether these are row numbers: rising whole numbers, perhaps with gaps."""
-    return bool(
-        np.isfinite(values).all() and (values % 1 == 0).all() and (np.diff(values) > 0).all()
-    )

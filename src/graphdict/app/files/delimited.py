@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 from graphdict.app.files.dialect import COMMENT, Dialect, find_dialect, rows_of, shorten
 from graphdict.app.files.errors import InputError
 from graphdict.app.files.numbers import CellParser
+from graphdict.app.files.patterns import matching_names
 from graphdict.app.files.table import Column, Table, quote_names
 from graphdict.app.files.text import detect_encoding, open_text
 
-__all__ = ["read_delimited"]
+__all__ = ["parse_delimited", "read_delimited"]
 
 FIRST_LINES = 120
 BLOCK_CELLS = 1 << 14
@@ -40,11 +42,14 @@ class _ColumnBuilder:
             return
         values, wrong = self.parser.read(cells)
         present = len(cells) - int(np.isnan(values).sum()) + len(wrong)
-        if wrong and self.is_text is None and len(wrong) > present / 2 and not self.strict:
+        labels = self.parser.labels(cells)
+        is_text = len(wrong) > present / 2 or len(labels) > present / 10
+        if is_text and self.is_text is None and not self.strict:
             self.is_text = True
             blank = [np.full(len(part), None, dtype=object) for part in self.parts]
             self.parts = [*blank, self._texts(cells)]
             return
+        wrong = sorted({*wrong, *labels})
         if wrong:
             lines = list(line)
             more = f" (and {len(wrong) - 1} more like it nearby)" if len(wrong) > 1 else ""
@@ -72,7 +77,7 @@ class _ColumnBuilder:
         """Return the whole column; ``unit`` is the one of a row of units, if any."""
         values = np.concatenate(self.parts) if self.parts else np.empty(0)
         self.parts = []
-        units = self.parser.units
+        units = {} if self.is_text else self.parser.units
         if len(units) > 1:
             raise InputError(
                 f"column {self.name!r} mixes units: {quote_names(list(units))}; bring it to one"
@@ -93,27 +98,45 @@ def read_delimited(
 ) -> Table:
     """Read a text table.
 
-    Columns in ``numeric`` must hold numbers; those in ``ignore`` are not parsed. What is not given
-    is detected.
+    Columns in ``numeric`` must hold numbers; those in ``ignore`` (names or patterns) are not
+    parsed. What is not given is detected.
     """
     encoding, notes = detect_encoding(path, encoding)
-    with open_text(path, encoding) as file:
-        dialect = find_dialect(
-            list(islice(file, FIRST_LINES)), delimiter=delimiter, decimal=decimal, header=header
-        )
+    return parse_delimited(
+        lambda: open_text(path, encoding), notes, delimiter=delimiter, decimal=decimal,
+        header=header, na=na, numeric=numeric, ignore=ignore,
+    )  # fmt: skip
+
+
+def parse_delimited(
+    open_lines: Callable[[], AbstractContextManager[Iterable[str]]],
+    notes: list[str],
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+    na: frozenset[str] = frozenset(),
+    numeric: frozenset[str] = frozenset(),
+    ignore: frozenset[str] = frozenset(),
+) -> Table:
+    """Return the table in lines of text, which ``open_lines`` opens from their start."""
+    with open_lines() as file:
+        first = list(islice(file, FIRST_LINES))
+    dialect = find_dialect(first, delimiter=delimiter, decimal=decimal, header=header)
     names = _names(dialect)
     notes += dialect.notes
+    skipped = matching_names(names, ignore, "ignore")
     if dialect.names is None:
         notes.append(f"there is no header: columns are named {names[0]} to {names[-1]}")
     builders = [
         None
-        if name in ignore
+        if name in skipped
         else _ColumnBuilder(name, CellParser(dialect.decimal, na), name in numeric)
         for name in names
     ]
     lines: list[NDArray[Any]] = []
     try:
-        with open_text(path, encoding) as file:
+        with open_lines() as file:
             for rows, numbers in _blocks(file, dialect, builders):
                 lines.append(numbers)
                 for builder, cells in zip(builders, zip(*rows)):
@@ -128,7 +151,7 @@ def read_delimited(
     units = dialect.units or [""] * len(names)
     columns = [c.finish(unit.strip("[]()- ") or None) for c, unit in zip(builders, units) if c]
     notes += _parser_notes([c.parser for c in builders if c is not None and not c.is_text])
-    return Table(columns, notes, np.concatenate(lines))
+    return Table(columns, notes, np.concatenate(lines), ignore)
 
 
 def _names(dialect: Dialect) -> list[str]:
@@ -226,6 +249,8 @@ def _parser_notes(parsers: list[CellParser]) -> list[str]:
         notes.append(f"{infinite:,} infinite value(s), read as missing")
     if sum(parser.grouped for parser in parsers):
         notes.append("digits are grouped by thousands: separators were taken out")
+    if sum(parser.bracketed for parser in parsers):
+        notes.append("numbers in parentheses were read as negative")
     units = sorted({unit for parser in parsers for unit in parser.units})
     if units:
         notes.append(f"cells have units, which were taken out: {', '.join(units)}")

@@ -10,6 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphdict.app.files.errors import InputError
+from graphdict.app.files.headers import (
+    as_wide,
+    has_only_first,
+    is_header,
+    is_text_row,
+    is_under_header,
+    joined_headers,
+    numeric_columns,
+)
 from graphdict.app.files.numbers import CellParser
 from graphdict.app.files.times import looks_like_time
 
@@ -111,7 +120,7 @@ def _delimiter(text: Sequence[str], quote: str) -> str:
         decimal = _decimal(rows, candidate)
         parser = CellParser(decimal)
         cells = [cell for row in rows if len(row) == width for cell in row]
-        good = sum(parser.number(cell) is not None for cell in cells) / len(cells)
+        good = sum(parser.number(c) is not None or looks_like_time(c) for c in cells) / len(cells)
         score = (round(count / len(rows), 1) * (0.2 + good), good, -float(candidate == " "))
         if score > best:
             best, choice = score, candidate
@@ -148,18 +157,18 @@ def _find_start(
     widths = {found.width, found.width - 1} if found.width > 2 else {found.width}
     start = next((i for i, row in enumerate(rows) if len(row) == found.width), 0)
     # A header may lack the name of an index column, or the delimiter at the end of a row.
-    if start and len(rows[start - 1]) in widths and _texts(rows[start - 1], parser):
+    if start and len(rows[start - 1]) in widths and is_text_row(rows[start - 1], parser):
         start -= 1
-    if start and header is not False and not _texts(rows[start], parser):
+    if start and header is not False and not is_text_row(rows[start], parser):
         line = body[start - 1] + 1
-        if _texts(rows[start - 1], parser) and len(rows[start - 1]) > 1:
+        if is_text_row(rows[start - 1], parser) and len(rows[start - 1]) > 1:
             raise InputError(
                 f"has a header of {len(rows[start - 1])} names (line {line}) above rows of "
                 f"{found.width} values"
             )
-    numeric = _numeric_columns(rows[start + 1 :], found.width, parser)
+    numeric = numeric_columns(rows[start + 1 :], found.width, parser)
     if header is None:
-        header = _is_header(rows[start], rows[start + 1 :], numeric, parser)
+        header = is_header(rows[start], rows[start + 1 :], numeric, parser)
     if start and header:
         preamble = shorten(found.delimiter.join(rows[0]))
         found.notes.append(f"skipped {start} line(s) before the table: {preamble} first")
@@ -175,12 +184,19 @@ def _find_start(
             )
         found.notes.append("the header has no name for the first column")
     if header:
-        found.names = _as_wide(rows[at], found.width, trailing)
+        found.names = as_wide(rows[at], found.width, trailing)
         at += 1
         skipped = []
-        while at < len(rows) - 1 and at < start + 4 and _under_header(rows[at], numeric, parser):
-            skipped.append(_as_wide(rows[at], found.width, trailing))
+        while at < len(rows) - 1 and at < start + 4 and is_under_header(rows[at], numeric, parser):
+            skipped.append(as_wide(rows[at], found.width, trailing))
             at += 1
+        if skipped and (joined := joined_headers(found.names, skipped[0])):
+            found.names = joined
+            found.notes.append(f"the header has two rows, joined: {shorten(', '.join(joined))}")
+            skipped = skipped[1:]
+            if at < len(rows) - 1 and has_only_first(rows[at]):  # pandas names the index there
+                found.names[0] = rows[at][0].strip()
+                at += 1
         if skipped:
             found.units = skipped[0]
             found.notes.append(
@@ -203,71 +219,15 @@ def _use_comments(
         return
     stripped = lines[before[-1]].lstrip().lstrip("#%/!").strip()
     names: list[str] = next(iter(rows_of([stripped], found.delimiter, found.quote)), [])
-    if len(names) == found.width and _texts(names, CellParser(found.decimal)):
+    if len(names) == found.width and is_text_row(names, CellParser(found.decimal)):
         found.names = names
         found.notes[-1] += ", the last of which names the columns"
-
-
-def _texts(row: Sequence[str], parser: CellParser) -> bool:
-    """Return whether no cell is a number or a time, and some cell is not empty."""
-    return any(cell.strip() for cell in row) and not any(
-        (parser.number(cell) is not None and not parser.is_missing(cell)) or looks_like_time(cell)
-        for cell in row
-    )
-
-
-def _numeric_columns(rows: list[list[str]], width: int, parser: CellParser) -> list[bool]:
-    """Return for each column whether it holds mostly numbers or times."""
-    kinds = []
-    for column in range(width):
-        cells = [row[column] for row in rows if len(row) == width]
-        cells = [cell for cell in cells if not parser.is_missing(cell)]
-        good = sum(parser.number(cell) is not None or looks_like_time(cell) for cell in cells)
-        kinds.append(bool(cells) and good > len(cells) / 2)
-    return kinds
-
-
-def _is_header(
-    first: list[str], below: list[list[str]], numeric: list[bool], parser: CellParser
-) -> bool:
-    """Return whether the first row is a header."""
-    if _texts(first, parser):
-        # Text above columns of text only may be data: a table without any number.
-        return any(numeric) or not below
-    cells = [cell.strip() for cell in first if cell.strip()]
-    counted = [str(i) for i in range(len(cells))]
-    if len(cells) > 2 and cells in (counted, [str(i + 1) for i in range(len(cells))]):
-        # Column numbers 0, 1, 2, ... are a header, unless the next row repeats them.
-        return any([c.strip() for c in row if c.strip()] != cells for row in below[:1])
-    names = [
-        cell for cell, is_numeric in zip(first[-len(numeric) :], numeric)
-        if is_numeric and cell.strip() and not parser.is_missing(cell)
-    ]  # fmt: skip
-    texts = [c for c in names if parser.number(c) is None and not looks_like_time(c)]
-    return len(texts) > len(names) / 2
-
-
-def _under_header(row: list[str], numeric: list[bool], parser: CellParser) -> bool:
-    """Return whether a row below the header is text where the data are numbers."""
-    cells = [cell for cell, is_numeric in zip(row, numeric) if is_numeric]
-    present = [cell for cell in cells if not parser.is_missing(cell)]
-    return bool(present) and not any(
-        parser.number(cell) is not None or looks_like_time(cell) for cell in present
-    ) and 2 * len(present) >= len(cells)  # fmt: skip
 
 
 def _counted(cells: Sequence[str]) -> bool:
     """Return whether cells are row numbers: 1, 2, 3, ..."""
     start = int(cells[0]) if cells[0].isdecimal() else 0
     return list(cells) == [str(start + place) for place in range(len(cells))]
-
-
-def _as_wide(row: list[str], width: int, trailing: bool) -> list[str]:
-    """Pad a header to ``width`` names, at its end where rows have a trailing delimiter."""
-    if len(row) < width:
-        pad = [""] * (width - len(row))
-        return [*row, *pad] if trailing else [*pad, *row]
-    return row
 
 
 def shorten(text: str) -> str:

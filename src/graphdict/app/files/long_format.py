@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files.errors import InputError
+from graphdict.app.files.roles import calendar_part, leave_out_roles
 from graphdict.app.files.table import Column, Table, quote_names
-from graphdict.app.files.times import parse_times
+from graphdict.app.files.times import format_time, parse_times
 
 __all__ = ["LongFormat", "find_long_format", "to_wide"]
 
@@ -30,12 +32,17 @@ class LongFormat:
 
 
 def find_long_format(
-    table: Table, time: Column | None, node: str | None, value: str | None, layout: str
+    table: Table,
+    time: Column | None,
+    node: str | None,
+    value: str | None,
+    layout: str,
+    explicit: Iterable[str] = (),
 ) -> LongFormat | None:
     """Return the columns of a table in long format; None where the table is wide.
 
     A table is long where times repeat and a column of few distinct values, about equally frequent,
-    distinguishes the rows of each time.
+    distinguishes the rows of each time. Columns in ``explicit`` hold values whatever their names.
     """
     if layout == "wide":
         return None
@@ -58,9 +65,11 @@ def find_long_format(
             chosen = joined
         elif not asked:
             return None
-    values = [named[value]] if value is not None else [
-        c for c in columns if c.numeric and c is not chosen and not _is_number_of_row(c)
-    ]  # fmt: skip
+    if value is not None:
+        values = [named[value]]
+    else:
+        numbers = [column for column in columns if column.numeric and column is not chosen]
+        values = leave_out_roles(numbers, table, explicit, least=1)
     if not values:
         raise InputError("is a long table without a column of numbers: name it with value=...")
     for column in values:
@@ -85,13 +94,27 @@ def _named_like_node(name: str) -> bool:
 
 
 def _could_be_node(column: Column, time: Column | None, asked: bool) -> bool:
-    """Return whether a column may name nodes: repeated text, or whole numbers with such a name."""
+    """Return whether a column may name nodes: repeated text, or whole numbers.
+
+    Numbers need such a name, or one row for each of them and each time.
+    """
     if column.values.dtype.kind == "M" or column.missing.any():
         return False
-    if column.numeric and not ((column.values % 1 == 0).all() and _named_like_node(column.name)):
+    if column.numeric and (calendar_part(column) is not None or (column.values % 1 != 0).any()):
+        return False
+    if column.numeric and not (_named_like_node(column.name) or _is_full_grid(column, time)):
         return False
     distinct = len(set(column.values.tolist()))
     return 2 <= distinct <= MOST_NODES and (asked or 2 * distinct <= len(column.values))
+
+
+def _is_full_grid(node: Column, time: Column | None) -> bool:
+    """Return whether there is exactly one row for each pair of a node and a time."""
+    if time is None:
+        return False
+    when, whose = (np.unique(v, return_inverse=True) for v in (_comparable(time), node.values))
+    full = len(when[0]) * len(whose[0]) == len(node.values)
+    return full and len(np.unique(when[1] * len(whose[0]) + whose[1])) == len(node.values)
 
 
 def _is_long(node: Column, time: Column | None) -> bool:
@@ -107,12 +130,6 @@ def _is_long(node: Column, time: Column | None) -> bool:
     return bool(repeats >= 1.5 and pairs > 0.9 * len(whose))
 
 
-def _is_number_of_row(column: Column) -> bool:
-    values = column.values
-    name = column.name.strip().lower()
-    return name in ("", "index", "unnamed: 0") and bool((np.diff(values) > 0).all())
-
-
 def to_wide(table: Table, time: Column | None, long: LongFormat) -> Table:
     """Return a wide table: a column for each node (and each value column), rows sorted by time."""
     names, whose = _codes(long.node)
@@ -123,7 +140,7 @@ def to_wide(table: Table, time: Column | None, long: LongFormat) -> Table:
         moments, when = np.unique(_comparable(time), return_inverse=True)
         rows = len(moments)
     cells = when.astype(np.int64) * len(names) + whose
-    columns, doubled, empty = [], 0, 0
+    columns, doubled, empty = [], np.zeros(rows, dtype=np.int64), 0
     for value in long.values:
         present = ~np.isnan(value.values)
         sums = np.bincount(cells[present], value.values[present], minlength=rows * len(names))
@@ -131,7 +148,7 @@ def to_wide(table: Table, time: Column | None, long: LongFormat) -> Table:
         wide = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
         once = counts == 1  # a sum of one value is that value, exactly
         wide[cells[present & once[cells]]] = value.values[present & once[cells]]
-        doubled += int((counts > 1).sum())
+        doubled += (counts > 1).reshape(rows, -1).sum(axis=1)
         empty += int((counts == 0).sum())
         wide = wide.reshape(rows, len(names))
         for index, name in enumerate(names):
@@ -146,16 +163,18 @@ def to_wide(table: Table, time: Column | None, long: LongFormat) -> Table:
         table.notes.append(
             "every node has several values, each a node of its own (value=... takes one)"
         )
-    if doubled:
+    if doubled.any():
+        first = "" if moments is None else f", first {format_time(moments[(doubled > 0).argmax()])}"
         table.notes.append(
-            f"{doubled:,} time(s) had several values of a node: their mean was taken"
+            f"{int((doubled > 0).sum()):,} time(s) have several values of a node{first}: their "
+            "mean was taken"
         )
     if moments is not None:
         assert time is not None
         read = parse_times(time)
         clock = read and (moments, *read[1:])
         columns.insert(0, Column(time.name, moments, time.unit, clock))
-        if doubled + empty == 0 and (np.diff(when) < 0).any():
+        if not doubled.any() and empty == 0 and (np.diff(when) < 0).any():
             table.notes.append("rows were put in order of time")
     return Table(columns, table.notes)
 

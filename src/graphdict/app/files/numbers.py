@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.app.files.units import is_unit
+
 __all__ = ["MISSING", "CellParser"]
 
 MISSING = frozenset({
@@ -22,6 +24,11 @@ MISSING = frozenset({
 WITH_UNIT = re.compile(
     r"([+-]?[\d.,\u00a0 ]*\d[.,]?(?:[eE][+-]?\d+)?)\s*([^\d\s.,:/\\+-][^\d]{0,10})"
 )
+CURRENCY = re.compile(
+    r"([+-]?)\s*([$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20bf]|R\$|US\$|USD|EUR|GBP|JPY|CHF|CNY|INR)\s*"
+    r"([+-]?)\s*(\d.*|\.\d+)"
+)
+BRACKETED = re.compile(r"\((.*\d.*)\)")  # how accounts write negative numbers
 GROUPED = {
     ".": re.compile(r"[+-]?\d{1,3}(?:[,'\u2019\u00a0\u202f ]\d{3})+(?:\.\d*)?"),
     ",": re.compile(r"[+-]?\d{1,3}(?:[.'\u2019\u00a0\u202f ]\d{3})+(?:,\d*)?"),
@@ -40,6 +47,7 @@ class CellParser:
     written: Counter = field(default_factory=Counter)  # how missing values were written
     units: Counter = field(default_factory=Counter)  # units found in cells
     grouped: int = 0
+    bracketed: int = 0
     infinite: int = 0
 
     def __post_init__(self) -> None:
@@ -92,12 +100,33 @@ class CellParser:
         if self.is_missing(text):
             return np.nan
         value = self._value(text)
-        if value is None:
-            found = WITH_UNIT.fullmatch(text)
-            value = self._value(found[1].strip()) if found else None
-            if found and value is not None:
-                self.units[found[2].strip()] += 1
+        if value is not None:
+            return value
+        if negative := BRACKETED.fullmatch(text):
+            inside = self.number(negative[1])
+            if inside is None or not inside > 0:
+                return None
+            self.bracketed += 1
+            return -inside
+        if money := CURRENCY.fullmatch(text):
+            value = self._value(money[1] + money[3] + money[4].strip())
+            unit = money[2]
+        elif measured := WITH_UNIT.fullmatch(text):
+            value, unit = self._value(measured[1].strip()), measured[2].strip()
+        if value is not None:
+            self.units[unit] += 1
         return value
+
+    def labels(self, cells: Sequence[str]) -> list[int]:
+        """Return the indices of cells whose text is no unit but part of a label, as in 4th or 12B.
+
+        Units are the usual ones, or one that all cells have; several single letters are none.
+        """
+        several = len(self.units) > 1
+        odd = {u for u in self.units if not is_unit(u) or (several and len(u) == 1 and u.isalpha())}
+        found = [i for i, cell in enumerate(cells) if odd and _unit(cell.strip()) in odd]
+        present = sum(not self.is_missing(cell) for cell in cells) if found else 0
+        return found if len(odd) > 1 or len(found) < present else []
 
     def is_missing(self, text: str) -> bool:
         """Return whether a cell means a missing value."""
@@ -110,6 +139,11 @@ class CellParser:
             plain = re.sub(r"[.'\u2019\u00a0\u202f ]" if self.decimal == "," else
                            r"[,'\u2019\u00a0\u202f ]", "", plain)  # fmt: skip
         return _plain(plain.replace(",", ".") if self.decimal == "," else plain)
+
+
+def _unit(text: str) -> str | None:
+    found = WITH_UNIT.fullmatch(text)
+    return found and found[2].strip()
 
 
 def _comma(cell: str) -> float:

@@ -37,7 +37,7 @@ def read_out_of_core(source: Any, options: ReadOptions) -> SignalTable:
     if len(set(source.names)) < len(source.names):
         options = replace(options, number_duplicates=False)  # which cannot be read by name
     name_columns(table, options)
-    select_columns(table, options)
+    explicit = select_columns(table, options)
     candidates = [column for column in table.columns if _may_be_time(column, table, options)]
     whole = [Column(c.name, source.column(indices[id(c)]), c.unit) for c in candidates]
     found = Table(whole, table.notes)
@@ -51,7 +51,7 @@ def read_out_of_core(source: Any, options: ReadOptions) -> SignalTable:
     taken = {time.name} if time is not None else set()
     taken |= {column.name for column in candidates if not column.numeric}
     columns = [column for column in table.columns if column.name not in taken]
-    columns = node_columns(columns, table, time, (*options.columns, *options.expected))
+    columns = node_columns(columns, table, time, explicit, options.columns)
     kept = Column("row", np.arange(source.length))
     times, unit = ordered_times(time, found, [kept], options.sort)
     if (np.diff(kept.values) < 0).any():

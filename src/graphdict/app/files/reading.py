@@ -8,35 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from graphdict.app.files.arrays import read_npy, read_npz, read_zarr
 from graphdict.app.files.chunked_readers import open_chunked_reader
 from graphdict.app.files.columns import ReadOptions, signals_from_table
-from graphdict.app.files.delimited import read_delimited
-from graphdict.app.files.errors import InputError
+from graphdict.app.files.errors import InputError, MissingExtraError, first_line
+from graphdict.app.files.formats import Format, ReaderOptions, format_of
 from graphdict.app.files.out_of_core import read_out_of_core
-from graphdict.app.files.parquet import read_parquet
-from graphdict.app.files.recordings import read_recording
+from graphdict.app.files.patterns import matching_names
 from graphdict.app.files.table import Column, SignalTable, Table
 from graphdict.engine.sources import too_large
 
-__all__ = ["is_model_file", "kind_of", "read_signals"]
-
-RECORDINGS = (".edf", ".bdf", ".fif")
-FOREIGN = (
-    (b"\x89HDF", "an HDF5 file"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook"),
-    (b"%PDF", "a PDF document"),
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"MATLAB", "a MATLAB file"),
-    (b"SQLite", "a database"),
-    (b"{", "a JSON file"),
-    (b"<!", "an HTML page"),
-    (b"<html", "an HTML page"),
-    (b"<?xml", "an XML file"),
-    (b"\x80\x04", "a Python pickle, which is never loaded"),
-    (b"\x80\x05", "a Python pickle, which is never loaded"),
-)
+__all__ = ["read_signals"]
 
 
 def read_signals(
@@ -63,7 +44,7 @@ def read_signals(
     in_parts: bool = False,
     expected: tuple[str, ...] = (),
 ) -> SignalTable:
-    """Read a table of signals: CSV, TSV, Parquet, Feather, NPY, NPZ, Zarr, EDF, BDF or FIF.
+    """Read signals from CSV, TSV, Excel, Parquet, Feather, NPY, NPZ, Zarr, EDF, BDF or FIF.
 
     What is not given is detected; ``notes`` of the result say what was found, converted or left
     out. Compressed text (gz, bz2, xz) is decompressed.
@@ -81,7 +62,9 @@ def read_signals(
     layout : {"auto", "wide", "long"}
         Wide: a column for each node. Long: a row for each value.
     columns, ignore : tuples of names
-        Columns to take as nodes (all by default), and columns to leave out.
+        Columns to take as nodes (by default all that are not recognised as times, row numbers,
+        parts of a date, labels or flags), and columns to leave out. Names may be patterns
+        (``"temp_*"``).
     rate : float, optional
         Samples per second, where no column holds times.
     sort : bool
@@ -99,7 +82,7 @@ def read_signals(
     number_duplicates : bool
         Number columns of the same name instead of raising an error.
     array : str, optional
-        The array of an NPZ file or a Zarr group.
+        The array of an NPZ file or a Zarr group, or the sheet of a workbook.
     in_parts : bool
         Leave Parquet, NPY and Zarr in their file where they are larger than scikit-learn's
         ``working_memory``: ``values`` is then a lazy array that reads slices of rows on demand.
@@ -129,30 +112,19 @@ def read_signals(
         "encoding": encoding, "na": frozenset(na), "ignore": frozenset(ignore),
         "numeric": frozenset(columns) - {time, node},
     }  # fmt: skip
+    if transpose:
+        text["header"] = False
     try:
-        kind = kind_of(path)
-        if kind == "recording":
-            return _select_channels(read_recording(path), columns, ignore)
-        positions = None
-        source = open_chunked_reader(path, kind, array, transpose) if in_parts else None
+        kind = format_of(path)
+        if kind.read is None:
+            raise InputError("is a model, not a table; graphdict.load_model loads it")
+        source = open_chunked_reader(path, kind.name, array, transpose) if in_parts else None
         if source is not None and too_large((source.length, len(source.names)), np.float64):
             return read_out_of_core(source, options)
-        if kind == "npy":
-            table = read_npy(path)
-        elif kind == "zarr":
-            table = read_zarr(path, array)
-        elif kind == "npz":
-            table, positions = read_npz(path, array)
-        elif kind == "parquet":
-            table = read_parquet(path)
-        else:
-            table = read_delimited(path, **(text | ({"header": False} if transpose else {})))
-        if transpose:
-            table = _transposed(table)
-        signals = signals_from_table(table, options)
-        if positions is not None and len(positions) == len(signals.names):
-            signals.positions = positions
-        return signals
+        found = _read(kind, path, ReaderOptions(array, text))
+        if isinstance(found, SignalTable):
+            return _select_channels(found, options.columns, options.ignore)
+        return signals_from_table(_transposed(found) if transpose else found, options)
     except InputError as error:
         raise InputError(f"{path} {error}") from None
     except MemoryError:
@@ -161,59 +133,15 @@ def read_signals(
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def kind_of(path: Path) -> str:
-    """Return the format of a file: npy, npz, model, parquet, recording, zarr or text."""
-    if path.is_dir():
-        if any((path / name).exists() for name in (".zarray", ".zgroup", "zarr.json")):
-            return "zarr"
-        raise InputError("is a folder, not a file")
-    with open(path, "rb") as file:
-        start = file.read(64)
-    suffix = path.suffix.lower()
-    if not start:
-        raise InputError("is empty")
-    if suffix in RECORDINGS:
-        return "recording"
-    if start.startswith(b"\x93NUMPY"):
-        return "npy"
-    if start.startswith(b"PK"):
-        return _kind_of_archive(path)
-    if start.startswith((b"PAR1", b"ARROW1", b"FEA1")):
-        return "parquet"
-    for mark, what in FOREIGN:
-        if start.lstrip().startswith(mark):
-            raise InputError(f"is {what}; save the table as CSV, Parquet or NPY")
-    if suffix in (".npy", ".npz", ".parquet", ".pq", ".feather"):
-        raise InputError(f"is not the {suffix[1:].upper()} file that its name says")
-    return "text"
-
-
-def _kind_of_archive(path: Path) -> str:
-    """Return "npz" or "model" for a ZIP archive; raise InputError for others."""
-    import zipfile
-
+def _read(kind: Format, path: Path, options: ReaderOptions) -> Table | SignalTable:
+    """Read a file; whatever its reader fails with is an InputError of one line."""
+    assert kind.read is not None
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except zipfile.BadZipFile:
-        raise InputError("is a damaged archive") from None
-    if not names:
-        raise InputError("is an archive that holds nothing")
-    if "manifest.json" in names:
-        return "model"
-    if names and all(name.endswith(".npy") for name in names):
-        return "npz"
-    if any(name.startswith("xl/") for name in names):
-        raise InputError("is an Excel workbook; save the sheet as CSV")
-    raise InputError("is an archive; take out the table first")
-
-
-def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a saved model rather than a table."""
-    try:
-        return kind_of(Path(path)) == "model"
-    except (InputError, OSError):
-        return False
+        return kind.read(path, options)
+    except (InputError, MissingExtraError, MemoryError, OSError):
+        raise
+    except Exception as error:  # damaged files make readers fail in ways that nobody has listed
+        raise InputError(f"cannot be read as {kind.name}: {first_line(error)}") from error
 
 
 def _delimiter(given: str | None) -> str | None:
@@ -232,13 +160,11 @@ def _select_channels(
     signals: SignalTable, columns: tuple[str, ...], ignore: tuple[str, ...]
 ) -> SignalTable:
     """Return a recording with the channels that were asked for."""
-    for name in columns:
-        if name not in signals.names:
-            raise InputError(f"has no channel {name!r}")
-    kept = [
-        index for index, name in enumerate(signals.names)
-        if (not columns or name in columns) and name not in ignore
-    ]  # fmt: skip
+    wanted = matching_names(signals.names, columns or ["*"], "columns", "channel")
+    wanted -= matching_names(signals.names, ignore, "ignore", "channel")
+    if len(wanted) < 2:
+        raise InputError(f"has {len(wanted)} channel(s) left, and a graph needs at least 2")
+    kept = [index for index, name in enumerate(signals.names) if name in wanted]
     signals.values = signals.values[:, kept]
     signals.names = [signals.names[index] for index in kept]
     if signals.positions is not None:

@@ -38,7 +38,7 @@ def read_recording(path: Path) -> SignalTable:
     rate = float(raw.info["sfreq"])
     return SignalTable(
         data, names, np.arange(len(data)) / rate, "s", positions, notes,
-        dict.fromkeys(names, "V"), "time", 1 / rate,
+        dict.fromkeys(names, "V"), "time", 1 / rate, recording=True,
     )  # fmt: skip
 
 

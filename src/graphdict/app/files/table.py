@@ -18,7 +18,8 @@ class Column:
     """One column: float64, datetime64, or text (objects, None where a value is missing).
 
     ``parsed_times`` caches the result of :func:`graphdict.app.files.times.parse_times` and is False
-    before it was called. ``labels`` marks the row labels (index) of a data frame.
+    before it was called. ``labels`` marks the row labels (index) of a data frame; ``position`` (2,)
+    is where the node of this column lies.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Column:
     unit: str | None = None
     parsed_times: Any = False
     labels: bool = False
+    position: NDArray[np.float64] | None = None
 
     @property
     def numeric(self) -> bool:
@@ -44,11 +46,15 @@ class Column:
 
 @dataclass
 class Table:
-    """Columns of equal length; ``lines`` (T,) are the line numbers of the rows in a text file."""
+    """Columns of equal length; ``lines`` (T,) are the line numbers of the rows in a text file.
+
+    ``ignored`` are the names and patterns of columns that the reader has left out already.
+    """
 
     columns: list[Column]
     notes: list[str] = field(default_factory=list)
     lines: NDArray[np.int64] | None = None
+    ignored: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -90,6 +96,8 @@ class SignalTable:
         Name of the column of times.
     step : float or None
         Median seconds between samples, where times have a known unit.
+    recording : bool
+        Whether the file is an EEG or MEG recording, whose channels have one common unit.
     """
 
     values: Any  # an array, or what reads one part by part
@@ -101,6 +109,7 @@ class SignalTable:
     units: dict[str, str] = field(default_factory=dict)
     time_name: str | None = None
     step: float | None = None
+    recording: bool = False
 
     @property
     def missing(self) -> int:

@@ -6,14 +6,16 @@ import bz2
 import gzip
 import io
 import lzma
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from graphdict.app.files.errors import InputError
+from graphdict.app.files.archives import BoundedReader
+from graphdict.app.files.errors import InputError, first_line
 
-__all__ = ["detect_encoding", "open_bytes", "open_text"]
+__all__ = ["detect_encoding", "is_compressed", "open_bytes", "open_text"]
 
 SAMPLE = 1 << 16
 MARKS = (
@@ -30,14 +32,34 @@ COMPRESSED: tuple[tuple[bytes, Any], ...] = (
 )
 
 
-@contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file as bytes, decompressed where it is compressed (gz, bz2, xz)."""
+def is_compressed(path: Path) -> bool:
+    """Return whether a file is compressed by gzip, bzip2 or xz."""
+    return _opener(path) is not open
+
+
+def _opener(path: Path) -> Any:
     with open(path, "rb") as file:
         start = file.read(8)
-    opener = next((o for mark, o in COMPRESSED if start.startswith(mark)), open)
-    with opener(path, "rb") as file:
-        yield file
+    return next((opener for mark, opener in COMPRESSED if start.startswith(mark)), open)
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file as bytes, decompressed where it is compressed (gz, bz2, xz).
+
+    Raises InputError for compressed data that are damaged or unpack to an absurd size.
+    """
+    opener = _opener(path)
+    try:
+        with opener(path, "rb") as file:
+            packed = path.stat().st_size
+            yield file if opener is open else io.BufferedReader(BoundedReader(file, packed))
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise InputError(f"is damaged: {first_line(error)}") from None
+    except OSError as error:
+        if opener is open or error.errno is not None:
+            raise
+        raise InputError(f"is damaged: {first_line(error)}") from None  # as bz2 says it
 
 
 @contextmanager

@@ -37,11 +37,16 @@ TIME = re.compile(
     r"\s*(?:\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?(?:[T ]\s*\d{1,2}(?::\d{2}.*)?)?"
     r"|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?:[T ,]\s*\d{1,2}:\d{2}.*)?"
     r"|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4}(?:[T ,].*)?|[A-Za-z]{3,9} \d{1,2},? \d{4}.*"
-    r"|\d{1,3}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?|\d{2}\.\d{2}\.\d{2})\s*"
+    r"|\d{4}[- ]MONTH|MONTH[- ]\d{2,4}|\d{4}[- :]?(?:Q[1-4]|M\d{1,2})"
+    r"|\d{1,3}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?|\d{2}\.\d{2}\.\d{2})\s*".replace(
+        "MONTH", "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+    )
 )
+PERIOD = re.compile(r"(\d{4})[- :]?(Q[1-4]|M(?:0?[1-9]|1[0-2]))")
 DATES = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d",
          "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%Y", "%d %b %Y", "%d-%b-%y", "%d %B %Y",
-         "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%Y-%m-%d", "%Y%m%d")  # fmt: skip
+         "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%Y-%m-%d", "%Y%m%d", "%b %Y", "%b-%Y", "%b-%y",
+         "%B %Y", "%Y %b", "%Y-%b", "%Y %B", "%m/%Y")  # fmt: skip
 HOURS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 OF_DAY = re.compile(
     r"(?=\d{1,3}:|\d{1,2}\.\d{2}\.\d{2})(\d{1,3})[:.](\d{2})"
@@ -55,9 +60,14 @@ def looks_like_time(cell: str) -> bool:
     return TIME.fullmatch(cell) is not None
 
 
-def named_like_time(name: str) -> bool:
-    """Return whether a column name is one that usually means time."""
+def named_like_time(name: str, numeric: bool = False) -> bool:
+    """Return whether a column name is one that usually means time.
+
+    For columns of numbers, "data", which is a date in some languages, does not.
+    """
     plain = re.sub(r"[\[(].*", "", name).strip().lower()
+    if numeric and plain == "data":
+        return False
     return NAMES.search(plain) is not None
 
 
@@ -100,7 +110,7 @@ def parse_time_text(cells: Any) -> tuple[NDArray[Any], str, list[str]] | None:
     present = [cell for cell in cells if cell is not None]
     if not present or not all(map(DIGITS.search, present[:100])):
         return None
-    for parse in (_iso, _numpy, _formats):
+    for parse in (_iso, _numpy, _periods, _formats):
         try:
             found, notes = parse(present)
         except (ValueError, OverflowError):
@@ -166,6 +176,19 @@ def _numpy(cells: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
             return np.array([cell.strip() for cell in cells], dtype="datetime64[us]"), []
         except (UserWarning, DeprecationWarning):
             raise ValueError from None
+
+
+def _periods(cells: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
+    """Parse quarters like 1970 Q1 and months like 1970M01, as their first days."""
+    months = []
+    for cell in cells:
+        found = PERIOD.fullmatch(cell.strip())
+        if found is None:
+            raise ValueError
+        number = int(found[2][1:]) - 1
+        month = 3 * number if found[2][0] == "Q" else number
+        months.append(12 * (int(found[1]) - 1970) + month)
+    return np.array(months).astype("datetime64[M]").astype("datetime64[us]"), []
 
 
 def _formats(cells: Sequence[str]) -> tuple[NDArray[Any], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["SECONDS", "time_unit_of", "unit_of"]
+__all__ = ["SECONDS", "is_unit", "time_unit_of", "unit_of"]
 
 SECONDS: dict[str, float] = {
     "ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "msec": 1e-3,
@@ -17,8 +17,14 @@ KNOWN = re.compile(
     r"[numkMGTcdh\u00b5\u03bc]?(?:V|A|W|Hz|m|g|s|Pa|bar|J|Wh|N|l|L|eV|B|b|bps|Ohm|\u03a9)|[mun]?T|%|ppm|ppb|"
     r"\u00b0[CFK]?|deg(?:C|F)?|[CFK]|rpm|mph|kts?|knots|km/h|m/s\S*|g/\S+|[num\u00b5\u03bc]g/\S+|mmHg|hPa|mbar|"
     r"inHg|psi|atm|mm/h|W/m\S*|V/m|USD|EUR|GBP|\$|\u20ac|\u00a3|lux|lx|dB[A-Za-z]*|pH|bpm|count\w*|vehicles\S*|in|"
-    r"ft|mi|lb|kWh|MWh|GWh|kVA|kVAr|VAR|ns|us|ms|min|h|d|veh/h|a\.u\.|au"
+    r"ft|mi|lb|kWh|MWh|GWh|kVA|kVAr|VAR|ns|us|ms|min|h|d|veh/h|a\.u\.|au|"
+    r"[A-Z]{2}\$|R\$|\u00a5|\u20b9|\u20bd|\u20a9|\u20ba|\u20bf|JPY|CHF|CNY|INR"
 )
+
+
+def is_unit(text: str) -> bool:
+    """Return whether a text is a usual unit of measurement or a currency."""
+    return KNOWN.fullmatch(text) is not None
 
 
 def unit_of(name: str) -> str | None:
@@ -32,7 +38,7 @@ def unit_of(name: str) -> str | None:
     square, rounded = found[1], found[2]
     if square is not None:
         return square.strip() or None
-    return rounded.strip() if KNOWN.fullmatch(rounded.strip()) else None
+    return rounded.strip() if is_unit(rounded.strip()) else None
 
 
 def time_unit_of(name: str) -> str | None:

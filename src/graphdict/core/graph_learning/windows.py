@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 
 __all__ = [
+    "active_nodes",
     "dense_graphs",
     "edges_between",
     "even_counts",
-    "heard_nodes",
     "mix_in",
     "without_rounding",
     "without_single_nodes",
@@ -22,7 +22,7 @@ __all__ = [
 ROUNDING = 1e-30  # relative to the largest squared difference, below which others are rounding
 
 
-def heard_nodes(samples: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.bool_]:
+def active_nodes(samples: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the nodes (B, N) that are not silent (exactly zero) throughout each window.
 
     Silent nodes are isolated nodes of a Gaussian field; a log barrier would force edges on them. A

@@ -2,11 +2,11 @@
 
 The expected second derivative of the loss in two weights of a pattern's atoms is
 
-    H_ef = sum_c n_c sum_ij F_ij^2 / (f_i f_j) (u_i' b_e)(u_j' b_e)(u_i' b_f)(u_j' b_f)
+    H_ef = sum_c n_c a_e a_f sum_ij F_ij^2 / (f_i f_j) (u_i' b_e)(u_j' b_e)(u_i' b_f)(u_j' b_f)
 
-with the divided differences ``F`` of the filter. Without edge e, all others adjusting, the loss
-grows by about ``w_e^2 / (2 [H^-1]_ee)``, and T times that is twice what T samples lose in
-log-likelihood.
+with the activations ``a`` of their atoms and the divided differences ``F`` of the filter. Without
+edge e, all others adjusting, the loss grows by about ``w_e^2 / (2 [H^-1]_ee)``, and T times that is
+twice what T samples lose in log-likelihood.
 """
 
 from __future__ import annotations
@@ -112,5 +112,7 @@ def _information(
             pairs = slice(start, start + PAIRS)
             part = vectors[:, first[pairs]] * vectors[:, second[pairs]] * weights[pairs]
             products += part @ part.T
-        found[np.ix_(rows, rows)] += usage[index] * products[np.ix_(places, places)]
+        active = likelihood.activations[index, atom[rows]]
+        shares = usage[index] * np.outer(active, active)
+        found[np.ix_(rows, rows)] += shares * products[np.ix_(places, places)]
     return found

@@ -28,6 +28,7 @@ from graphdict.core import graphs
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss, log_filter
 from graphdict.core.marginal.filters import FILTERS, GraphFilter, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.protocols import AtomDraw, AtomPenalty, SignalBlock
 from graphdict.core.marginal.spectra import (
     adjoint,
@@ -142,7 +143,7 @@ class FilteredLikelihood:
     @cached_property
     def alone(self) -> NDArray[np.bool_]:
         """Which patterns (C,) have one active atom."""
-        return self.activations.sum(axis=1) == 1
+        return pattern_sizes(self.patterns) == 1
 
     # E-step ---------------------------------------------------------------------------------
 

@@ -173,9 +173,10 @@ class GaussianLikelihood:
 
         A change of one weight by ``d`` changes the expected log-likelihood by
 
-            1/2 sum_{c contains the atom} n_c log(1 + d r_c)  -  1/2 d D,
+            1/2 sum_{c contains the atom} n_c log(1 + a_c d r_c)  -  1/2 d D,
 
-        with the effective resistances ``r_c`` of the edge and the statistic ``D``, and the inverse
+        with the activation ``a_c`` of its atom, the effective resistances ``r_c`` of the edge and
+        the statistic ``D``, and the inverse
         of each ``L_c`` by a matrix of rank one: O(C K E N^2) for all weights.
         """
         atoms = np.array(atoms, dtype=np.float64, order="C")
@@ -184,9 +185,8 @@ class GaussianLikelihood:
         drawn = AtomDraw(
             atoms, np.zeros_like(atoms), np.zeros_like(atoms), np.zeros_like(log_prior)
         )
-        patterns = native.contiguous(self.patterns, bool)
         native.draw_weights(
-            atoms, inverses, (patterns, doubles(usage), doubles(statistics[0])),
+            atoms, inverses, (doubles(self._activations), doubles(usage), doubles(statistics[0])),
             (levels, log_prior), (order, rng.random_sample(len(order))),
             (drawn[1], drawn[2], drawn[3]),
         )  # fmt: skip

@@ -1,26 +1,29 @@
 """Activation patterns: which sets of atoms may be active together, and how probable each is.
 
-A pattern ``c`` is a row of zeros and ones over the K atoms. Its probability ``pi_c`` is either free
-or log-linear,
+A pattern ``c`` is a row of activations of the K atoms: zeros and ones, or for graded activations
+zeros and ``levels`` values up to one. Its probability ``pi_c`` is either free or log-linear,
 
-    pi_c  proportional to  a_|c| prod_{k in c} theta_k,
+    pi_c  proportional to  a_|c| prod_{k in c} theta_k(c_k),
 
-under which atoms are independent given how many are active.
+under which atoms are independent given how many are active, and each has its own odds of every
+level.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "activation_levels",
     "count_patterns",
     "default_max_active",
     "enumerate_patterns",
     "fit_probabilities",
+    "pattern_sizes",
     "uniform_probabilities",
 ]
 
@@ -30,39 +33,59 @@ FLOOR = 1e-12  # of a probability, so that no pattern is lost for good
 CYCLES = 3
 
 
-def count_patterns(n_atoms: int, max_active: int) -> int:
-    """Return the number of non-empty sets of at most ``max_active`` atoms."""
-    return sum(comb(n_atoms, size) for size in range(1, max_active + 1))
+def count_patterns(n_atoms: int, max_active: int, levels: int = 1) -> int:
+    """Return the number of non-empty sets of at most ``max_active`` atoms, each at some level."""
+    return sum(comb(n_atoms, size) * levels**size for size in range(1, max_active + 1))
 
 
-def default_max_active(n_atoms: int) -> int:
+def default_max_active(n_atoms: int, levels: int = 1) -> int:
     """Return the largest number of active atoms that leaves at most 5,000 patterns."""
     size = 1
-    while size < n_atoms and count_patterns(n_atoms, size + 1) <= COMFORTABLE:
+    while size < n_atoms and count_patterns(n_atoms, size + 1, levels) <= COMFORTABLE:
         size += 1
     return size
 
 
-def enumerate_patterns(n_atoms: int, max_active: int) -> NDArray[np.bool_]:
-    """Return all sets of 1 to ``max_active`` atoms as boolean rows (C, K), smallest sets first."""
-    count = count_patterns(n_atoms, max_active)
+def activation_levels(levels: int) -> NDArray[np.float64]:
+    """Return the activations (levels,) that an active atom may have: ``1/m, 2/m, ..., 1``."""
+    return np.arange(1, levels + 1) / levels
+
+
+def enumerate_patterns(n_atoms: int, max_active: int, levels: int = 1) -> NDArray:
+    """Return all sets of 1 to ``max_active`` atoms as rows (C, K), smallest sets first.
+
+    Rows are boolean where there is one level. With more of them they are numbers, and a set has a
+    row for each combination of the levels of its atoms.
+    """
+    count = count_patterns(n_atoms, max_active, levels)
     if count > LARGEST:
+        graded = f" at levels={levels}" if levels > 1 else ""
+        less = f"lower max_active to {default_max_active(n_atoms, levels)}"
+        if levels > 1:
+            less += ", or levels"
         raise ValueError(
-            f"max_active={max_active} of n_atoms={n_atoms} gives {count} activation patterns; "
-            f"at most {LARGEST} are handled: lower max_active to {default_max_active(n_atoms)}"
+            f"max_active={max_active} of n_atoms={n_atoms}{graded} gives {count} activation "
+            f"patterns; at most {LARGEST} are handled: {less}"
         )
-    patterns = np.zeros((count, n_atoms), dtype=bool)
+    values = activation_levels(levels)
+    patterns = np.zeros((count, n_atoms), dtype=bool if levels == 1 else np.float64)
     row = 0
     for size in range(1, max_active + 1):
+        graded_sets = list(product(values, repeat=size))
         for active in combinations(range(n_atoms), size):
-            patterns[row, active] = True
-            row += 1
+            patterns[row : row + len(graded_sets), active] = graded_sets
+            row += len(graded_sets)
     return patterns
 
 
+def pattern_sizes(patterns: NDArray) -> NDArray[np.intp]:
+    """Return the number of active atoms (C,) of patterns (C, K)."""
+    return np.count_nonzero(patterns, axis=1)
+
+
 def uniform_probabilities(patterns: NDArray) -> NDArray:
-    """Return probabilities (C,): all numbers of active atoms alike, all sets of a size alike."""
-    sizes = patterns.sum(axis=1)
+    """Return probabilities (C,): all numbers of active atoms alike, all patterns of one alike."""
+    sizes = pattern_sizes(patterns)
     _, inverse, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     return 1 / (counts[inverse] * len(counts))
 
@@ -72,25 +95,33 @@ def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, prio
 
     With ``prior="free"`` they are the relative counts. The log-linear prior, "independent", has no
     closed form; each step of iterative proportional fitting matches one of its marginals (a size,
-    an atom) exactly and never lowers ``sum_c counts_c log pi_c``. "sizes" leaves the odds of the
-    atoms as they are.
+    an atom at a level) exactly and never lowers ``sum_c counts_c log pi_c``. "sizes" leaves the
+    odds of the atoms as they are.
     """
     share = counts / counts.sum()
     if prior == "free":
         return _floored(share)
     probabilities = current.copy()
-    sizes = patterns.sum(axis=1)
+    sizes = pattern_sizes(patterns)
+    events = _atoms_at_levels(patterns) if prior == "independent" else []
     for _ in range(CYCLES):
         expected = np.bincount(sizes, weights=share)
         present = np.bincount(sizes, weights=probabilities)
         probabilities *= (expected / np.where(present > 0, present, 1))[sizes]
-        for atom in patterns.T if prior == "independent" else ():
-            target, mass = share[atom].sum(), probabilities[atom].sum()
+        for event in events:
+            target, mass = share[event].sum(), probabilities[event].sum()
             # An atom that is in every pattern, or in none, has no odds to fit.
             if 0 < mass < 1 and 0 < target < 1:
-                probabilities *= np.where(atom, target / mass, (1 - target) / (1 - mass))
+                probabilities *= np.where(event, target / mass, (1 - target) / (1 - mass))
         probabilities /= probabilities.sum()
     return _floored(probabilities)
+
+
+def _atoms_at_levels(patterns: NDArray) -> list[NDArray[np.bool_]]:
+    """Return for every atom and level which patterns (C,) have the one at the other."""
+    if patterns.dtype == bool:
+        return list(patterns.T)
+    return [atom == level for atom in patterns.T for level in np.unique(atom[atom > 0])]
 
 
 def _floored(probabilities: NDArray) -> NDArray:

@@ -24,14 +24,21 @@ def pattern_components(patterns: NDArray, atoms: NDArray) -> dict[int, NDArray]:
     found: dict[int, NDArray] = {}
     if support.all():
         return found
-    for index, pattern in enumerate(patterns):
-        edges = support[pattern > 0].any(axis=0)
-        if edges.all():
-            continue
-        count, labels = connected_components(graphs.adjacency(edges), directed=False)
-        if count > 1:
-            found[index] = np.eye(count)[labels] / np.sqrt(np.bincount(labels))
+    active, first = np.unique(patterns > 0, axis=0, return_inverse=True)
+    bases = [_components(support[pattern].any(axis=0)) for pattern in active]
+    for index, which in enumerate(first.ravel()):
+        basis = bases[which]
+        if basis is not None:
+            found[index] = basis
     return found
+
+
+def _components(edges: NDArray[np.bool_]) -> NDArray | None:
+    """Return the unit vectors (N, components) of a graph of edges (E,); None if it is connected."""
+    if edges.all():
+        return None
+    count, labels = connected_components(graphs.adjacency(edges), directed=False)
+    return np.eye(count)[labels] / np.sqrt(np.bincount(labels)) if count > 1 else None
 
 
 def impossible_edges(

@@ -43,7 +43,7 @@ class History:
     def add(
         self, objective: float, residuals: dict[str, float], iteration: int | None = None
     ) -> None:
-        """Enter a check; of the next iteration where none is named."""
+        """Add the figures of a check; ``iteration`` counts on where it is not given."""
         self.iteration.append(len(self.iteration) + 1 if iteration is None else iteration)
         self.objective.append(objective)
         self.residual.append(max(residuals.values()))
@@ -51,22 +51,22 @@ class History:
         self.seconds.append(time.perf_counter() - self.started)
 
     def until(self, iteration: int) -> dict[str, list[Any]]:
-        """The entries up to an iteration as lists, to be stored and given to :meth:`resumed`."""
+        """Return the entries up to an iteration as lists, from which :meth:`resumed` continues."""
         count = sum(i <= iteration for i in self.iteration)
         names = ("iteration", "objective", "residual", "residuals", "seconds")
         return {name: getattr(self, name)[:count] for name in names}
 
     def copy(self) -> dict[str, list[Any]]:
-        """All entries as lists."""
+        """Return all entries as lists."""
         return self.until(self.iteration[-1] if self.iteration else 0)
 
     def refill(self, entries: dict[str, list[Any]]) -> None:
-        """Hold stored entries instead, and go on after them."""
+        """Replace all entries by stored ones."""
         vars(self).update(vars(History.resumed(entries)))
 
     @classmethod
     def resumed(cls, entries: dict[str, list[Any]]) -> History:
-        """A history that goes on after stored entries."""
+        """Return a history that continues stored entries."""
         elapsed = entries["seconds"][-1] if entries["seconds"] else 0.0
         return cls(**entries, started=time.perf_counter() - elapsed)
 
@@ -84,7 +84,7 @@ class History:
 
 
 class Progress:
-    """What a callback is shown at each check: where the solver is.
+    """What a callback gets at each check: iteration, objective, residual and iterate.
 
     ``atoms`` is live: copy to keep it. ``coefficients`` are put together when they are looked at.
     """
@@ -115,7 +115,7 @@ Callback = Callable[[Progress], "bool | None"]
 
 @dataclass
 class Solution:
-    """Where a solver stopped. What is the size of the samples is put together when asked for."""
+    """The result of a solver. Arrays with a row for each sample are put together when asked for."""
 
     atoms: NDArray[np.float64]
     read_coefficients: Callable[[], NDArray[np.float64]] = field(repr=False)
@@ -132,14 +132,14 @@ class Solution:
         return self.read_coefficients()
 
     def summary(self) -> dict[str, Any]:
-        """What is not the size of the samples, for a checkpoint; see :meth:`restored`."""
+        """Return all but the arrays with a row for each sample, as :meth:`restored` takes it."""
         names = ("atoms", "objective", "n_iter", "converged", "stopped")
         history = self.history.until(self.n_iter)
         return {**{name: getattr(self, name) for name in names}, "history": history}
 
     @classmethod
     def restored(cls, summary: dict[str, Any]) -> Solution:
-        """A solution from its :meth:`summary`; its coefficients are not there."""
+        """Return a solution from its :meth:`summary`, without coefficients."""
         history = History.resumed(summary["history"])
         return cls(**{**summary, "history": history}, read_coefficients=_gone, read_dual=_gone)
 

@@ -14,13 +14,14 @@ condition reads ``1/tau_w - 2 sigma ||A(Delta, .)||^2 >= beta_w / 2`` and likewi
 the 2 shares ``sigma`` between the two primal variables. ``sigma`` itself starts where ``Y`` and
 ``sigma A(Delta, W)`` have the same size and then balances the primal and dual residuals.
 
-Here is the iteration; :mod:`graphdict.core.solvers.step_sizes` keeps the step sizes and
+Here is the iteration; :mod:`graphdict.core.solvers.step_sizes` keeps the step sizes,
+:mod:`graphdict.core.solvers.points` says how far from optimal a point is, and
 :mod:`graphdict.core.solvers.primal_dual` holds the steps that an executor runs on blocks.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -39,9 +40,9 @@ from graphdict.core.solvers.base import (
     signal_precision,
     warn_interrupted,
 )
+from graphdict.core.solvers.points import Point, residuals
 from graphdict.core.solvers.primal_dual import PassMessage, PassSums
-from graphdict.core.solvers.step_sizes import StepSizes, split_step
-from graphdict.core.terms import base
+from graphdict.core.solvers.step_sizes import StepSizes, first_dual, first_sigma
 from graphdict.native import log_barrier
 
 __all__ = ["bipds"]
@@ -49,7 +50,6 @@ __all__ = ["bipds"]
 PACKED = (
     "iteration", "atoms", "split_atoms", "steps", "lipschitz", "gradient_atoms", "objective",
 )  # fmt: skip
-ROWS_FOR_SIGMA = 1000  # from which the first sigma is found
 
 
 def bipds(
@@ -76,7 +76,7 @@ def bipds(
     """
     if fixed not in (None, "atoms", "coefficients"):
         raise ValueError(f"fixed must be 'atoms', 'coefficients' or None, got {fixed!r}")
-    executor.problem.check_priors(len(atoms))
+    executor.problem.check_priors(atoms.shape, fixed)
     converged, interrupted, stopped = False, False, False
     atoms = signal_precision(atoms, executor.problem)
     run = _Run(executor, fixed, (tau_atoms, tau_coefficients, sigma))
@@ -99,9 +99,9 @@ def bipds(
             if collapsed or not following.is_finite():
                 point = replace(run.retreat(best), iteration=iteration)
                 continue
-            residuals = run.residuals(point, following)
+            gaps = residuals(run.problem, fixed, point, following)
             point = run.settle(following)
-            history.add(point.objective, residuals, iteration)
+            history.add(point.objective, gaps, iteration)
             converged = history.residual[-1] <= tol
             if point.objective <= best.objective or (converged and np.isfinite(point.objective)):
                 best = point
@@ -112,7 +112,7 @@ def bipds(
             stopped = callback is not None and bool(callback(progress))
             if converged or stopped:
                 break
-            run.steps.balance(residuals, point.objective)
+            run.steps.balance(gaps, point.objective)
             run.steps.halve_if_stuck(history.residual)
             if stage is not None:
                 stage.offer(partial(run.save, point, best, run.steps.save(), history))
@@ -125,28 +125,8 @@ def bipds(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Point:
-    """One point of the iteration and what was computed there; objective only at checks."""
-
-    iteration: int
-    atoms: NDArray[np.float64]
-    split_atoms: tuple[NDArray[np.float64], ...]  # duals of the terms that have no direct prox
-    states: BlockStates
-    steps: tuple[float, float, float]  # that led here
-    lipschitz: float  # of the smooth priors on the coefficients
-    gradient_atoms: NDArray[np.float64]
-    sums: PassSums
-    image: NDArray[np.float64] | None = None  # ``M(W)``, where the operator is the lift of an ``M``
-    objective: float = np.nan
-
-    def is_finite(self) -> bool:
-        arrays = self.atoms, self.gradient_atoms
-        return not self.sums.wrong and all(bool(np.isfinite(a).all()) for a in arrays)
-
-
 class _Run:
-    """One call: the starting point, the step from a point to the next, and the way back."""
+    """State and steps of one call of :func:`bipds`."""
 
     def __init__(self, executor: Executor, fixed: str | None, given: tuple[Any, ...]):
         self.executor = executor
@@ -163,18 +143,15 @@ class _Run:
 
     def start(
         self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64], dual: Any
-    ) -> _Point:
-        """Gradients and objective where a user wants to begin."""
+    ) -> Point:
+        """Return the starting point, with its gradients and objective."""
         problem, executor = self.problem, self.executor
         states = executor.scatter(in_precision(coefficients, atoms))
         if dual is None:
-            sigma = _first_sigma(
-                problem, executor.gather(executor.map_blocks(_some_rows, [states])[0]), atoms
-            )
-            duals, _ = executor.map_blocks(_first_dual, [states], atoms, sigma)
+            duals, sigma = first_dual(executor, states, atoms)
         else:
             duals = executor.scatter(in_precision(dual, atoms))
-            sigma = _ratio(*executor.map_blocks(_sizes, [states, duals], atoms)[1])
+            sigma = first_sigma(executor, states, duals, atoms)
         if self.fixed == "coefficients":
             self.distances = [*executor.map_blocks(_distances, [states])[1]]
         extra, value, lipschitz = executor.scatter(None), None, 0.0
@@ -192,14 +169,14 @@ class _Run:
             0, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz, value, image, True
         )
 
-    def go_on(self, point: _Point, until: int) -> _Point:
-        """Take iterations that nobody checks, up to number ``until``."""
+    def go_on(self, point: Point, until: int) -> Point:
+        """Take iterations without checks, up to number ``until``, and return the point there."""
         while point.iteration < until:
             further = None if self.boxes is None else self._iterate(point, until)
             point = self.step(point, check=False) if further is None else further
         return point
 
-    def _iterate(self, point: _Point, until: int) -> _Point | None:
+    def _iterate(self, point: Point, until: int) -> Point | None:
         """Take some iterations at once; None where the backend has no loop for that."""
         found = self.executor.iterate(
             point.states, until - point.iteration,
@@ -215,8 +192,8 @@ class _Run:
             sums=PassSums(0.0, gram), image=image, objective=np.nan,
         )  # fmt: skip
 
-    def step(self, point: _Point, check: bool) -> _Point:
-        """One iteration of Algorithm 1."""
+    def step(self, point: Point, check: bool) -> Point:
+        """Take one iteration of Algorithm 1 and return the next point."""
         problem, executor = self.problem, self.executor
         steps = self.steps.at(point.sums.gram, point.atoms, point.image, point.lipschitz)
         tau_atoms, tau, sigma = steps
@@ -256,7 +233,7 @@ class _Run:
         split_atoms: tuple[NDArray[np.float64], ...], states: BlockStates,
         steps: tuple[float, float, float], sums: PassSums, lipschitz: float, value: float | None,
         image: NDArray[np.float64] | None, check: bool,
-    ) -> _Point:  # fmt: skip
+    ) -> Point:  # fmt: skip
         if self.fixed == "atoms":
             gradient = np.zeros_like(atoms)
         else:
@@ -269,59 +246,31 @@ class _Run:
         if check:
             objective = sums.value + self.problem.atoms.value(atoms)
             objective += 0.0 if value is None else value / self.problem.total
-        return _Point(
+        return Point(
             iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, image,
             objective,
         )  # fmt: skip
 
-    def residuals(self, before: _Point, after: _Point) -> dict[str, float]:
-        """Relative distance from optimality in each variable, at the new point.
-
-        Each is a subgradient at the new point, so all vanish together only where it is
-        stationary, whatever the step sizes; a small step alone would not show that.
-        """
-        tau_atoms = after.steps[0]
-        sums = after.sums
-        found = {"dual": _relative(sums.dual_gap**0.5, sums.image**0.5)}
-        if self.fixed != "atoms":
-            gap = (before.atoms - after.atoms) / tau_atoms
-            gap += after.gradient_atoms - before.gradient_atoms
-            fit = np.linalg.norm(before.gradient_atoms) + np.linalg.norm(after.gradient_atoms)
-            found["atoms"] = _relative(np.linalg.norm(gap), fit)
-            if after.split_atoms:
-                step = split_step(tau_atoms, len(after.split_atoms))
-                gaps = [
-                    (old - new) / step + after.atoms - before.atoms
-                    for old, new in zip(before.split_atoms, after.split_atoms, strict=True)
-                ]
-                size = np.linalg.norm(after.atoms)
-                found["split_atoms"] = _relative(np.linalg.norm(gaps), size)
-        if self.fixed != "coefficients":
-            found["coefficients"] = _relative(sums.coefficient_gap**0.5, sums.energy**0.5)
-            if self.problem.coefficients.split:
-                found["split_coefficients"] = _relative(sums.split_gap**0.5, sums.size**0.5)
-        return found
-
-    def retreat(self, best: _Point) -> _Point:
-        """After overflow or a leap to zero: back to the best point, with half the primal steps."""
+    def retreat(self, best: Point) -> Point:
+        """Return to the best point after overflow or collapse to zero; halve the primal steps."""
         self.steps.caution *= 0.5
         return replace(
             best, states=self.executor.map_blocks(primal_dual.without_overflow, [best.states])[0]
         )
 
-    def settle(self, point: _Point) -> _Point:
+    def settle(self, point: Point) -> Point:
         return replace(point, states=self.executor.persist(point.states)[0])
 
     def save(
-        self, point: _Point, best: _Point, steps: dict[str, Any], history: History
+        self, point: Point, best: Point, steps: dict[str, Any], history: History
     ) -> dict[str, Any]:
-        """All that :meth:`restore` needs to go on as if nothing had happened."""
+        """Return the state of the run for a checkpoint, from which :meth:`restore` continues."""
         return {
             "point": self._packed(point), "best": None if best is point else self._packed(best),
             "steps": steps, "history": history.until(point.iteration),
         }  # fmt: skip
 
-    def restore(self, saved: dict[str, Any]) -> tuple[_Point, _Point, History]:
+    def restore(self, saved: dict[str, Any]) -> tuple[Point, Point, History]:
         point = self._unpacked(saved["point"])
         best = point if saved["best"] is None else self._unpacked(saved["best"])
         gram, atoms = point.sums.gram, point.atoms
@@ -332,7 +281,7 @@ class _Run:
             self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
         return point, best, History.resumed(saved["history"])
 
-    def _packed(self, point: _Point) -> dict[str, Any]:
+    def _packed(self, point: Point) -> dict[str, Any]:
         if self.fixed == "coefficients":
             samples = [self.read(point, "coefficients")]
         else:
@@ -343,7 +292,7 @@ class _Run:
             "samples": [self.read(point, "dual"), *samples],
         }  # fmt: skip
 
-    def _unpacked(self, saved: dict[str, Any]) -> _Point:
+    def _unpacked(self, saved: dict[str, Any]) -> Point:
         columns = [self.executor.scatter(array) for array in saved["samples"]]
         states, _ = self.executor.map_blocks(
             primal_dual.restore, columns, saved["atoms"], self.fixed
@@ -351,71 +300,19 @@ class _Run:
         found = {name: saved[name] for name in PACKED}
         found["split_atoms"], found["steps"] = tuple(found["split_atoms"]), tuple(found["steps"])
         image = self.problem.images(found["atoms"])
-        return _Point(**found, states=states, sums=PassSums(*saved["sums"]), image=image)
+        return Point(**found, states=states, sums=PassSums(*saved["sums"]), image=image)
 
-    def read(self, point: _Point, name: str) -> NDArray[np.float64]:
-        """One of the arrays in a point's states, put together."""
+    def read(self, point: Point, name: str) -> NDArray[np.float64]:
+        """Return the array ``name`` of a point's states, for all samples."""
         return self.executor.gather(point.states, attrgetter(name))
 
 
 # Steps ----------------------------------------------------------------------------------------
 
 
-def _some_rows(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
-    """Return a few of the rows, spread over all."""
-    return coefficients[:: max(1, backend.problem.total // ROWS_FOR_SIGMA)], ()
-
-
-def _first_dual(
-    backend: Backend,
-    rows: slice,
-    coefficients: NDArray[np.float64],
-    atoms: NDArray[np.float64],
-    sigma: float,
-) -> Any:
-    problem = backend.problem
-    image = problem.operator.forward(coefficients, atoms)
-    return base.prox_conjugate(problem.barrier, sigma * image, sigma), ()
-
-
-def _sizes(
-    backend: Backend,
-    rows: slice,
-    coefficients: NDArray[np.float64],
-    dual: NDArray[np.float64],
-    atoms: NDArray[np.float64],
-) -> Any:
-    image = backend.problem.operator.forward(coefficients, atoms)
-    return None, (float(np.vdot(dual, dual)), float(np.vdot(image, image)))
-
-
 def _distances(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
     return None, (backend.problem.weighted_distances(rows, coefficients),)
 
 
-def _first_sigma(
-    problem: Any, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-) -> float:
-    """The ``sigma`` at which ``Y = prox_{sigma h*}(sigma A)`` has the size of ``sigma A``."""
-    image = problem.operator.forward(coefficients, atoms)
-    sigma, size = 1.0, float(np.vdot(image, image))
-    for _ in range(20):
-        dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
-        before, sigma = sigma, _ratio(float(np.vdot(dual, dual)), size)
-        if abs(sigma - before) <= 0.01 * sigma:  # it is only where balancing begins
-            break
-    return sigma
-
-
-def _ratio(dual: float, image: float) -> float:
-    """Return the ratio of two sizes given by their squares; 1 where either is zero."""
-    return dual**0.5 / (image**0.5 or 1.0) or 1.0
-
-
 def _like(coefficients: NDArray[np.float64], values: Any) -> NDArray[np.float64]:
     return np.broadcast_to(np.asarray(values, dtype=coefficients.dtype), coefficients.shape)
-
-
-def _relative(size: Any, reference: Any) -> float:
-    """``size`` against ``reference``; absolute where there is nothing to compare with."""
-    return float(size / reference) if reference > 0 else float(size)

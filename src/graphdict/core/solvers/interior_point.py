@@ -3,7 +3,7 @@
     min over delta in [0, 1]^K   <delta, e_t + alpha_c> + h(A(delta, W))
 
 Samples do not interact, so a primal-dual interior-point method runs on all of them at once, each
-with its own multipliers, steps and end. What one sample gets does not depend on its company. With
+with its own multipliers, steps and end. Its coefficients do not depend on other samples. With
 ``a`` and ``b`` the multipliers of the two bounds, a Newton step for the conditions
 
     gradient - a + b = 0,    a delta = mu,    b (1 - delta) = mu
@@ -28,7 +28,7 @@ TIE_BREAK = 1e-6  # curvature, relative to a sample's costs, that picks the smal
 CENTRING = 0.1  # how much of the complementarity the next step aims to leave
 REACH = 0.99  # of the way to the nearest bound that a step may go
 AT_BOUND = 1e-6
-DAMPING = 1e-13  # atoms that nothing tells apart would make the system singular
+DAMPING = 1e-13  # atoms that are alike would make the system singular
 RULES = InteriorPointRules(TIE_BREAK, CENTRING, REACH, AT_BOUND, DAMPING)
 
 

@@ -55,7 +55,7 @@ LEAST_COST = 1e-10
 
 
 def mm_lacks(problem: Problem) -> str | None:
-    """Why this problem is beyond the solver, or None where it is not."""
+    """Return why MM cannot solve this problem, or None where it can."""
     if not hasattr(problem.barrier, "slope"):
         return f"the barrier {name_of(problem.barrier)} lacks slope(rows)"
     for term in problem.atom_terms:
@@ -129,7 +129,7 @@ def mm(
 
 
 class Update(NamedTuple):
-    """What multiplicative updates of the coefficients are told."""
+    """What multiplicative updates of the coefficients need, the same for all samples."""
 
     atoms: NDArray[np.float64]
     images: NDArray[np.float64] | None  # ``M(W)``, where the operator is the lift of an ``M``
@@ -141,7 +141,7 @@ class Update(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Where an iteration is, and what the next one needs of its samples."""
+    """One point of the iteration, and the sums over samples that the next step needs."""
 
     iteration: int
     atoms: NDArray[np.float64]
@@ -152,7 +152,7 @@ class _Point(NamedTuple):
 
 
 class _Run:
-    """One call: the penalties, and the two updates by passes over the samples."""
+    """State and steps of one call of :func:`mm`."""
 
     def __init__(self, executor: Executor, fixed: str | None):
         self.executor = executor
@@ -186,7 +186,7 @@ class _Run:
         )
 
     def save(self, point: _Point, history: History) -> dict[str, Any]:
-        """All that :meth:`restore` needs to go on as if nothing had happened."""
+        """Return the state of the run for a checkpoint, from which :meth:`restore` continues."""
         return {
             "iteration": point.iteration, "atoms": point.atoms, "objective": point.objective,
             "coefficients": self.executor.gather(point.coefficients), "distances": point.distances,

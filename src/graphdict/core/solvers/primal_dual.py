@@ -1,6 +1,6 @@
 """One iteration of BiPDS on a block of samples: the steps that an executor runs.
 
-The dual step into a point and the gradients at it need the same samples, so one pass serves both
+The dual step into a point and the gradients at it need the same samples, so one pass does both
 (:meth:`graphdict.core.protocols.Backend.primal_dual_pass`). Only the gradient in the atoms, a Gram
 matrix and a few numbers leave a block.
 """
@@ -59,7 +59,7 @@ class Moved(NamedTuple):
 
 
 class PassMessage(NamedTuple):
-    """What a pass over the samples is told."""
+    """What a pass over the samples needs, the same for all samples."""
 
     atoms: NDArray[np.float64]
     extrapolated: NDArray[np.float64]  # atoms
@@ -71,7 +71,7 @@ class PassMessage(NamedTuple):
 
 
 class PassSums(NamedTuple):
-    """What leaves a block; numbers only where the point is checked, all squares but the value."""
+    """Sums over a block; numbers only where the point is checked, all squares but the value."""
 
     gradient_atoms: Any
     gram: Any  # Delta' diag(p) Delta

@@ -1,4 +1,4 @@
-"""Step sizes of BiPDS: from operator norms at the current point, balanced and calmed as it goes."""
+"""Step sizes of BiPDS: from operator norms at the current point, balanced, halved if stuck."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem
+from graphdict.core.protocols import Backend, BlockStates, Executor
+from graphdict.core.terms import base
 from graphdict.native.log_barrier import StepSizeRules
 
-__all__ = ["StepSizes", "split_step"]
+__all__ = ["StepSizes", "first_dual", "first_sigma", "split_step"]
 
+ROWS_FOR_SIGMA = 1000  # from which the first sigma is found
 SAFETY = 0.99
 PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
-CHANGING = ("sigma", "floors", "room", "caution", "checks_at_this_pace")
+CHANGING = ("sigma", "floors", "room", "caution", "checks_since_halving")
+EARLIER_NAMES = {"checks_since_halving": "checks_at_this_pace"}  # in checkpoints of 0.1
 MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
 
 
@@ -39,7 +43,7 @@ class StepSizes:
         self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
         self.room = 1.0  # how much sigma may still be rebalanced
         self.caution = 1.0  # shrinks the primal steps after trouble
-        self.checks_at_this_pace = 0
+        self.checks_since_halving = 0
 
     def _norms(
         self,
@@ -64,7 +68,7 @@ class StepSizes:
         image: NDArray[np.float64] | None,
         lipschitz: float,
     ) -> tuple[float, float, float]:
-        """``tau_w, tau_c, sigma`` by Condat's condition at the current point.
+        """Return ``tau_w, tau_c, sigma`` by Condat's condition at the current point.
 
         ``gram`` is ``Delta' diag(p) Delta``, ``image`` is ``M(W)`` where the operator has an ``M``,
         ``lipschitz`` that of the smooth priors on ``Delta``.
@@ -99,12 +103,12 @@ class StepSizes:
         )  # fmt: skip
 
     def save(self) -> dict[str, Any]:
-        """What changes from check to check."""
+        """Return what changes from check to check, as :meth:`restore` takes it."""
         return {name: getattr(self, name) for name in CHANGING}
 
     def restore(self, saved: dict[str, Any]) -> None:
         for name in CHANGING:
-            setattr(self, name, saved[name])
+            setattr(self, name, saved[name if name in saved else EARLIER_NAMES[name]])
 
     def balance(self, residuals: dict[str, float], objective: float) -> None:
         """Move ``sigma`` towards equal primal and dual residuals, ever more gently."""
@@ -120,15 +124,76 @@ class StepSizes:
 
     def halve_if_stuck(self, residual: list[float]) -> None:
         """Halve the primal steps where residuals have not fallen for long: the iterates circle."""
-        self.checks_at_this_pace += 1
-        if self.checks_at_this_pace < 2 * PATIENCE:
+        self.checks_since_halving += 1
+        if self.checks_since_halving < 2 * PATIENCE:
             return
         recent, earlier = min(residual[-PATIENCE:]), min(residual[:-PATIENCE])
         if recent > 0.9 * earlier:
             self.caution *= 0.5
-            self.checks_at_this_pace = 0
+            self.checks_since_halving = 0
 
 
 def split_step(tau: float, count: int) -> float:
-    """Dual step of each of ``count`` split-off terms: together they fill half of ``1 / tau``."""
+    """Return the dual step of each of ``count`` split-off terms; they share half of ``1 / tau``."""
     return 0.5 / (tau * count)
+
+
+def first_dual(
+    executor: Executor, coefficients: BlockStates, atoms: NDArray[np.float64]
+) -> tuple[BlockStates, float]:
+    """Return ``Y = prox_{sigma h*}(sigma A)``, for the returned ``sigma`` as large as ``sigma A``.
+
+    ``A`` stands for ``A(Delta, W)``; ``sigma`` is found from some of the samples.
+    """
+    problem = executor.problem
+    some = executor.gather(executor.map_blocks(_some_rows, [coefficients])[0])
+    image = problem.operator.forward(some, atoms)
+    sigma, size = 1.0, float(np.vdot(image, image))
+    for _ in range(20):
+        dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
+        before, sigma = sigma, _ratio(float(np.vdot(dual, dual)), size)
+        if abs(sigma - before) <= 0.01 * sigma:  # it is only where balancing begins
+            break
+    return executor.map_blocks(_dual_step, [coefficients], atoms, sigma)[0], sigma
+
+
+def first_sigma(
+    executor: Executor, coefficients: BlockStates, dual: BlockStates, atoms: NDArray[np.float64]
+) -> float:
+    """Return the ``sigma`` at which ``sigma A(Delta, W)`` is as large as a given dual."""
+    return _ratio(*executor.map_blocks(_sizes, [coefficients, dual], atoms)[1])
+
+
+def _some_rows(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
+    """Return a few of the rows, spread over all."""
+    return coefficients[:: max(1, backend.problem.total // ROWS_FOR_SIGMA)], ()
+
+
+def _dual_step(
+    backend: Backend,
+    rows: slice,
+    coefficients: NDArray[np.float64],
+    atoms: NDArray[np.float64],
+    sigma: float,
+) -> Any:
+    """Return the dual of a block after a step of size ``sigma`` from zero."""
+    problem = backend.problem
+    image = problem.operator.forward(coefficients, atoms)
+    return base.prox_conjugate(problem.barrier, sigma * image, sigma), ()
+
+
+def _sizes(
+    backend: Backend,
+    rows: slice,
+    coefficients: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    atoms: NDArray[np.float64],
+) -> Any:
+    """Return a block's share of the squared sizes of the dual and of ``A(Delta, W)``."""
+    image = backend.problem.operator.forward(coefficients, atoms)
+    return None, (float(np.vdot(dual, dual)), float(np.vdot(image, image)))
+
+
+def _ratio(dual: float, image: float) -> float:
+    """Return the ratio of two sizes given by their squares; 1 where either is zero."""
+    return dual**0.5 / (image**0.5 or 1.0) or 1.0

@@ -61,12 +61,12 @@ def smooth(term: Any) -> bool:
 
 
 def name_of(term: Any) -> str:
-    """The name by which messages call a term."""
+    """Return the name of a term in messages."""
     return getattr(term, "__name__", type(term).__name__)
 
 
 def entrywise(term: Any) -> bool:
-    """Whether the term is a sum of separate functions of the entries, and is told the rows."""
+    """Whether the term is a sum of separate functions of the entries, and is given the rows."""
     return bool(getattr(term, "entrywise", False))
 
 
@@ -76,29 +76,29 @@ def elementwise(term: Any) -> bool:
 
 
 def value(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
-    """The term at ``x``, which holds the given rows of all."""
-    result: float = term.value(x, *_told(term, rows))
+    """Return the term at ``x``, which holds the given rows of all."""
+    result: float = _call(term, "value", x, rows)
     return result
 
 
 def gradient(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
-    """Gradient of a smooth term."""
-    result: NDArray[np.float64] = term.gradient(x, *_told(term, rows))
+    """Return the gradient of a smooth term."""
+    result: NDArray[np.float64] = _call(term, "gradient", x, rows)
     return result
 
 
 def lipschitz(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
-    """Lipschitz constant of the gradient of a smooth term."""
-    result: float = term.lipschitz(x, *_told(term, rows))
+    """Return the Lipschitz constant of the gradient of a smooth term."""
+    result: float = _call(term, "lipschitz", x, rows)
     return result
 
 
 def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> NDArray[np.float64]:
     """Proximal operator of ``step * term``, by Moreau's identity where only the dual is known."""
     if hasattr(term, "prox"):
-        result: NDArray[np.float64] = term.prox(x, step, *_told(term, rows))
+        result: NDArray[np.float64] = _call(term, "prox", x, rows, step)
         return result
-    result = x - step * term.prox_conjugate(x / step, 1 / step, *_told(term, rows))
+    result = x - step * _call(term, "prox_conjugate", x / step, rows, 1 / step)
     return result
 
 
@@ -107,11 +107,17 @@ def prox_conjugate(
 ) -> NDArray[np.float64]:
     """Proximal operator of ``step * term*``, by Moreau's identity where only the primal is."""
     if hasattr(term, "prox_conjugate"):
-        result: NDArray[np.float64] = term.prox_conjugate(y, step, *_told(term, rows))
+        result: NDArray[np.float64] = _call(term, "prox_conjugate", y, rows, step)
         return result
-    result = y - step * term.prox(y / step, 1 / step, *_told(term, rows))
+    result = y - step * _call(term, "prox", y / step, rows, 1 / step)
     return result
 
 
-def _told(term: Any, rows: slice) -> tuple[slice, ...]:
-    return (rows,) if entrywise(term) else ()
+def _call(term: Any, method: str, x: NDArray[np.float64], rows: slice, *step: float) -> Any:
+    """Call a method of a term, with ``rows`` if it is entrywise; its errors name the term."""
+    try:
+        return getattr(term, method)(x, *step, *((rows,) if entrywise(term) else ()))
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{method} of the term {name_of(term)} fails on an array of shape {x.shape}: {error}"
+        ) from error

@@ -1,7 +1,7 @@
 """How well a sample's graph explains its signal: smoothness, and the barriers that balance it.
 
 For one sample the negative log-likelihood is (twice, up to a constant) ``x' L x + h(L)``. The first
-part is linear in the graph and is served by :class:`Smoothness`; ``h`` keeps the graph from
+part is linear in the graph and is :class:`Smoothness`; ``h`` keeps the graph from
 vanishing, and is a term of what an operator of :mod:`graphdict.core.operators` returns.
 """
 
@@ -43,7 +43,7 @@ class Smoothness:
 
     As a function of ``W`` and ``Delta`` this is ``<Delta W, Z>``, linear in each. Both methods take
     the rows (a slice) of the samples they are about; all of them by default. ``part`` is the term
-    of some rows alone, and ``features`` what tells samples apart where a fit begins.
+    of some rows alone, and ``features`` what samples are clustered by where a fit begins.
     """
 
     signals: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Which backend serves a problem: decided here, and only here.
+"""Which backend a problem gets: decided here, and only here.
 
 A compiled backend is written for one likelihood: one kind of signal term, of linear map and of
 barrier. Each of these says in its own class body of which ``kind`` it is; a subclass that does not
@@ -40,7 +40,7 @@ def backend_of(problem: Any) -> Backend:
 
 
 def name_of_backend(problem: Any) -> str:
-    """Return the name of the backend that serves a problem."""
+    """Return the name of the backend of a problem."""
     return _class_for(problem).name if isinstance(problem, Problem) else type(problem).__name__
 
 

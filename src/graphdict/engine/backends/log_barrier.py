@@ -35,7 +35,7 @@ MOST_ATOMS = 128  # with more, systems of one sample fill the cache, and compile
 class CompiledBackend(PlainBackend):
     """What compiled backends share: the coefficients of samples alone, and what updates return.
 
-    It also serves where samples are windows or have gaps, for which only coding is compiled.
+    It is also used where samples are windows or have gaps, for which only coding is compiled.
     """
 
     name = "plain, with compiled coding"

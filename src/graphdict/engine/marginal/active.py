@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.penalty import shrinkage_for
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
@@ -53,7 +54,7 @@ def choose_patterns(
     With ``one`` graph of all samples, short fits have its filter and learn tails, and the number is
     raised until one more does not help.
     """
-    sizes = patterns.sum(axis=1)
+    sizes = pattern_sizes(patterns)
     if sizes.max() == 1 or len(signals) // window_size < FOLDS:
         return None
     learned, blocks = hold_out(signals, window_size)

@@ -63,7 +63,7 @@ def expectation_maximisation(
     ``annealing`` are the inverse temperatures of the first iterations, and ``atom_steps`` is the
     number of steps on the atoms in each. After them the objective
     ``-2/T sum_t log p(x_t) + penalty`` never rises. Ctrl-C ends the run with the dictionary of the
-    last E-step, and a warning. A ``stage`` of a checkpoint is asked where to begin and told where
+    last E-step, and a warning. A ``stage`` of a checkpoint says where to begin and is given where
     to go on.
     """
     history = History() if history is None else history

@@ -24,7 +24,7 @@ from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets
 from graphdict.core.marginal.filters import GraphFilter, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
-from graphdict.core.marginal.patterns import uniform_probabilities
+from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty
 from graphdict.core.marginal.tails import best_tails
 from graphdict.engine.marginal.em import Fit
@@ -212,7 +212,7 @@ def random_filtered_start(
     probabilities = uniform_probabilities(patterns)
     atoms = atoms / float(probabilities @ patterns.sum(axis=1))
     pool = None
-    if count > 1 and patterns.sum(axis=1).max() == 1:
+    if count > 1 and pattern_sizes(patterns).max() == 1:
         pool = PooledSamples(targets.moments.sum(axis=0), likelihood.dimension / runs.data.total)
     likelihood = replace(likelihood.for_atoms(atoms, patterns), pool=pool)
     stay = STAY if runs.settings.prior == "markov" else None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
-from graphdict.core.marginal.patterns import uniform_probabilities
+from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage, shrinkage_for, with_sparsity
 from graphdict.core.marginal.protocols import AtomPenalty, PatternLikelihood
 from graphdict.core.marginal.support import SILENT_SHARE, impossible_edges, prune_edges
@@ -216,7 +216,7 @@ def _search(
     Starts differ in how many atoms may be active at once, from all that the patterns allow down to
     one: where few are active in truth, runs that allow many end in poorer optima.
     """
-    sizes = patterns.sum(axis=1)
+    sizes = pattern_sizes(patterns)
     largest = int(sizes.max())
     allowed = [largest, *range(1, largest)]
     starts = (
@@ -318,6 +318,6 @@ def _sparsity_penalty(
     """Return the concave penalty for as many samples as each atom was learned from."""
     dictionary, edges = fit.dictionary, fit.dictionary.atoms.shape[1]
     # Atoms are told apart where one is active at a time, or where it is known which ones are.
-    separate = dictionary.known_in_time or dictionary.patterns.sum(axis=1).max() <= 1
+    separate = dictionary.known_in_time or pattern_sizes(dictionary.patterns).max() <= 1
     per_atom, variance = float(fit.usage.mean()), mean_square(data)
     return with_sparsity(shrink, sparsity, data.total, per_atom, edges, separate, variance)

@@ -33,6 +33,7 @@ from graphdict.engine.sources import put_together, too_large
 from graphdict.native.products import weighted_distances
 
 __all__ = [
+    "certainty_of",
     "coefficients_by_window",
     "coefficients_of",
     "e_step",
@@ -154,6 +155,16 @@ def tail_logs(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
     step = _prepare(data, dictionary)
     _, (sums,) = data.executor.map_blocks(_tail_logs, _messages(data, step), step)
     return sums / data.total
+
+
+def certainty_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return the sums (C,) of squared responsibilities: as many samples are known to be of each.
+
+    Where responsibilities are 0 or 1 these are the numbers of samples.
+    """
+    step = _prepare(data, dictionary)
+    _, (sums,) = data.executor.map_blocks(_certainty, _messages(data, step), step)
+    return sums
 
 
 def gains_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
@@ -335,6 +346,12 @@ def _tail_logs(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     posterior = _posterior(samples, rows, step, messages)
     given_block = samples.block(rows), posterior.responsibilities
     return None, (step.dictionary.likelihood.tail_logs(step.factors, *given_block),)
+
+
+def _certainty(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step = given
+    shares = _posterior(samples, rows, step, messages).responsibilities
+    return None, (samples.block(rows).counts @ np.square(shares),)
 
 
 def _gains(samples: WindowedSignals, rows: slice, *given: Any) -> Any:

@@ -41,7 +41,7 @@ def check(model: Any) -> None:
     if model.atom_priors:
         raise ValueError(
             f"partial_fit has no update for the atom prior {name_of(model.atom_priors[0])}: it "
-            "needs atom_priors=None (alpha_w and alpha_orth serve)"
+            "needs atom_priors=None (alpha_w and alpha_orth work)"
         )
 
 

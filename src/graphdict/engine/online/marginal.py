@@ -24,6 +24,7 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import ExpectedStatistics
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.m_step import m_step
+from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage_for, with_sparsity
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.blas import single_threaded_blas
@@ -159,7 +160,7 @@ def _penalties(
     patterns, variance = model.patterns_, model.noise_ / NOISE
     shrink = shrinkage_for(patterns, model.alpha_w, variance)
     per_atom = float((usage @ patterns).mean()) * samples
-    separate = patterns.sum(axis=1).max() <= 1
+    separate = pattern_sizes(patterns).max() <= 1
     return shrink, with_sparsity(
         shrink, model.sparsity, round(samples), per_atom, edges, separate, variance
     )

@@ -39,7 +39,7 @@ def node_layout(
                 [f"Drawn below the others, without a position: {', '.join(lost)}"] if lost else []
             )
             return _fit(_below(given, finite)), "given", remark
-        remarks = ["The given positions do not tell nodes apart; a layout was computed instead."]
+        remarks = ["Nodes have the same given position; a layout was computed instead."]
     else:
         remarks = []
     union = _union(atoms)

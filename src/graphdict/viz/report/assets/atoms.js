@@ -1,11 +1,11 @@
 // A card for each atom: its drawing, how much it is used, strongest nodes, communities.
 
-// The edges that an atom has: { slot, weight, chance }, chance being null unless atoms are averages.
+// The edges that an atom has: { slot, weight, probability }, probability being null unless atoms are averages.
 const edgesOf = (atom) =>
   Array.from(atom.slots, (slot, e) => ({
     slot,
     weight: atom.weights[e],
-    chance: atom.chances && atom.chances[e],
+    probability: atom.probabilities && atom.probabilities[e],
   })).filter((_, e) => has(atom, e, state.least));
 
 function atomDrawing(svg, k) {
@@ -30,7 +30,7 @@ function atomDrawing(svg, k) {
   };
   const tell = (found) => {
     if (found.node === undefined)
-      return `${edgeName(found.edge.slot)}\n${weightText(found.edge.weight, found.edge.chance)}`;
+      return `${edgeName(found.edge.slot)}\n${weightText(found.edge.weight, found.edge.probability)}`;
     const group = atom.community[found.node];
     const words = group < 0 ? 'no edges' : `community ${group + 1}`;
     return `${nodes.shown[found.node]}\ndegree ${number(degree[found.node])}, ${words}`;
@@ -180,10 +180,10 @@ function showAtom(k) {
   const edges = edgesOf(atom)
     .sort((a, b) => b.weight - a.weight)
     .slice(0, 15)
-    .map(({ slot, weight, chance }) => [
+    .map(({ slot, weight, probability }) => [
       nodes.shown[slots.from[slot]],
       nodes.shown[slots.to[slot]],
-      ...(chance === null ? [] : [chanceText(chance)]),
+      ...(probability === null ? [] : [probabilityText(probability)]),
       number(weight),
     ]);
   dialog.replaceChildren(

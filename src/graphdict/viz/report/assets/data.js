@@ -65,7 +65,7 @@ const atoms = page.atoms.map((atom, k) => ({
   colour: `var(--a${k % 8})`,
   edges: decode(atom.edges, Uint32Array),
   weights: decode(atom.weights, Float32Array),
-  chances: decode(atom.chances, Float32Array),
+  probabilities: decode(atom.probabilities, Float32Array),
   degree: decode(atom.degree, Float32Array),
 }));
 
@@ -118,7 +118,7 @@ function counted(coefficients, least) {
 
 // Averaged atoms all count, but edges that are less probable than `least` are not there.
 const improbable = (absent, least) => absent > 1 - least;
-const has = (atom, e, least) => atom.chances === null || !improbable(1 - atom.chances[e], least);
+const has = (atom, e, least) => atom.probabilities === null || !improbable(1 - atom.probabilities[e], least);
 
 const isSilent = (point, node) => {
   const bit = point * nodes.count + node;
@@ -134,7 +134,7 @@ function mixAt(point, least) {
   atoms.forEach((atom, k) => {
     const c = coefficients[k];
     if (c > 0) for (let e = 0; e < atom.slots.length; e++) weights[atom.slots[e]] += c * atom.weights[e];
-    if (absent) for (let e = 0; e < atom.slots.length; e++) absent[atom.slots[e]] *= 1 - c * atom.chances[e];
+    if (absent) for (let e = 0; e < atom.slots.length; e++) absent[atom.slots[e]] *= 1 - c * atom.probabilities[e];
   });
   if (absent || time.silent)
     for (let slot = 0; slot < slots.count; slot++)

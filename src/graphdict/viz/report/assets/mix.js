@@ -84,9 +84,9 @@ const mixView = (() => {
   return { ...liveGraph(byId('mix'), compute, tell), current: () => mix };
 })();
 
-const chanceText = (chance) => (chance > 0.999 ? '> 0.999' : number(chance)); // nothing is certain
-const weightText = (weight, chance) =>
-  `weight ${number(weight)}${chance === null ? '' : `\nprobability ${chanceText(chance)}`}`;
+const probabilityText = (probability) => (probability > 0.999 ? '> 0.999' : number(probability)); // nothing is certain
+const weightText = (weight, probability) =>
+  `weight ${number(weight)}${probability === null ? '' : `\nprobability ${probabilityText(probability)}`}`;
 
 function edgeCount(drawn, passed, all) {
   if (all === 0) return 'No edges.';

@@ -16,8 +16,8 @@ const ends = (slot) => [nodes.names[slots.from[slot]], nodes.names[slots.to[slot
 function saveAtoms() {
   const rows = [];
   atoms.forEach((atom, k) =>
-    edgesOf(atom).forEach(({ slot, weight, chance }) =>
-      rows.push([k + 1, ...ends(slot), weight, ...(chance === null ? [] : [chance])]),
+    edgesOf(atom).forEach(({ slot, weight, probability }) =>
+      rows.push([k + 1, ...ends(slot), weight, ...(probability === null ? [] : [probability])]),
     ),
   );
   saveTable(

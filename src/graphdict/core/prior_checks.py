@@ -1,0 +1,166 @@
+"""Checks of priors before a solver starts: one that cannot work is refused by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from graphdict.core import graphs
+from graphdict.core.terms import base
+
+if TYPE_CHECKING:
+    from graphdict.core.problem import Problem, TermGroup
+
+__all__ = ["check_atom_priors", "check_coefficient_priors", "check_term"]
+
+STEP = 1e-9  # of a prox that shows what a constraint forbids, and hardly what a penalty costs
+ABSENT = 1e-6  # weights below this, where others are 1, count as none
+
+
+def check_term(term: Any) -> None:
+    """Raise TypeError for a term that lacks a method without which it cannot be minimised."""
+    if isinstance(term, type):
+        raise TypeError(f"{term.__name__} is a class; pass a term made of it: {term.__name__}(...)")
+    if not hasattr(term, "value"):
+        raise TypeError(f"the term {base.name_of(term)} lacks value(x)")
+    if base.smooth(term) or base.proximable(term):
+        return
+    if hasattr(term, "gradient"):
+        missing = "lipschitz(x), which goes with its gradient"
+    elif hasattr(term, "lipschitz"):
+        missing = "gradient(x), which goes with its lipschitz bound"
+    else:
+        missing = "prox(x, step), prox_conjugate(y, step), or gradient(x) with lipschitz(x)"
+    raise TypeError(f"the term {base.name_of(term)} lacks {missing}: it cannot be minimised")
+
+
+def check_coefficient_priors(group: TermGroup, n_atoms: int, n_samples: int) -> None:
+    """Raise TypeError for priors on coefficients (T, K) that are not what they say they are."""
+    for term in group.terms:
+        if base.entrywise(term) and base.proximable(term) and group.counts is not None:
+            raise TypeError(
+                f"the prior {base.name_of(term)} has a function of its own for every entry "
+                "(entrywise = True) and a prox, which does not go with window_size > 1, where "
+                "samples share their coefficients; give it gradient(x, rows) and "
+                "lipschitz(x, rows), or use window_size=1"
+            )
+        if not base.elementwise(term) or hasattr(term, "interval"):
+            continue
+        for rows in (slice(0, 1), slice(0, min(2, n_samples)), slice(n_samples - 1, n_samples)):
+            wrong = _fault(term, np.full((rows.stop - rows.start, n_atoms), 0.5), rows)
+            if wrong:
+                raise TypeError(_explain(term, rows, (n_samples, n_atoms), wrong))
+
+
+def _fault(term: Any, x: NDArray[np.float64], rows: slice) -> str:
+    """Return what is wrong with a sum over entries when asked about some rows; "" if nothing."""
+    try:
+        found = base.prox(term, x, 1.0, rows) if base.proximable(term) else x
+        if base.smooth(term) and not base.proximable(term):
+            found = base.gradient(term, x, rows)
+        if np.shape(found) != x.shape:
+            return f"returns shape {np.shape(found)}"
+        if not np.isfinite(found).all():
+            return "returns values that are not finite"
+        singles = [slice(row, row + 1) for row in range(rows.start, rows.stop)]
+        values = [base.value(term, x[i : i + 1], row) for i, row in enumerate(singles)]
+        if not np.isclose(base.value(term, x, rows), sum(values), rtol=1e-9):
+            return "has a value that is not the sum of those of single samples"
+    except (IndexError, TypeError, ValueError) as error:
+        return f"fails: {error.__cause__ or error}"
+    return ""
+
+
+def _explain(term: Any, rows: slice, shape: tuple[int, int], wrong: str) -> str:
+    name, claim = base.name_of(term), "entrywise" if base.entrywise(term) else "elementwise"
+    number = rows.stop - rows.start
+    message = (
+        f"the prior {name} says {claim} = True, but of samples {rows.start} to {rows.stop - 1} of "
+        f"{shape[0]}, coefficients of shape {(number, shape[1])}, it {wrong}. "
+    )
+    if claim == "entrywise":
+        return message + (
+            f"Arrays of its own must hold a row for each of the {shape[0]} samples and a column "
+            f"for each of the {shape[1]} atoms; methods use those of the given rows"
+        )
+    return message + (
+        "Samples come in blocks: the same function of every entry works on any of them "
+        "(elementwise = True); a function of its own for every entry gets rows as well "
+        "(entrywise = True, value(x, rows), prox(x, step, rows))"
+    )
+
+
+def check_atom_priors(problem: Problem, n_atoms: int, n_edges: int) -> None:
+    """Raise ValueError where constraints on atoms leave no graph of finite likelihood.
+
+    That is so where a node has no edge in any atom, or, for a likelihood that needs connected
+    graphs, where no edge joins two parts of the nodes.
+    """
+    try:
+        nodes = graphs.n_nodes(n_edges)
+    except ValueError:  # atoms of another kind than graphs
+        return
+    ones = np.ones((n_atoms, n_edges))
+    if not _finite(problem, ones) or _finite(problem, _constrained(problem.atom_terms, ones)):
+        return
+    priors = [term for term in problem.atom_terms if not hasattr(term, "interval")]
+    for terms in (*([term] for term in priors), priors):
+        parts = _parts(_constrained(terms, ones), nodes)
+        cut_off = [part for part in parts if _stays_cut_off(terms, part, ones)]
+        if len(parts) < 2 or not cut_off or _finite(problem, _constrained(terms, ones)):
+            continue
+        named = " and ".join(base.name_of(term) for term in terms)
+        named = f"the prior{'s' * (len(terms) > 1)} {named} leave{'s' * (len(terms) == 1)}"
+        numbers = getattr(terms[0], "_node_numbers", np.arange(nodes))  # silent ones set aside
+        alone = [part[0] for part in cut_off if len(part) == 1]
+        if alone:
+            raise ValueError(
+                f"{named} node(s) {_list(numbers[alone])} (counted from 0) without an edge in any "
+                "atom, where the likelihood needs one; allow an edge at each node, or fit without "
+                "these nodes"
+            )
+        raise ValueError(
+            f"{named} no edge between nodes {_list(numbers[min(cut_off, key=len)])} (counted "
+            "from 0) and all others, where the likelihood needs connected "
+            "graphs; allow an edge between them, or fit them apart"
+        )
+
+
+def _constrained(terms: Any, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return atoms without the weights that constraints among the terms forbid."""
+    rows = slice(0, len(atoms))
+    found = atoms
+    for term in terms:
+        if base.proximable(term):
+            found = np.minimum(found, base.prox(term, atoms, STEP, rows))
+    return np.where(found > ABSENT, found, 0)
+
+
+def _finite(problem: Problem, atoms: NDArray[np.float64]) -> bool:
+    """Return whether the barrier is finite where all atoms are active."""
+    with np.errstate(all="ignore"):
+        image = problem.operator.forward(np.ones((1, len(atoms))), atoms)
+        return bool(np.isfinite(problem.barrier.values(image)).all())
+
+
+def _parts(atoms: NDArray[np.float64], nodes: int) -> list[NDArray[np.intp]]:
+    """Return the nodes of each connected component of all atoms together."""
+    count, labels = connected_components(graphs.adjacency(atoms.max(axis=0)), directed=False)
+    return [np.flatnonzero(labels == part) for part in range(count)]
+
+
+def _stays_cut_off(terms: Any, part: NDArray[np.intp], ones: NDArray[np.float64]) -> bool:
+    """Return whether no edge leaves a part even where these are the largest.
+
+    A prior that keeps only the largest weights is no constraint on where they are.
+    """
+    rows, cols = graphs.edge_index(graphs.n_nodes(ones.shape[1]))
+    leaving = np.isin(rows, part) != np.isin(cols, part)
+    return not _constrained(terms, np.where(leaving, 2 * ones, ones))[:, leaving].any()
+
+
+def _list(nodes: NDArray[np.intp]) -> str:
+    return ", ".join(map(str, nodes[:10])) + " ..." * (len(nodes) > 10)

@@ -1,0 +1,55 @@
+"""Take signals in containers of other libraries, or say how to get an array out of them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+__all__ = ["unpack"]
+
+TIME = ("time", "times", "t", "sample", "samples", "date", "datetime")
+
+
+def unpack(X: Any) -> Any:
+    """Return signals as an array or a data frame; anything else than a known container unchanged.
+
+    Masked arrays become NaN where they are masked. A DataArray of xarray becomes a data frame
+    with the names of its second coordinate. Containers without one obvious array (T, N), such as
+    recordings of MNE, raise ValueError with the call that gives one.
+    """
+    if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
+        kind = np.float32 if X.dtype == np.float32 else np.float64
+        return np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
+    name, library = type(X).__name__, type(X).__module__.partition(".")[0]
+    if isinstance(X, (str, os.PathLike)):
+        raise ValueError(f"X is the path {os.fspath(X)!r}: graphdict.files.read_signals(X).values")
+    if library == "mne" and hasattr(X, "get_data"):
+        raise ValueError(
+            f"X is MNE's {name}: graphdict.eeg.as_recording(X).signals has its channels as "
+            "columns, and graphdict.eeg.StateEmbedding takes it as it is"
+        )
+    if library == "polars" and hasattr(X, "collect"):
+        raise ValueError("X is polars' LazyFrame, which is not computed yet: X.collect()")
+    if library == "xarray" and hasattr(X, "dims"):
+        return _data_array(X, name)
+    return X
+
+
+def _data_array(X: Any, name: str) -> Any:
+    """Return an xarray DataArray (T, N) as a data frame where its nodes have names."""
+    dims = [str(dim) for dim in X.dims]
+    if name != "DataArray":
+        raise ValueError(f"X is xarray's {name}: X.to_dataarray('node').transpose(..., 'node')")
+    if len(dims) != 2:
+        raise ValueError(
+            f"X has dimensions {tuple(dims)}, not two, (samples, nodes): X.stack(sample=[...]) "
+            "joins some, and X.transpose('sample', ...) puts samples first"
+        )
+    if dims[1].lower() in TIME and dims[0].lower() not in TIME:
+        raise ValueError(
+            f"X has dimensions {tuple(dims)}, and samples come first: X.transpose{dims[1], dims[0]}"
+        )
+    named = dims[1] in X.coords and X.coords[dims[1]].dtype.kind in "OUT"
+    return X.to_pandas() if named else X.to_numpy()

@@ -1,0 +1,52 @@
+"""How sure the edges of a fit are, by one pass over its samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.marginal.confidence import (
+    EdgeEstimates,
+    edge_confidence,
+    edge_estimates,
+    edge_intervals,
+)
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
+from graphdict.engine.marginal.passes import certainty_of, e_step, memory_of
+from graphdict.engine.marginal.samples import OpenSignals
+
+__all__ = ["MOST_NODES", "measure_edges"]
+
+MOST_NODES = 256  # for which errors of all pairs are found in good time
+
+
+def measure_edges(
+    data: OpenSignals, dictionary: PatternDictionary
+) -> tuple[NDArray, NDArray, EdgeEstimates] | None:
+    """Return the confidence (K, E) in edges, intervals (K, E, 2) of weights, and estimates.
+
+    Samples count by how sure their pattern is, and those that only repeat what others say count
+    once. Return None where this is not known: with missing values, activations that are given by
+    time, very many nodes or patterns.
+    """
+    if data.windowed.has_missing or dictionary.known_in_time or data.nodes > MOST_NODES:
+        return None
+    if len(dictionary.patterns) > MOST_FILTERED:
+        return None
+    likelihood = dictionary.likelihood
+    if not isinstance(likelihood, FilteredLikelihood):
+        given = dictionary.patterns, dictionary.atoms, likelihood.noise  # type: ignore[attr-defined]
+        likelihood = FilteredLikelihood.of(*given)
+        dictionary = replace(dictionary, likelihood=likelihood)
+    expected = e_step(data, dictionary)
+    moments = expected.statistics[0] / np.maximum(expected.usage, 1e-300)[:, None, None]
+    counts = certainty_of(data, dictionary) / memory_of(data)
+    if np.isfinite(likelihood.tails):  # a sample of unknown loudness says a little less
+        freedom = likelihood.tails + likelihood.dimension
+        counts = counts * freedom / (freedom + 2)
+    estimates = edge_estimates(likelihood, dictionary.atoms, moments, counts)
+    return edge_confidence(estimates), edge_intervals(estimates), estimates

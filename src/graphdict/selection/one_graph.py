@@ -1,0 +1,209 @@
+"""Is it more than one graph? A dictionary beside one graph, on held-out time and on surrogates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from graphdict.core.annotations import RandomState
+from graphdict.selection.folds import Blocks, block_scores, complete, cut_blocks, error_of_mean
+from graphdict.selection.held_out import CLEARLY, check_comparable
+from graphdict.selection.surrogates import directions, state_gain, surrogate_directions
+from graphdict.selection.trials import as_array
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.marginal import GraphDictMarginal
+
+__all__ = ["Evidence", "compare_with_one", "evidence", "surrogate_gains"]
+
+SURROGATES = 39
+PROBABLE = 0.05  # p-value from which on one graph with memory explains a gain
+MOST_STATES = 6
+MOST_ROWS = 10_000  # samples of which surrogates are made
+LASTING = 0.5  # probability to stay from which on states last
+CLEARLY_ALONE = 3.0  # standard errors that suffice where samples are drawn one by one
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Whether signals have more than one graph.
+
+    Attributes
+    ----------
+    n_atoms : int
+        Atoms of the dictionary that is compared with one graph.
+    gain, error : float
+        What the dictionary gains over one graph on held-out blocks of time, in nats a sample, and
+        its standard error over blocks. The memory that all nodes share is taken out of both.
+    block_gains : array (B,)
+        The gain of each block.
+    block_length : int
+        Samples in a block.
+    memory : int
+        Samples back from which all nodes predict themselves; 0 for none.
+    stay : float
+        Probability that the next sample has the same atoms, where that is learned; 0 otherwise.
+    p_value : float
+        Share of series with one graph whose gain is at least as large: surrogates, which keep the
+        spectra, the covariance and the loudness, and the series itself. NaN without surrogates.
+    surrogate_gain : float
+        Gain of states over one on the series as it is learned from.
+    surrogate_gains : array (S,)
+        The same of surrogates.
+    """
+
+    n_atoms: int
+    gain: float
+    error: float
+    block_gains: NDArray[np.float64] = field(repr=False)
+    block_length: int
+    memory: int
+    stay: float
+    p_value: float
+    surrogate_gain: float
+    surrogate_gains: NDArray[np.float64] = field(repr=False)
+
+    @property
+    def clear(self) -> bool:
+        """Whether there is more than one graph.
+
+        The gain is at least two standard errors and no more than one surrogate in twenty gains as
+        much. Where samples are drawn one by one, memory feigns no states: three standard errors are
+        enough, whatever surrogates gain.
+        """
+        if not self.gain > CLEARLY * self.error:
+            return False
+        alone = self.stay < LASTING and self.gain > CLEARLY_ALONE * self.error
+        return alone or not self.p_value > PROBABLE
+
+    def in_words(self) -> str:
+        """Return the finding in a sentence or two."""
+        measured = f"{self.gain:+.3g} ± {self.error:.1g} nats a sample"
+        if self.clear:
+            said = (
+                f"More than one graph: {self.n_atoms} predict held-out blocks of time better than "
+                f"one ({measured})."
+            )
+        else:
+            said = (
+                f"No clear sign of more than one graph: {self.n_atoms} instead of one change the "
+                f"prediction of held-out blocks of time by {measured}."
+            )
+        if np.isnan(self.p_value):
+            return said
+        count = len(self.surrogate_gains)
+        as_large = round(self.p_value * (count + 1)) - 1
+        return (
+            f"{said} Of {count} surrogate series with one graph, {as_large or 'none'} "
+            f"gain{'s' * (as_large == 1)} as much (p = {self.p_value:.2g})."
+        )
+
+
+def evidence(
+    model: GraphDictMarginal,
+    X: ArrayLike,
+    *,
+    block_length: int | None = None,
+    n_surrogates: int = SURROGATES,
+    random_state: RandomState = 0,
+    report: Callable[[str], None] | None = None,
+) -> Evidence:
+    """Compare how well a dictionary and one graph predict held-out blocks of time.
+
+    Parameters
+    ----------
+    model : GraphDictMarginal
+        Fitted or not; it is cloned and learned anew with blocks held out. With one atom, two are
+        compared with one.
+    X : array (T, N)
+        Signals in the order of time. Missing values are interpolated.
+    block_length : int, optional
+        Samples in a block; by default a twentieth of all, but longer than the memory of the series.
+    n_surrogates : int, default=39
+        Number of series with one graph to compare with; 0 for none.
+    random_state : int, RandomState or None, default=0
+        Decides surrogates.
+    report : callable, optional
+        Called with a line of text for each stage.
+
+    Returns
+    -------
+    Evidence
+        ``evidence.clear`` and ``evidence.in_words()`` say what was found.
+
+    Examples
+    --------
+    >>> from graphdict import GraphDictMarginal
+    >>> from graphdict.datasets import make_sbg
+    >>> from graphdict.selection import evidence
+    >>> signals = make_sbg(20, 50, 2, 8, 0.4, p_stay=0.5, random_state=0).signals
+    >>> found = evidence(GraphDictMarginal(2, prior="markov", random_state=0), signals)
+    >>> found.clear
+    True
+    """
+    check_comparable(model, "evidence")
+    if n_surrogates < 0:
+        raise ValueError(f"n_surrogates must be 0 or more, got {n_surrogates}")
+    count = max(2, model.n_atoms)
+    signals = complete(as_array(model, X))
+    blocks = cut_blocks(signals, model.window_size, block_length)
+    scores = {}
+    for atoms in (1, count):
+        if report is not None:
+            report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
+        scores[atoms] = block_scores(clone(model).set_params(n_atoms=atoms), blocks)
+    gains = surrogate_gains(blocks, count, n_surrogates, random_state)
+    return compare_with_one(blocks, scores[1].blocks, scores[count].blocks,
+                            scores[count].model, gains)  # fmt: skip
+
+
+def surrogate_gains(
+    blocks: Blocks, states: int, count: int, random_state: RandomState = 0
+) -> NDArray[np.float64]:
+    """Return the gain of states over one on the series, and on ``count`` surrogates: (1 + count,).
+
+    Of long series the first 10,000 samples are used.
+    """
+    if count == 0:
+        return np.empty(0)
+    rng = check_random_state(random_state)
+    given = directions(blocks.signals[:MOST_ROWS])
+    if not given.shape[1]:
+        return np.empty(0)
+    states = min(states, MOST_STATES)
+    found = [state_gain(given, states, rng)]
+    found += [state_gain(surrogate_directions(given, rng), states, rng) for _ in range(count)]
+    return np.array(found)
+
+
+def compare_with_one(
+    blocks: Blocks,
+    one: NDArray[np.float64],
+    several: NDArray[np.float64],
+    model: Any,
+    gains: NDArray[np.float64],
+) -> Evidence:
+    """Return the evidence, by block scores (B,) of one and of several graphs.
+
+    ``model`` is that of several, fitted to all blocks, and ``gains`` are :func:`surrogate_gains`.
+    """
+    difference = several - one
+    others = gains[1:]
+    return Evidence(
+        n_atoms=len(model.atoms_),
+        gain=float(difference.mean()),
+        error=error_of_mean(difference),
+        block_gains=difference,
+        block_length=blocks.length,
+        memory=len(blocks.memory),
+        stay=float(model.stay_probability_),
+        p_value=(1 + (others >= gains[0]).sum()) / (1 + len(others)) if len(gains) else np.nan,
+        surrogate_gain=float(gains[0]) if len(gains) else np.nan,
+        surrogate_gains=others,
+    )
