@@ -17,6 +17,7 @@ __all__ = [
     "ModelFileError",
     "NotEnoughMemoryError",
     "SilentNodeWarning",
+    "VersionWarning",
     "warn",
 ]
 
@@ -56,6 +57,10 @@ class LevelWarning(GraphDictWarning):
 
 class MemoryForecastWarning(GraphDictWarning):
     """A fit may not find the memory it needs; the message says what would need less."""
+
+
+class VersionWarning(GraphDictWarning):
+    """A pickled model is of another version of this package, which may mean other things by it."""
 
 
 class NotEnoughMemoryError(MemoryError):

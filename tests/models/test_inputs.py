@@ -1,10 +1,14 @@
 """Bad input is refused by name; odd input gives finite numbers."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import graphdict
 from graphdict import GraphDictExact, GraphDictLog, GraphDictMarginal, GraphDictSpectral
+from graphdict.exceptions import VersionWarning
 
 MODELS = [GraphDictLog, GraphDictSpectral, GraphDictExact]
 each_model = pytest.mark.parametrize("model", MODELS)
@@ -243,3 +247,12 @@ def test_a_method_that_is_not_there_says_why():
     assert not hasattr(model, "partial_fit")
     with pytest.raises(AttributeError, match=r"no partial_fit: average=5 .* use average=0"):
         model.partial_fit(np.eye(3))
+
+
+def test_pickles_know_their_version(monkeypatch):
+    model = GraphDictLog(2, max_iter=2, random_state=0).fit(np.eye(3))
+    written = pickle.dumps(model)
+    assert vars(pickle.loads(written)).keys() == vars(model).keys()
+    monkeypatch.setattr(graphdict, "__version__", "99.0")
+    with pytest.warns(VersionWarning, match=r"pickled by graphdict \d.* and is read by 99\.0"):
+        pickle.loads(written)

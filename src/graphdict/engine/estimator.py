@@ -16,7 +16,7 @@ from graphdict.engine.penalties import check_penalties
 from graphdict.engine.scikit import BaseEstimator
 from graphdict.engine.signals import Preparation, check_finite
 from graphdict.engine.sources import Rows, open_rows, prepared
-from graphdict.exceptions import ConvergenceWarning, warn
+from graphdict.exceptions import ConvergenceWarning, VersionWarning, warn
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.results import InstantaneousGraphs
@@ -46,6 +46,25 @@ class SignalEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes_gaps
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        from graphdict import __version__
+
+        return {**super().__getstate__(), "_graphdict_version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from graphdict import __version__
+
+        state = dict(state)
+        found = state.pop("_graphdict_version", "an earlier version")
+        if found != __version__:
+            warn(
+                f"this {type(self).__name__} was pickled by graphdict {found} and is read by "
+                f"{__version__}, which may mean other things by the same attributes: fit it again, "
+                "or keep models in files of their own (save, load_model), which are versioned",
+                VersionWarning,
+            )
+        super().__setstate__(state)
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
         X = unpack(X)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from graphdict.app.commands.console import OutputExists
+from graphdict.engine.storage.atomic import remove_orphans, temporary_prefix
 
 __all__ = ["check_free", "results_in"]
 
@@ -29,7 +30,8 @@ def check_free(paths: Sequence[Path], force: bool) -> None:
 def results_in(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder whose files are moved to ``folder`` at the end."""
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".graphdict-"))
+    remove_orphans(parent, "graphdict")
+    temporary = Path(tempfile.mkdtemp(dir=parent, prefix=temporary_prefix("graphdict")))
     try:
         yield temporary
         folder.mkdir(parents=True, exist_ok=True)
