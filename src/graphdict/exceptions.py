@@ -22,6 +22,7 @@ __all__ = [
     "ModelFileError",
     "NotEnoughMemoryError",
     "SilentNodeWarning",
+    "VersionWarning",
     "import_extra",
     "warn",
 ]
@@ -62,6 +63,10 @@ class LevelWarning(GraphDictWarning):
 
 class MemoryForecastWarning(GraphDictWarning):
     """A fit may not find the memory it needs; the message says what would need less."""
+
+
+class VersionWarning(GraphDictWarning):
+    """A pickled model is of another version of this package, which may mean other things by it."""
 
 
 class NotEnoughMemoryError(MemoryError):

@@ -98,6 +98,10 @@ class GaussianMixtureGraphs(MixtureBaseline):
         self.rescale = rescale
         self.random_state = random_state
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"reg_covar": 1}
+
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the mixture of the signals and compute its graphs.

@@ -200,7 +200,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
 
     def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the costs (T, K) of samples in clusters that the E-step compares."""
-        return clusters.costs(signals, self.alpha_w)
+        return clusters.costs(signals, self._shrinkage)
 
     def _initial_responsibilities(
         self, signals: NDArray[np.float64], start: int, rng: np.random.RandomState
@@ -320,7 +320,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
             rounding = 100 * float(np.finfo(signals.dtype).eps) * costs
             costs -= graphs.squared_differences(means)
             costs = np.where(costs > rounding, costs, 0)
-        costs = without_rounding(costs) + self.alpha_w
+        costs = without_rounding(costs) + self._shrinkage
         ridge = before.ridge if before is not None and fix_ridge else self._ridge(costs)
         found = learn_graphs(
             costs, ridge, dual=None if before is None else before.dual, tol=PRECISION

@@ -47,7 +47,7 @@ class WindowBaseline(LogDegreeBaseline):
         rows, counts = self._cut(len(samples))
         costs = without_rounding(window_distances(signals[rows], counts))
         active = active_nodes(samples[rows], counts)[:, self.active_nodes_]
-        return costs + np.asarray(self.alpha_w, dtype=costs.dtype), active
+        return costs + np.asarray(self._shrinkage, dtype=costs.dtype), active
 
     def _cut(self, samples: int) -> tuple[Any, NDArray[np.intp]]:
         """Return the rows of all windows, one after the other, and their lengths; set states."""

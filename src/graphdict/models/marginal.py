@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -62,6 +62,7 @@ from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
 
+MOST_POWER = 16  # that can be asked for: 1 to 4 suit most signals
 SAMPLES_FOR_FILTERS = 5  # for each atom and dimension: with fewer, power 1 and Gaussian tails
 
 
@@ -251,7 +252,7 @@ class GraphDictMarginal(GraphDictionary):
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
         "levels": [Interval(Integral, 1, None, closed="left")],
-        "filter_power": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
+        "filter_power": [Interval(Real, 1, MOST_POWER, closed="both"), StrOptions({"auto"})],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
         "alpha_w": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "sparsity": [Interval(Real, 0, None, closed="left")],
@@ -344,7 +345,7 @@ class GraphDictMarginal(GraphDictionary):
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
             checkpoint.restore_random_state(rng)
         settings = replace(self._with_filter(signals, patterns), checkpoint=checkpoint)
-        plain = partial(self._learn_plain, signals, patterns, settings, rng)
+        plain = cache(partial(self._learn_plain, signals, patterns, settings, rng))
         if settings.filtered:
             # A copy: the plain fit is to be that of the same model given.
             fit = self._learn_filtered(signals, patterns, settings, deepcopy(rng), plain)
@@ -473,6 +474,10 @@ class GraphDictMarginal(GraphDictionary):
         "n_samples_seen_": COUNT,
     }
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "sparsity": 0}
+
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = -(-samples // self.window_size)
         most = min(self.max_active or self.n_atoms, self.n_atoms)
@@ -539,8 +544,6 @@ class GraphDictMarginal(GraphDictionary):
 
     def _check_filter(self) -> None:
         """Raise where a filter or tails are asked for that other parameters do not allow."""
-        if self.filter_power == np.inf:
-            raise ValueError("filter_power must be finite, got inf: 1 to 4 suit most signals")
         asked = []
         if self.filter_power not in ("auto", 1):
             asked.append(f"filter_power={self.filter_power!r}")
@@ -610,7 +613,19 @@ class GraphDictMarginal(GraphDictionary):
                 given = signals, self.window_size, patterns, settings, deepcopy(rng)
                 choose = partial(choose_patterns, *given)
             self.noise_ = NOISE * mean_square(data)
-            return learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
+            try:
+                fit = learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
+                if fit.is_finite:
+                    return fit
+            except np.linalg.LinAlgError:  # spectra of graphs that are out of all proportion
+                pass
+        if self.filter_power not in ("auto", 1) or self.tails not in ("auto", "gaussian"):
+            raise ValueError(
+                f"filter_power={self.filter_power!r} with tails={self.tails!r} gives signals like "
+                'X no finite likelihood: use "auto" for both, which falls back to 1 and "gaussian"'
+            )
+        logger.info("GraphDictMarginal: power 1 and Gaussian tails, since no others are finite")
+        return plain()
 
     def _learn_plain(
         self, signals: Any, patterns: NDArray, settings: Settings, rng: np.random.RandomState

@@ -106,7 +106,10 @@ class ModalDictionary(SoftDictionary):
             modes = np.zeros((nodes, active.shape[1]))
             modes[self.active_nodes_] = active
         else:
-            modes = np.array(self.modes, dtype=np.float64)
+            try:
+                modes = np.array(self.modes, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"modes must be an array of numbers: {error}") from error
             if modes.ndim != 2 or len(modes) != nodes:
                 raise ValueError(f"modes must have shape ({nodes}, M), got {modes.shape}")
             if not np.isfinite(modes).all():

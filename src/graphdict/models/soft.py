@@ -34,6 +34,7 @@ from graphdict.engine.checkpoint import Checkpoint, Stage, identity
 from graphdict.engine.executor import open_executor
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import BLOCK
+from graphdict.engine.penalties import LEAST
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
@@ -136,6 +137,10 @@ class SoftDictionary(GraphDictionary):
         self.callback = callback
         self.checkpoint = checkpoint
         self.verbose = verbose
+
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "alpha_c": 0, "alpha_orth": 2, "alpha_diff": 0}
 
     # What a model chooses -------------------------------------------------------------------
 
@@ -312,7 +317,7 @@ class SoftDictionary(GraphDictionary):
         stage: Any = None,
     ) -> tuple[NDArray[np.float64], float, bool]:
         """Optimal coefficients of every sample for given atoms; see :func:`code`."""
-        steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
+        steps, tight = max(5000, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
             warn(
@@ -384,5 +389,5 @@ def _reached(residual: float) -> str:
 
 
 def penalties(*pairs: tuple[Any, float]) -> list[Any]:
-    """Return the terms whose strength is not zero."""
-    return [term(strength) for term, strength in pairs if strength > 0]
+    """Return the terms whose strength is not zero, nor next to it."""
+    return [term(strength) for term, strength in pairs if strength > LEAST]

@@ -78,7 +78,10 @@ def check_given(
     """Return a starting array of the user, or None; raise where shape or range are wrong."""
     if given is None:
         return None
-    array = np.array(given, dtype=dtype)
+    try:
+        array = np.array(given, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers of shape {shape}: {error}") from error
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if not (np.isfinite(array).all() and (array >= 0).all() and (array <= high).all()):

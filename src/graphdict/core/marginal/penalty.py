@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 NO_VARIANCE = 1e-10  # relative to the largest
-LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
+LEAST_ALPHA = 1e-4  # of the signals' variance: keeps the weight between two silent nodes finite
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
 PSEUDO_SAMPLES, LARGEST_ALPHA = 0.25, 0.1  # for each atom and dimension; most noise, relative
 DECADES = np.log(300)  # log(1 + w / width) of a typical edge
@@ -80,14 +80,18 @@ def usual_alpha(variances: NDArray, atoms: int, samples: int) -> float:
     return float(share / np.mean(1 / some))
 
 
-def shrinkage(alpha_w: float, share: float) -> ConcavePenalty:
-    """Return the L1 penalty on atoms that a ``share`` of the samples is expected to use."""
-    return ConcavePenalty((alpha_w + LEAST_ALPHA) * share)
+def shrinkage(alpha_w: float, share: float, variance: float) -> ConcavePenalty:
+    """Return the L1 penalty on atoms that a ``share`` of the samples is expected to use.
+
+    ``variance`` is that of the signals.
+    """
+    return ConcavePenalty((alpha_w + LEAST_ALPHA * variance) * share)
 
 
-def shrinkage_for(patterns: NDArray, alpha_w: float) -> ConcavePenalty:
+def shrinkage_for(patterns: NDArray, alpha_w: float, variance: float) -> ConcavePenalty:
     """Return the L1 penalty on atoms used as often as in uniformly distributed patterns (C, K)."""
-    return shrinkage(alpha_w, float(uniform_probabilities(patterns) @ patterns.mean(axis=1)))
+    share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
+    return shrinkage(alpha_w, share, variance)
 
 
 def with_sparsity(

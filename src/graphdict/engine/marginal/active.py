@@ -97,7 +97,8 @@ def _short_fit(
 ) -> Fit:
     """Return a short run with some patterns (C, K); ``done`` were run before."""
     start = random_start(data, allowed, noise, rng, settings)
-    trials = Trials(data, shrinkage_for(allowed, settings.alpha_w or 0.0), settings, done)
+    shrink = shrinkage_for(allowed, settings.alpha_w or 0.0, noise / NOISE)
+    trials = Trials(data, shrink, settings, done)
     annealing, steps = annealing_schedule(ANNEALING_STEPS), ANNEALING_STEPS + TRIAL_STEPS
     (fit,) = trials.run([start], annealing=annealing, max_iter=steps)
     return fit

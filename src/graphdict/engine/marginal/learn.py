@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.likelihood import GaussianLikelihood
+from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import (
     ConcavePenalty,
@@ -164,10 +164,10 @@ def learn(
     by_time = settings.prior == "hierarchy"
     alpha = settings.with_alpha(data, patterns.shape[1]).alpha_w or 0.0
     if by_time:
-        shrink = shrinkage(alpha, 1 / n_levels(patterns.shape[1]))
+        shrink = shrinkage(alpha, 1 / n_levels(patterns.shape[1]), noise / NOISE)
         dictionary = hierarchy_start(data, patterns, noise, settings)
     else:
-        shrink = shrinkage_for(patterns, alpha)
+        shrink = shrinkage_for(patterns, alpha, noise / NOISE)
         found = _search(data, patterns, noise, shrink, settings, rng)
         if not found.interrupted:
             found = restart_idle_atoms(data, found, shrink, settings, rng)

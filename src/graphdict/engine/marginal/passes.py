@@ -51,6 +51,7 @@ __all__ = [
     "variances_of",
 ]
 
+LEAST_SQUARE = 1e-200  # that can be divided by
 LAGS, LAGS_PER_NODE = 200, 3  # at most, at which samples are compared with later ones
 
 
@@ -88,9 +89,10 @@ def second_moments(
 
 
 def mean_square(data: OpenSignals) -> float:
-    """Return the mean square of all values; 1 where there is no variation at all."""
+    """Return the mean square of all values; 1 where there is no variation to speak of."""
     _, (total,) = data.executor.map_blocks(_squares, [])
-    return total / (data.total * data.nodes) or 1.0
+    found = total / (data.total * data.nodes)
+    return found if found > LEAST_SQUARE else 1.0
 
 
 def random_distances(data: OpenSignals, rng: np.random.RandomState, count: int) -> NDArray:
