@@ -21,7 +21,7 @@ def check_penalties(model: Any, variance: float) -> None:
     """
     for name, power in model._penalty_units.items():
         value, unit = getattr(model, name), variance**power
-        if value is None or value <= LARGEST * unit:
+        if value is None or isinstance(value, str) or value <= LARGEST * unit:
             continue
         if power and not model.rescale:
             raise ValueError(

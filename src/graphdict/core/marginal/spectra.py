@@ -42,7 +42,8 @@ def pattern_spectra(activations: NDArray, atoms: NDArray) -> Spectra:
     reduced = basis.T @ graphs.laplacian(atoms) @ basis
     mixed = (activations @ reduced.reshape(len(atoms), -1)).reshape(-1, size, size)
     eigenvalues, vectors = np.linalg.eigh(mixed)
-    return Spectra(np.maximum(eigenvalues, TINY * eigenvalues[:, -1:]), vectors)
+    least = np.maximum(TINY * eigenvalues[:, -1:], np.finfo(np.float64).tiny)
+    return Spectra(np.maximum(eigenvalues, least), vectors)
 
 
 def reduce_moments(moments: NDArray) -> NDArray:
