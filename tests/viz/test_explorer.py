@@ -69,6 +69,13 @@ def settle(page):
     )
 
 
+def in_view(page, place):
+    """Scroll to a place, and return its box on the screen."""
+    place.evaluate("(element) => element.scrollIntoView({block: 'center'})")
+    settle(page)
+    return place.bounding_box()
+
+
 def download(page, label):
     with page.expect_download() as expected:
         page.get_by_label(label, exact=True).click()
@@ -154,13 +161,11 @@ def test_moving_along_the_timeline_shows_the_graph_of_that_sample(report, margin
     assert shown() == 80
     page.get_by_label("Previous", exact=True).click()
     assert shown() == 79
-    settle(page)
-    page.evaluate("document.getElementById('timeline').scrollIntoView({block: 'center'})")
-    settle(page)
-    box = timeline.bounding_box()
+    box = in_view(page, timeline)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 20)
     middle = shown()
     assert 38 <= middle <= 50
+    box = in_view(page, timeline)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] - 13, box["y"] + 20, steps=4)
