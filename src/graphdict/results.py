@@ -11,6 +11,8 @@ from scipy import sparse
 
 from graphdict.core import graphs
 from graphdict.core.annotations import RowIndex
+from graphdict.core.pictures import MOST_GRAPHS, graphs_html
+from graphdict.exceptions import import_extra
 
 if TYPE_CHECKING:  # pragma: no cover
     import networkx
@@ -106,6 +108,19 @@ class InstantaneousGraphs:
             f"mixtures of {len(self.atoms)} atoms>"
         )
 
+    def _repr_html_(self) -> str:
+        """Return pictures of the first samples, for notebooks."""
+        shown = self[:MOST_GRAPHS]
+        titles = [
+            "sample {}: {}".format(t, " + ".join(_shares(mixture)) or "no atom")
+            for t, mixture in enumerate(shown.coefficients)
+        ]
+        caption = (
+            f"Instantaneous graphs: {len(self)} samples, {self.n_nodes} nodes, mixtures of "
+            f"{len(self.atoms)} atoms"
+        )
+        return graphs_html(shown.weights, self.node_names, titles, caption, len(self))
+
     @property
     def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E)."""
@@ -183,8 +198,7 @@ class InstantaneousGraphs:
         pandas.DataFrame
             Columns sample, source, target, weight; a row for each edge of each sample.
         """
-        import pandas as pd
-
+        pd = import_extra("pandas", "to_pandas()", "tables")
         weights = self.weights
         sample, edge = np.nonzero(weights > threshold)
         rows, cols = graphs.edge_index(self.n_nodes)
@@ -213,8 +227,7 @@ class InstantaneousGraphs:
         networkx.Graph or list of networkx.Graph
             One graph for a single sample, else a list.
         """
-        import networkx as nx
-
+        nx = import_extra("networkx", "to_networkx()", "tables")
         built = []
         rows, cols = graphs.edge_index(self.n_nodes)
         for weights in self.weights:
@@ -226,6 +239,11 @@ class InstantaneousGraphs:
             )
             built.append(graph)
         return built[0] if len(built) == 1 else built
+
+
+def _shares(mixture: NDArray[np.float64]) -> list[str]:
+    """Return the atoms of a sample and their coefficients, but for those near zero."""
+    return [f"{c:.2f} of {k}" for k, c in enumerate(mixture) if c >= 0.005]
 
 
 def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> NDArray[np.float64]:

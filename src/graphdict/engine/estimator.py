@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
+from graphdict.core.pictures import graphs_html
 from graphdict.engine.containers import unpack
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
@@ -17,6 +19,7 @@ from graphdict.engine.scikit import BaseEstimator
 from graphdict.engine.signals import Preparation, check_finite
 from graphdict.engine.sources import Rows, open_rows, prepared
 from graphdict.exceptions import ConvergenceWarning, VersionWarning, warn
+from graphdict.results import thresholded_atoms
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.results import InstantaneousGraphs
@@ -148,6 +151,28 @@ class SignalEstimator(BaseEstimator):
             "Raise max_iter, or tol if the result is good enough.",
             ConvergenceWarning,
         )
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """Return a function, as scikit-learn does: its diagram, and the atoms after a fit."""
+        diagram = super()._repr_html_
+        return lambda: diagram() + self._atoms_html()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Return what notebooks show: text, and HTML where scikit-learn's settings have it."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in shown:
+            shown["text/html"] += self._atoms_html()
+        return shown
+
+    def _atoms_html(self) -> str:
+        """Return pictures of the atoms, or nothing before a fit."""
+        atoms = getattr(self, "atoms_", None)
+        if atoms is None or atoms.ndim != 2:
+            return ""
+        caption = f"{type(self).__name__}: {len(atoms)} atoms on {self.n_features_in_} nodes"
+        titles = [f"atom {k}" for k in range(len(atoms))]
+        return graphs_html(thresholded_atoms(self), self.node_names, titles, caption)
 
     @property
     def node_names(self) -> list[str]:

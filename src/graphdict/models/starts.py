@@ -12,8 +12,8 @@ from graphdict.core import graphs
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, BlockStates
 from graphdict.core.seeding import distances_to, draw, odds
-from graphdict.core.terms import L1
 from graphdict.core.terms.coefficients import window_means
+from graphdict.core.terms.constraints import L1, Sum
 
 __all__ = ["STARTS", "begin", "check_given", "start_atoms", "start_coefficients"]
 
@@ -57,7 +57,7 @@ def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray[n
     equally has the energy of an optimal graph.
     """
     _, (distances, mass) = executor.map_blocks(_moments, [executor.scatter(coefficients)])
-    sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, L1))
+    sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, (L1, Sum)))
     means = (distances + sparsity) / np.maximum(mass[:, None], 1e-12)
     nodes = graphs.n_nodes(means.shape[1])
     typical = means.mean() or 1.0

@@ -48,7 +48,7 @@ from graphdict.app.commands.results import (
     summarise_atoms,
     write_results,
 )
-from graphdict.app.files import SignalTable
+from graphdict.app.files import InputError, SignalTable
 from graphdict.selection.findings import describe_findings
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -59,6 +59,8 @@ MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
 ROWS_FOR_HALVES = 10  # windows in each half of the time
 
 __all__ = ["fit"]
+
+LEAST_WINDOWS = 5  # from which the number of atoms is chosen
 
 
 class _Count(click.ParamType):
@@ -131,8 +133,8 @@ class _Count(click.ParamType):
     type=click.Choice(list(MODELS)),
     default="marginal",
     show_default=True,
-    help="marginal: most accurate. log: soft coefficients, fast. spectral, exact, hier: "
-    "see the documentation.",
+    help="marginal: most accurate. log: soft coefficients, fast. For the others see the "
+    "documentation.",
 )
 @click.option(
     "--degree",
@@ -230,6 +232,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     in_parts = reads_in_parts(model_class(options["model"]), options["memory"], options["dask"])
     signals = read_file(file, options, console, in_parts)
     scaling = _prepare(signals, options, console)
+    _check_length(len(signals.values), window_of(options["window"], signals.step), options)
     values = scaling.apply(signals.values)
     with open_signals(values, options["dask"], console) as X:
         choices = choose_counts(signals, subsample(values), options, console)
@@ -246,7 +249,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     )  # fmt: skip
     about = {"source": file.name, "findings": said, "min_confidence": least}
     attach_metadata(model, signals, scaling, about)
-    written = write_results(model, signals, folder, table_format, file, said, least)
+    written = write_results(model, signals, folder, table_format, file, said, least, force)
 
     atoms = summarise_atoms(model, min_confidence=least)
     title = type(model).__name__
@@ -265,6 +268,9 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     if idle and options["model"] != "hier":
         named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
         console.warn(f"no sample uses atom(s) {named}: use fewer atoms")
+    if pairs := getattr(model, "alike_atoms_", []):
+        named = ", ".join(f"{a + 1} and {b + 1}" for a, b in pairs[:5])
+        console.warn(f"atoms {named} are the same graph but for its strength: use fewer atoms")
     for path in written:
         console.result(f"Wrote {path}")
     console.finish(
@@ -294,6 +300,22 @@ def _check(options: dict[str, Any]) -> None:
         raise click.UsageError(
             f"-k auto needs --model marginal: {options['model']} fits coefficients to the samples "
             "it scores; give the number of atoms with -k"
+        )
+
+
+def _check_length(rows: int, window: int, options: dict[str, Any]) -> None:
+    """Raise an error, before anything is learned, for a series too short for its settings."""
+    windows = -(-rows // window)
+    what = f"{rows:,} samples" + f" in windows of {window}" * (window > 1)
+    if options["atoms"] == "auto" and windows < LEAST_WINDOWS:
+        raise InputError(
+            f"{what} are too few to choose the number of graphs, which needs {LEAST_WINDOWS} "
+            "samples or windows: give it with -k"
+        )
+    if options["atoms"] != "auto" and options["model"] != "hier" and options["atoms"] > windows:
+        raise click.BadParameter(
+            f"{options['atoms']} graphs are more than the {windows:,} there may be: {what}",
+            param_hint="-k",
         )
 
 

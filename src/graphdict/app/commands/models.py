@@ -17,6 +17,7 @@ MODELS = {
     "marginal": "GraphDictMarginal",
     "log": "GraphDictLog",
     "spectral": "GraphDictSpectral",
+    "spectral-relaxed": "GraphDictSpectralRelaxed",
     "exact": "GraphDictExact",
     "hier": "GraphDictHier",
 }
@@ -82,7 +83,7 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
     if options["checkpoint"] is not None:
         if "checkpoint" not in known:
             raise click.BadParameter(
-                f"--model {name} writes no checkpoints; log, spectral and exact do",
+                f"--model {name} writes no checkpoints; log, spectral, spectral-relaxed, exact do",
                 param_hint="--checkpoint",
             )
         settings["checkpoint"] = str(options["checkpoint"])

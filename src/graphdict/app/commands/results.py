@@ -68,7 +68,10 @@ def _harmless(name: Any) -> str:
 def summarise_atoms(
     model: Any, coefficients: NDArray[Any] | None = None, min_confidence: float = 0.5
 ) -> list[dict[str, Any]]:
-    """Return a dict for each atom: mean coefficient, number of edges, degree, strongest edges."""
+    """Return a dict for each atom: mean coefficient, number of edges, degree, strongest edges.
+
+    ``like`` are the atoms that are the same graph but for its strength.
+    """
     used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
     mean = used.mean(axis=0, dtype=np.float64)
     atoms = thresholded_atoms(model, min_confidence)
@@ -76,6 +79,7 @@ def summarise_atoms(
     nodes = int(np.sum(model.active_nodes_))
     rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
     names = model.node_names
+    alike = [set(pair) for pair in getattr(model, "alike_atoms_", [])]
     found = []
     for k, weights in enumerate(atoms):
         order = np.argsort(weights)[::-1][:3]
@@ -92,6 +96,7 @@ def summarise_atoms(
                 "edges": int(np.count_nonzero(weights)),
                 "degree": float(share[k] * (nodes - 1)),
                 "density": float(share[k]),
+                "like": sorted(other + 1 for pair in alike if k in pair for other in pair - {k}),
                 "strongest": strongest,
             }
         )
@@ -153,11 +158,12 @@ def write_results(
     file: Path,
     findings: list[str],
     min_confidence: float,
+    force: bool,
 ) -> list[Path]:
     """Write all files of a fit, or none; return their paths."""
     from graphdict.viz.report import write_report
 
-    with results_in(folder) as temporary:
+    with results_in(folder, force) as temporary:
         model.save(temporary / "model.graphdict")
         write_coefficients(
             temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,

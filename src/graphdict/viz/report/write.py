@@ -45,8 +45,7 @@ def write_report(
     Parameters
     ----------
     model : fitted graph dictionary
-        Any of ``GraphDictLog``, ``GraphDictSpectral``, ``GraphDictExact``, ``GraphDictHier`` and
-        ``GraphDictMarginal``.
+        Any of the dictionaries of ``graphdict``.
     path : path
         Where to write. An existing file is replaced.
     coefficients : array (T, K) or InstantaneousGraphs, optional
