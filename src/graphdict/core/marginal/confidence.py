@@ -72,6 +72,8 @@ def edge_estimates(
     for index in np.flatnonzero(counts > dimension).tolist():
         activation = likelihood.activations[index]
         weights, variances = _of_pattern(likelihood, index, atoms, moments[index])
+        if not variances.any():  # a pattern without edges says nothing of them
+            continue
         certainty = counts[index] / np.maximum(variances, TINY * variances.max())
         normal += certainty[:, None, None] * np.outer(activation, activation)
         right += (certainty * weights)[:, None] * activation
