@@ -22,7 +22,7 @@ FITS = (
 )
 
 
-class _Stop(Exception):
+class _StopError(Exception):
     """Ends a fit, as a kill would."""
 
 
@@ -50,13 +50,13 @@ def checkpoints():
 
             def stop(progress, path=path):
                 if progress.iteration > 2 and path.exists():
-                    raise _Stop
+                    raise _StopError
 
             pace = checkpoint.SECONDS, checkpoint.SHARE
             checkpoint.SECONDS, checkpoint.SHARE = 0, 1e9
             try:
                 model.set_params(checkpoint=path, callback=stop, tol=0.0).fit(X)
-            except _Stop:
+            except _StopError:
                 pass
             finally:
                 checkpoint.SECONDS, checkpoint.SHARE = pace
@@ -96,7 +96,11 @@ def change(rng, content):
 
 def attack(rng):
     """One file: a model, or a checkpoint that a fit is to go on from."""
-    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings(), np.errstate(all="ignore"):
+    with (
+        tempfile.TemporaryDirectory() as name,
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
         warnings.simplefilter("ignore")
         path = Path(name) / "forged"
         if rng.random() < 0.5:

@@ -1,5 +1,7 @@
 """Functions of the compiled part, called with arrays that mostly do not fit: refused, or done."""
 
+import re
+
 import numpy as np
 
 from graphdict.native import compiled
@@ -48,10 +50,35 @@ def any_argument(rng):
     return any_array(rng)
 
 
+def fitting_argument(rng, kind, sizes):
+    """An argument of the kind that a signature names, of sizes that others of the call have."""
+    if kind.startswith(("tuple[", "collections", "typing.Annotated")):
+        return tuple(
+            fitting_argument(rng, part, sizes)
+            for part in re.findall(r"numpy\.ndarray\[numpy\.\w+|SupportsFloat|SupportsInt", kind)
+        )
+    if "ndarray" in kind:
+        dtype = re.search(r"ndarray\[numpy\.(\w+)", kind)[1]
+        shape = tuple(rng.choice(sizes, size=rng.choice([1, 2, 2, 3])))
+        numbers = np.abs(rng.standard_normal(shape))
+        return np.ascontiguousarray(numbers * (2 if dtype.startswith("int") else 1)).astype(dtype)
+    return int(rng.choice([1, 2, 5])) if "SupportsInt" in kind else float(rng.choice([0.1, 1.0]))
+
+
 def attack(rng):
-    """One call with between one and ten arguments."""
+    """One call; what it is given has the types of the signature, or mostly has not."""
     function = getattr(compiled, FUNCTIONS[rng.integers(len(FUNCTIONS))])
-    given = [any_argument(rng) for _ in range(rng.integers(1, 11))]
+    signatures = re.findall(r"\w+\((.*)\) ->", function.__doc__ or "")
+    if signatures and rng.random() < 0.8:
+        chosen = signatures[rng.integers(len(signatures))]
+        nodes = int(rng.choice([2, 3, 4]))
+        sizes = [nodes, nodes * (nodes - 1) // 2, int(rng.choice([1, 2, 5]))]
+        kinds = re.split(r", (?=\w+: )", chosen)
+        given = [fitting_argument(rng, kind.partition(": ")[2], sizes) for kind in kinds if kind]
+        if given and rng.random() < 0.3:
+            given[rng.integers(len(given))] = any_argument(rng)
+    else:
+        given = [any_argument(rng) for _ in range(rng.integers(1, 11))]
     try:
         found = function(*given)
         if isinstance(found, compiled.Job):
