@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from graphdict.app.commands.console import OutputExists
+from graphdict.engine.storage.atomic import remove_orphans, temporary_prefix
 
 fcntl: ModuleType | None
 try:
@@ -40,7 +41,8 @@ def results_in(folder: Path, force: bool = False) -> Iterator[Path]:
     Raises OutputExists where others have written the same files meanwhile, unless ``force``.
     """
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".graphdict-"))
+    remove_orphans(parent, "graphdict")
+    temporary = Path(tempfile.mkdtemp(dir=parent, prefix=temporary_prefix("graphdict")))
     made = temporary / "results"
     made.mkdir()  # with the usual permissions, unlike the temporary folder
     try:
