@@ -24,8 +24,13 @@ SLOW = 60  # seconds of work from which on a small case is a break
 def attacks():
     """The attacks by name; imported here, since threads are set before NumPy is loaded."""
     import estimators
+    import files
 
-    return {"estimators": estimators.attack, "filters": estimators.attack_filters}
+    return {
+        "estimators": estimators.attack,
+        "filters": estimators.attack_filters,
+        "files": files.attack,
+    }
 
 
 def one(name, seed, number):

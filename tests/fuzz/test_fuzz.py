@@ -3,7 +3,7 @@
 import pytest
 import run
 
-CASES = {"estimators": 60, "filters": 6}
+CASES = {"estimators": 60, "filters": 6, "files": 120}
 
 
 @pytest.mark.filterwarnings("ignore")
