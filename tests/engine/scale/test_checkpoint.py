@@ -18,8 +18,12 @@ CASES = {
     "bipds": {"model": "GraphDictSpectral", "solver": "bipds", "max_iter": 200, "tol": 0},
     "total variation": {"model": "GraphDictLog", "alpha_diff": 0.5, "max_iter": 150, "n_init": 2},
     "marginal": {"model": "GraphDictMarginal", "n_init": 2, "max_iter": 15, "prior": "markov"},
+    "filter and tails": {
+        "model": "GraphDictMarginal", "n_atoms": 2, "max_active": 1, "filter_power": 2,
+        "n_init": 1, "max_iter": 12, "tol": 0,
+    },
     "exact": {"model": "GraphDictExact", "max_iter": 15, "tol": 0, "n_atoms": 2},
-}
+}  # fmt: skip
 
 
 def run(case, **kill):
