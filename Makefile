@@ -6,13 +6,17 @@ STAMP := $(VENV)/.installed
 TESTS := $(VENV)/.installed-test
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test sanitize oldest wheels lint docs notebooks format bench accuracy clean
+.PHONY: demo test fuzz sanitize oldest wheels lint docs notebooks format bench accuracy results clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
 
 test: $(TESTS)  ## run the tests
 	$(BIN)/python -m pytest -n 2
+
+FUZZ ?= --seconds 600
+fuzz: $(TESTS)  ## attack at random, ten minutes of each kind; FUZZ="kills --cases 200 --seed 7" says otherwise
+	$(BIN)/python tests/fuzz/run.py $(FUZZ)
 
 # Everything else stays as it is: the checked build and what it needs have an environment of their own.
 SANITIZED := build/sanitize
@@ -70,6 +74,10 @@ bench: $(TESTS)  ## compare speed and memory with the authors' package (about te
 
 accuracy: $(TESTS)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
 	$(BIN)/python benchmarks/accuracy.py
+
+# Resumes where it was stopped; RESULTS="--data-dir DIR --jobs 2" says where the EEG recordings are.
+results: $(DOCS)  ## make every table and figure of README, docs and results anew (hours)
+	$(BIN)/python results/regenerate.py $(RESULTS)
 
 clean:
 	rm -rf $(VENV) .bench build dist docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache

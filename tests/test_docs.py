@@ -4,6 +4,8 @@ import ast
 import importlib
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -136,6 +138,15 @@ def test_tables_of_contents_list_pages_once():
     listed = re.findall(r"^([a-z][\w-]*)$", "".join(tables), flags=re.MULTILINE)
     assert set(listed) <= set(pages)
     assert len(listed) == len(set(listed))
+
+
+def test_tables_on_pages_are_those_of_the_results():
+    """`python results/pages.py` writes them."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "results" / "pages.py"), "--check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_public_name_is_in_the_api():

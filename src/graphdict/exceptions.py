@@ -22,6 +22,7 @@ __all__ = [
     "ModelFileError",
     "NotEnoughMemoryError",
     "SilentNodeWarning",
+    "VersionWarning",
     "import_extra",
     "warn",
 ]
@@ -49,7 +50,7 @@ class SilentNodeWarning(GraphDictWarning):
 
 
 class DeadAtomWarning(GraphDictWarning):
-    """An atom has no edges left, or no sample uses it."""
+    """An atom has no edges left, no sample uses it, or it is the same graph as another."""
 
 
 class InterruptedFitWarning(GraphDictWarning):
@@ -62,6 +63,10 @@ class LevelWarning(GraphDictWarning):
 
 class MemoryForecastWarning(GraphDictWarning):
     """A fit may not find the memory it needs; the message says what would need less."""
+
+
+class VersionWarning(GraphDictWarning):
+    """A pickled model is of another version of this package, which may mean other things by it."""
 
 
 class NotEnoughMemoryError(MemoryError):

@@ -18,7 +18,9 @@ if TYPE_CHECKING:  # pragma: no cover
     import networkx
     import pandas
 
-__all__ = ["InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
+__all__ = ["WEAK", "InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
+
+WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
 
 
 class InstantaneousGraphs:
@@ -244,27 +246,34 @@ def _shares(mixture: NDArray[np.float64]) -> list[str]:
     return [f"{c:.2f} of {k}" for k, c in enumerate(mixture) if c >= 0.005]
 
 
-def thresholded_atoms(model: Any) -> NDArray[np.float64]:
-    """Return the atoms of a fitted model without improbable edges.
+def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> NDArray[np.float64]:
+    """Return the atoms of a fitted model without weak and improbable edges.
 
-    Only averaged atoms have edge probabilities: an edge stays if it is in the graph of a sample in
-    which that atom alone is active. Atoms of other models are returned as they are.
+    These are the edges that reports, tables and figures count. An edge goes if its weight is at
+    most a hundredth of the largest of its atom, or if the confidence in it is too small, where the
+    model has measured that. Of averaged atoms those edges stay that are in the graph of a sample in
+    which that atom alone is active.
 
     Parameters
     ----------
     model : fitted graph dictionary
+    min_confidence : float, default=0.5
+        Least ``edge_confidence_`` of an edge; 0 keeps all.
 
     Returns
     -------
     array (K, E)
     """
     atoms, probabilities = np.asarray(model.atoms_), getattr(model, "edge_probabilities_", None)
-    if probabilities is None:
-        return atoms
-    probable = probabilities, model._least_probability
-    return InstantaneousGraphs(
-        np.eye(len(atoms), dtype=atoms.dtype), atoms, probable=probable
-    ).weights
+    if probabilities is not None:
+        probable = probabilities, model._least_probability
+        single = np.eye(len(atoms), dtype=atoms.dtype)
+        atoms = InstantaneousGraphs(single, atoms, probable=probable).weights
+    weak = atoms <= WEAK * np.max(atoms, axis=1, keepdims=True, initial=0)
+    confidence = getattr(model, "edge_confidence_", None)
+    if confidence is not None and probabilities is None:
+        weak |= confidence < min_confidence
+    return np.where(weak, 0, atoms)
 
 
 def describe_signals(model: Any) -> list[str]:

@@ -121,14 +121,14 @@ def load_eegbci(
 
     mne = require_mne()
     numbers = _check_request(subjects, runs, kind, errors, tmin, tmax)
-    folder = _data_folder(mne, data_dir)
+    folder = data_folder(mne, data_dir)
     missing = any(not path.is_file() for n in numbers for path in _paths(folder, n, runs))
     loaded = []
     bar = tqdm(numbers, "EEGBCI", unit="subject", disable=not (verbose or (missing and download)))
     for subject in bar:
         try:
-            paths = _locate(mne, folder, subject, runs, download)
-            raws = [_read(mne, subject, path, sfreq) for path in paths]
+            paths = locate_runs(mne, folder, subject, runs, download)
+            raws = [read_run(mne, subject, path, sfreq) for path in paths]
             loaded.append(_assemble(mne, subject, raws, kind, tmin, tmax, band))
         except RecordingError as error:
             if errors == "raise":
@@ -169,7 +169,7 @@ def _paths(folder: Path, subject: int, runs: Any) -> list[Path]:
     return [folder / FOLDER / name for name in names]
 
 
-def _locate(mne: Any, folder: Path, subject: int, runs: Any, download: bool) -> list[Path]:
+def locate_runs(mne: Any, folder: Path, subject: int, runs: Any, download: bool) -> list[Path]:
     """Return the paths of the files of a subject; download missing ones if ``download``."""
     paths = _paths(folder, subject, runs)
     missing = [path for path in paths if not path.is_file()]
@@ -189,7 +189,7 @@ def _locate(mne: Any, folder: Path, subject: int, runs: Any, download: bool) -> 
     return paths
 
 
-def _data_folder(mne: Any, data_dir: Any) -> Path:
+def data_folder(mne: Any, data_dir: Any) -> Path:
     """Return the folder that holds ``MNE-eegbci-data``."""
     if data_dir is None:
         configured = mne.get_config("MNE_DATASETS_EEGBCI_PATH") or mne.get_config("MNE_DATA")
@@ -199,7 +199,7 @@ def _data_folder(mne: Any, data_dir: Any) -> Path:
     return folder.parent if folder.name == FOLDER.parts[0] else folder
 
 
-def _read(mne: Any, subject: int, path: Path, sfreq: float) -> Any:
+def read_run(mne: Any, subject: int, path: Path, sfreq: float) -> Any:
     """Return a run as an MNE Raw with standard channel names, order and positions."""
     from graphdict.eeg.montage import ten_five_montage
 

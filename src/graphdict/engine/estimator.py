@@ -14,10 +14,11 @@ from graphdict.core.pictures import graphs_html
 from graphdict.engine.containers import unpack
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
+from graphdict.engine.penalties import check_penalties
 from graphdict.engine.scikit import BaseEstimator
-from graphdict.engine.signals import Preparation, check_finite, largest_value
+from graphdict.engine.signals import Preparation, check_finite
 from graphdict.engine.sources import Rows, open_rows, prepared
-from graphdict.exceptions import ConvergenceWarning, warn
+from graphdict.exceptions import ConvergenceWarning, VersionWarning, warn
 from graphdict.results import thresholded_atoms
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -49,6 +50,25 @@ class SignalEstimator(BaseEstimator):
         tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        from graphdict import __version__
+
+        return {**super().__getstate__(), "_graphdict_version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from graphdict import __version__
+
+        state = dict(state)
+        found = state.pop("_graphdict_version", "an earlier version")
+        if found != __version__:
+            warn(
+                f"this {type(self).__name__} was pickled by graphdict {found} and is read by "
+                f"{__version__}, which may mean other things by the same attributes: fit it again, "
+                "or keep models in files of their own (save, load_model), which are versioned",
+                VersionWarning,
+            )
+        super().__setstate__(state)
+
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
         X = unpack(X)
         X = open_rows(X) if self._reads_in_parts else X
@@ -69,9 +89,9 @@ class SignalEstimator(BaseEstimator):
         return samples
 
     def _check_values(self, samples: Any, reset: bool) -> None:
-        """Raise for infinite values, and for new ones too large to be squared."""
-        largest = np.inf if reset else largest_value(samples.dtype) * float(self.scale_)
-        check_finite(samples, self.node_names, self._takes_gaps, largest)
+        """Raise for infinite values, and for new ones of active nodes too large to be squared."""
+        known = None if reset else self._preparation
+        check_finite(samples, self.node_names, self._takes_gaps, known)
 
     def _learn(
         self, X: ArrayLike, rescale: bool
@@ -83,6 +103,7 @@ class SignalEstimator(BaseEstimator):
         samples = self._read(X, reset=True)
         check_memory(self, samples.shape, samples.dtype)
         preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
+        check_penalties(self, preparation.variance)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
         logger.info(
             "%s: fit of %d samples on %d nodes (%s), %d of them active, scale %.6g",
@@ -110,6 +131,11 @@ class SignalEstimator(BaseEstimator):
     def _active_atoms(self) -> NDArray[np.float64]:
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
+
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        """Penalties by name, with the power of the variance of signals that each goes with."""
+        return {}
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         """Return the bytes that building the problem takes at its peak, and those of solving it.
