@@ -19,7 +19,8 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "hmmlearn": ("hmmlearn==0.3.3",),
     "pyriemann": ("pyriemann==0.12",),
     "pycrostates": ("pycrostates==0.6.1",),
-    "regain": ("regain==0.4.1",),
+    # regain declares no requirements of its own.
+    "regain": ("regain==0.4.1", "scikit-learn", "networkx", "pandas", "matplotlib", "tqdm"),
     "gglasso": ("gglasso==0.3.0",),
     "graph_structure_learning": ("graph_structure_learning==0.1.3",),
 }
