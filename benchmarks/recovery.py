@@ -80,7 +80,7 @@ def with_true_coefficients(drawn: Superposition, seed: int) -> GraphDictMarginal
     distances = weighted_distances(signals, activations) / samples
     atoms = np.full_like(model.atoms_, 0.5 / signals.shape[1])
     likelihood, usage = GaussianLikelihood.of(activations, atoms), np.full(samples, 1 / samples)
-    dense = shrinkage(model.alpha_w, float(activations.mean()))
+    dense = shrinkage(model.alpha_w_, float(activations.mean()))
     given = samples, float(activations.sum() / count), atoms.shape[1]
     sparse = with_sparsity(dense, 1.0, *given, separate=False, variance=1.0)
     for penalty, steps in ((dense, 60), (sparse, 100)):

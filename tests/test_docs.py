@@ -4,12 +4,15 @@ import ast
 import importlib
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from click.testing import CliRunner
+
+from invoking import invoke
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -52,7 +55,7 @@ def test_the_front_page():
 def test_the_first_page_works_from_top_to_bottom(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for command in console_commands("docs/start.md"):
-        done = CliRunner().invoke(main, shlex.split(command))
+        done = invoke(main, *shlex.split(command))
         assert done.exit_code == 0, f"{command}: {done.output}"
     written = {path.name for path in Path("signals-graphdict").iterdir()}
     assert {"report.html", "coefficients.csv", "atoms.csv", "model.graphdict"} <= written
@@ -135,6 +138,15 @@ def test_tables_of_contents_list_pages_once():
     listed = re.findall(r"^([a-z][\w-]*)$", "".join(tables), flags=re.MULTILINE)
     assert set(listed) <= set(pages)
     assert len(listed) == len(set(listed))
+
+
+def test_tables_on_pages_are_those_of_the_results():
+    """`python results/pages.py` writes them."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "results" / "pages.py"), "--check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_public_name_is_in_the_api():

@@ -90,3 +90,18 @@ def test_models_hand_out_training_or_new_graphs():
         model.instantaneous_graphs(X[:4]).weights, model.transform(X[:4]) @ model.atoms_
     )
     assert_array_equal(model.instantaneous_graphs().node_names, model.node_names)
+
+
+def test_notebooks_show_the_first_graphs_and_say_how_many_are_left():
+    graphs = InstantaneousGraphs(
+        np.tile([[1.0], [0.0]], (10, 1)), [[1.0, 0.5, 0.0]], node_names=["<a>", "b", "c"]
+    )
+    shown = graphs._repr_html_()
+    assert shown.count("<svg") == 12
+    assert "8 more" in shown
+    assert shown.count("<path") == 2 * 6  # two edges in every other sample
+    assert 'stroke-width="4.00"' in shown
+    assert 'stroke-width="2.00"' in shown
+    assert "&lt;a&gt;" in shown
+    assert "<a>" not in shown
+    assert "no atom" in shown

@@ -14,9 +14,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from graphdict.experiments.grids import THRESHOLDS
 
 from graphdict import GraphDictLog, GraphDictMarginal
+from graphdict.app.experiments.grids import THRESHOLDS
 from graphdict.baselines import TGFA, WindowLogModel
 from graphdict.datasets import make_emeg, make_sbg
 from graphdict.metrics import scores_by_threshold

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         GraphDictLog,
         GraphDictMarginal,
         GraphDictSpectral,
+        GraphDictSpectralRelaxed,
         load_model,
     )
 
@@ -43,6 +44,7 @@ __all__ = [
     "GraphDictLog",
     "GraphDictMarginal",
     "GraphDictSpectral",
+    "GraphDictSpectralRelaxed",
     "__version__",
     "load_model",
 ]

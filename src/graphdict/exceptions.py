@@ -1,7 +1,11 @@
 """Warnings and errors with classes of their own, so that callers can catch them by kind."""
 
+from __future__ import annotations
+
 import sys
 import warnings
+from importlib import import_module
+from types import ModuleType
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,9 +18,12 @@ __all__ = [
     "InterruptedFitWarning",
     "LevelWarning",
     "MemoryForecastWarning",
+    "MissingExtraError",
     "ModelFileError",
     "NotEnoughMemoryError",
     "SilentNodeWarning",
+    "VersionWarning",
+    "import_extra",
     "warn",
 ]
 
@@ -43,7 +50,7 @@ class SilentNodeWarning(GraphDictWarning):
 
 
 class DeadAtomWarning(GraphDictWarning):
-    """An atom has no edges left, or no sample uses it."""
+    """An atom has no edges left, no sample uses it, or it is the same graph as another."""
 
 
 class InterruptedFitWarning(GraphDictWarning):
@@ -58,8 +65,49 @@ class MemoryForecastWarning(GraphDictWarning):
     """A fit may not find the memory it needs; the message says what would need less."""
 
 
+class VersionWarning(GraphDictWarning):
+    """A pickled model is of another version of this package, which may mean other things by it."""
+
+
 class NotEnoughMemoryError(MemoryError):
     """A fit needs more memory than there is; raised before it begins."""
+
+
+class MissingExtraError(ImportError):
+    """Raised for what needs a package that is not installed.
+
+    Parameters
+    ----------
+    what : str
+        What was asked for, such as ``"a Parquet file"``.
+    package : str
+        The missing package.
+    extra : str
+        The extra of graphdict that installs it.
+    """
+
+    def __init__(self, what: str, package: str, extra: str):
+        super().__init__(
+            f"{what} needs {package}, which is not installed: "
+            f'pip install {package}, or pip install "graphdict[{extra}]"'
+        )
+
+
+def import_extra(package: str, what: str, extra: str) -> ModuleType:
+    """Return a module of a package that an extra installs.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed; the arguments are told there.
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        root = package.partition(".")[0]
+        if error.name not in (package, root):
+            raise  # it is there, and lacks something itself
+        raise MissingExtraError(what, root, extra) from None
 
 
 class ModelFileError(ValueError):

@@ -11,12 +11,16 @@ from scipy import sparse
 
 from graphdict.core import graphs
 from graphdict.core.annotations import RowIndex
+from graphdict.core.pictures import MOST_GRAPHS, graphs_html
+from graphdict.exceptions import import_extra
 
 if TYPE_CHECKING:  # pragma: no cover
     import networkx
     import pandas
 
-__all__ = ["InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
+__all__ = ["WEAK", "InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
+
+WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
 
 
 class InstantaneousGraphs:
@@ -104,6 +108,19 @@ class InstantaneousGraphs:
             f"mixtures of {len(self.atoms)} atoms>"
         )
 
+    def _repr_html_(self) -> str:
+        """Return pictures of the first samples, for notebooks."""
+        shown = self[:MOST_GRAPHS]
+        titles = [
+            "sample {}: {}".format(t, " + ".join(_shares(mixture)) or "no atom")
+            for t, mixture in enumerate(shown.coefficients)
+        ]
+        caption = (
+            f"Instantaneous graphs: {len(self)} samples, {self.n_nodes} nodes, mixtures of "
+            f"{len(self.atoms)} atoms"
+        )
+        return graphs_html(shown.weights, self.node_names, titles, caption, len(self))
+
     @property
     def weights(self) -> NDArray[np.float64]:
         """Edge weights (T, E)."""
@@ -181,8 +198,7 @@ class InstantaneousGraphs:
         pandas.DataFrame
             Columns sample, source, target, weight; a row for each edge of each sample.
         """
-        import pandas as pd
-
+        pd = import_extra("pandas", "to_pandas()", "tables")
         weights = self.weights
         sample, edge = np.nonzero(weights > threshold)
         rows, cols = graphs.edge_index(self.n_nodes)
@@ -211,8 +227,7 @@ class InstantaneousGraphs:
         networkx.Graph or list of networkx.Graph
             One graph for a single sample, else a list.
         """
-        import networkx as nx
-
+        nx = import_extra("networkx", "to_networkx()", "tables")
         built = []
         rows, cols = graphs.edge_index(self.n_nodes)
         for weights in self.weights:
@@ -226,27 +241,39 @@ class InstantaneousGraphs:
         return built[0] if len(built) == 1 else built
 
 
-def thresholded_atoms(model: Any) -> NDArray[np.float64]:
-    """Return the atoms of a fitted model without improbable edges.
+def _shares(mixture: NDArray[np.float64]) -> list[str]:
+    """Return the atoms of a sample and their coefficients, but for those near zero."""
+    return [f"{c:.2f} of {k}" for k, c in enumerate(mixture) if c >= 0.005]
 
-    Only averaged atoms have edge probabilities: an edge stays if it is in the graph of a sample in
-    which that atom alone is active. Atoms of other models are returned as they are.
+
+def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> NDArray[np.float64]:
+    """Return the atoms of a fitted model without weak and improbable edges.
+
+    These are the edges that reports, tables and figures count. An edge goes if its weight is at
+    most a hundredth of the largest of its atom, or if the confidence in it is too small, where the
+    model has measured that. Of averaged atoms those edges stay that are in the graph of a sample in
+    which that atom alone is active.
 
     Parameters
     ----------
     model : fitted graph dictionary
+    min_confidence : float, default=0.5
+        Least ``edge_confidence_`` of an edge; 0 keeps all.
 
     Returns
     -------
     array (K, E)
     """
     atoms, probabilities = np.asarray(model.atoms_), getattr(model, "edge_probabilities_", None)
-    if probabilities is None:
-        return atoms
-    probable = probabilities, model._least_probability
-    return InstantaneousGraphs(
-        np.eye(len(atoms), dtype=atoms.dtype), atoms, probable=probable
-    ).weights
+    if probabilities is not None:
+        probable = probabilities, model._least_probability
+        single = np.eye(len(atoms), dtype=atoms.dtype)
+        atoms = InstantaneousGraphs(single, atoms, probable=probable).weights
+    weak = atoms <= WEAK * np.max(atoms, axis=1, keepdims=True, initial=0)
+    confidence = getattr(model, "edge_confidence_", None)
+    if confidence is not None and probabilities is None:
+        weak |= confidence < min_confidence
+    return np.where(weak, 0, atoms)
 
 
 def describe_signals(model: Any) -> list[str]:

@@ -32,6 +32,7 @@ def bipds(
     tau_coefficients: float | None = None,
     sigma: float | None = None,
     check_every: int = 10,
+    last_iterate: bool = False,
     callback: Callback | None = None,
 ) -> Solution:
     """Minimise a problem by Bilinear Primal-Dual Splitting, from a starting point.
@@ -50,23 +51,27 @@ def bipds(
         Stop after ``max_iter`` iterations, or once the relative residuals of the optimality
         conditions in ``W``, ``Delta`` and ``Y`` are all below ``tol``.
     tau_atoms, tau_coefficients, sigma : float, optional
-        Step sizes; by default they follow the norms of the operator at the current point.
+        Fixed step sizes; by default they follow the norms of the operator at the current point. A
+        step of zero holds its variable.
     check_every : int, default=10
         Iterations between two checks, at which objective and residuals are evaluated, entered in
         the history and shown to the callback. The last iteration is always checked.
+    last_iterate : bool, default=False
+        Return the last iterate, as Algorithm 1 prints it. By default, where values overflow or both
+        variables reach zero, the solver goes back to the best iterate with shorter steps.
     callback : callable, optional
         Called with a :class:`Progress` at each check; returning True stops.
 
     Returns
     -------
     Solution
-        The checked iterate of the lowest objective, with the dual that goes with it.
+        The checked iterate of the lowest objective, or the last, with the dual that goes with it.
     """
     with open_executor(problem, atoms) as executor:
         return _bipds.bipds(
             executor, coefficients, atoms, dual=dual, fixed=fixed, max_iter=max_iter, tol=tol,
             tau_atoms=tau_atoms, tau_coefficients=tau_coefficients, sigma=sigma,
-            check_every=check_every, callback=callback,
+            check_every=check_every, last_iterate=last_iterate, callback=callback,
         )  # fmt: skip
 
 

@@ -3,16 +3,16 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from graphdict import __version__, load_model
 from graphdict.app.cli import main
 from graphdict.app.commands.flags import with_flags
+from invoking import invoke
 
 
 @pytest.fixture
 def run():
-    return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])
+    return lambda *arguments: invoke(main, *arguments)
 
 
 def test_help_and_version(run):

@@ -1,10 +1,14 @@
 """Bad input is refused by name; odd input gives finite numbers."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
+import graphdict
+from graphdict import GraphDictExact, GraphDictLog, GraphDictMarginal, GraphDictSpectral
+from graphdict.exceptions import VersionWarning
 
 MODELS = [GraphDictLog, GraphDictSpectral, GraphDictExact]
 each_model = pytest.mark.parametrize("model", MODELS)
@@ -88,6 +92,7 @@ def test_held_atoms_must_reach_every_node(model):
         (np.ones((5, 2)), "modes must have a column that is not constant"),
         (np.full((5, 2), np.inf), "modes must be finite"),
         (2 * np.linalg.qr(np.eye(5) - 0.2)[0][:, :4], "modes must be orthonormal .* off by 3"),
+        (np.linalg.qr(np.eye(5) - 0.2)[0][:, :3], "modes must be all 4 .* on the 5 nodes .* got 3"),
     ],
 )
 def test_modes_that_make_no_sense(modes, message):
@@ -111,7 +116,7 @@ def test_a_prior_that_cannot_be_minimised_is_named(model):
 
     with pytest.raises(TypeError, match="the term Wish lacks prox"):
         model(2, atom_priors=[Wish()], max_iter=5).fit(X)
-    with pytest.raises(TypeError, match="Wish has no multiplicative update"):
+    with pytest.raises(TypeError, match=r"(Wish|GraphsOfModes) has no multiplicative update"):
         model(2, atom_priors=[Wish()], solver="mm", max_iter=5).fit(X)
 
 
@@ -202,8 +207,6 @@ def check_finite(model, signals):
     assert np.isfinite(model.coefficients_).all()
     assert np.isfinite(model.objective_)
     assert np.isfinite(score)
-    if isinstance(model, GraphDictSpectral):
-        return model  # what it shows is the graphs of its spectra, without negative weights
     seen = model.history_["objective"]
     assert model.objective_ <= np.min(seen, initial=np.inf) + 1e-5 * (1 + abs(model.objective_))
     return model
@@ -228,3 +231,27 @@ def test_a_class_in_place_of_a_prior_is_pointed_out():
 
     with pytest.raises(TypeError, match=r"Prior is a class; pass a term made of it: Prior\(...\)"):
         GraphDictLog(2, atom_priors=[Prior]).fit(np.random.default_rng(0).normal(size=(6, 3)))
+
+
+def test_arrays_that_are_none_are_named():
+    for name, wrong in (("atoms", [["a"] * 3] * 2), ("atoms", [[1.0], [1.0, 2.0]])):
+        with pytest.raises(ValueError, match=f"{name} must be an array of numbers of shape"):
+            GraphDictLog(2, **{name: wrong}).fit(np.eye(3))
+    with pytest.raises(ValueError, match="modes must be an array of numbers"):
+        GraphDictSpectral(2, modes=[["a"]]).fit(np.eye(3))
+
+
+def test_a_method_that_is_not_there_says_why():
+    model = GraphDictMarginal(2, average=5)
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError, match=r"no partial_fit: average=5 .* use average=0"):
+        model.partial_fit(np.eye(3))
+
+
+def test_pickles_know_their_version(monkeypatch):
+    model = GraphDictLog(2, max_iter=2, random_state=0).fit(np.eye(3))
+    written = pickle.dumps(model)
+    assert vars(pickle.loads(written)).keys() == vars(model).keys()
+    monkeypatch.setattr(graphdict, "__version__", "99.0")
+    with pytest.warns(VersionWarning, match=r"pickled by graphdict \d.* and is read by 99\.0"):
+        pickle.loads(written)

@@ -313,3 +313,12 @@ def test_pandas_output_is_for_transform_alone(easy):
     model = fit(easy.train.signals).set_output(transform="pandas")
     assert isinstance(model.transform(easy.test.signals), pd.DataFrame)
     assert len(model.instantaneous_graphs(easy.test.signals)) == 200
+
+
+def test_says_when_atoms_are_the_same_graph_but_for_its_strength(easy):
+    one = easy.train.signals[easy.train.coefficients[:, 0] > 0][:250]
+    options = {"max_active": 1, "window_size": 5, "filter_power": 1, "tails": "gaussian"}
+    with pytest.warns(DeadAtomWarning, match="atoms 0 and 1 are the same graph"):
+        model = fit(np.concatenate([one, 5 * one]), n_atoms=2, **options)
+    assert model.alike_atoms_ == [(0, 1)]
+    assert fit(easy.train.signals, max_active=1).alike_atoms_ == []

@@ -18,14 +18,16 @@ def _signals(samples, nodes, atoms, seed):
 
 
 @pytest.mark.parametrize("shape", [(400, 12, 3), (300, 20, 4), (900, 8, 2)], ids=str)
-@pytest.mark.parametrize("solver", ["mm", "bipds"])
+@pytest.mark.parametrize("solver", ["auto", "bipds"])
 @pytest.mark.parametrize("model", [GraphDictLog, GraphDictSpectral, GraphDictExact])
 def test_single_and_double_precision_agree(model, solver, shape):
     double = _signals(*shape, seed=shape[0])
     single = double.astype(np.float32)
     settings = {"solver": solver, "max_iter": 30, "tol": 0, "random_state": 0}
     one, other = (model(shape[2], **settings).fit(x) for x in (double, single))
-    assert_allclose(other.atoms_, one.atoms_, atol=1e-4 * one.atoms_.max())
+    # Newton steps are shortened by comparing objectives, which single precision rounds.
+    share = 1e-3 if model is GraphDictSpectral else 1e-4
+    assert_allclose(other.atoms_, one.atoms_, atol=share * one.atoms_.max())
     assert other.objective_ == pytest.approx(one.objective_, rel=1e-3)
     # Under the same atoms.
     assert one.score(single) == pytest.approx(one.score(double), rel=1e-5)

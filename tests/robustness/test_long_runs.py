@@ -120,3 +120,36 @@ def test_processes_agree_and_do_not_oversubscribe():
     for seed, (atoms, threads) in enumerate(found):
         np.testing.assert_allclose(atoms, fit_one(seed)[0], rtol=1e-7, atol=1e-12)
         assert 2 * threads <= max(cores, 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_of_a_fork_holds_what_its_own_thread_held():
+    """Threads that fit do not go on in a child, which must not wait for them to lift the limit."""
+    alone = blas_threads()
+    ready, done = threading.Event(), threading.Event()
+
+    def hold():
+        with single_threaded_blas:
+            ready.set()
+            done.wait(10)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    ready.wait(10)
+    with single_threaded_blas:
+        child = os.fork()
+        if child == 0:
+            held = single_threaded_blas.depth == 1 and single_threaded_blas.others() == 0
+            single_threaded_blas.__exit__()
+            free = single_threaded_blas.depth == 0 and blas_threads() == alone
+            os._exit(0 if held and free else 1)
+    outside = os.fork()
+    if outside == 0:
+        os._exit(0 if single_threaded_blas.depth == 0 and blas_threads() == alone else 1)
+    done.set()
+    other.join()
+    for process in (child, outside):
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+    assert single_threaded_blas.depth == 0
+    assert blas_threads() == alone

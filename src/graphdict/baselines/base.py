@@ -14,6 +14,7 @@ from graphdict.core import graphs
 from graphdict.core.annotations import RowIndex
 from graphdict.core.graph_learning import choose_ridge
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.penalties import LEAST
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["COUNT", "LikelihoodScoreMixin", "LogDegreeBaseline", "StateGraphs"]
@@ -122,6 +123,15 @@ class LogDegreeBaseline(SignalEstimator):
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "rescale": ["boolean"],
     }
+
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "beta": 2}
+
+    @property
+    def _shrinkage(self) -> float:
+        """``alpha_w``, or zero where it is next to that."""
+        return float(self.alpha_w) if self.alpha_w > LEAST else 0.0
 
     def _ridge(
         self, costs: NDArray[np.float64], active: NDArray[np.bool_] | None = None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.mixtures import MixtureBaseline
@@ -26,8 +26,9 @@ class GaussianMixtureGraphs(MixtureBaseline):
 
     Maximises the likelihood of the mixture ``sum_k pi_k N(mu_k, Sigma_k)`` of signals with zero
     mean over nodes, which span N - 1 dimensions. The edge weights of a component are the negative
-    off-diagonal entries of the pseudo-inverse of ``Sigma_k``, zero where these are negative. The
-    precisions are not constrained to be Laplacians.
+    off-diagonal entries of the pseudo-inverse of ``Sigma_k``, zero where these are negative; with
+    ``matrix="correlation"``, of the correlations in place of the covariances. The precisions are
+    not constrained to be Laplacians.
 
     Parameters
     ----------
@@ -36,6 +37,8 @@ class GaussianMixtureGraphs(MixtureBaseline):
     max_iter, tol, n_init, reg_covar
         As for :class:`sklearn.mixture.GaussianMixture`; signals have unit variance where
         ``rescale`` is true.
+    matrix : {"covariance", "correlation"}, default="covariance"
+        Whose pseudo-inverse gives the graph of a component.
     rescale : bool, default=True
         Divide all signals by one number, so that results do not depend on units.
     random_state : int, RandomState or None, default=None
@@ -69,6 +72,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_init": [COUNT],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "matrix": [StrOptions({"covariance", "correlation"})],
         "rescale": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -81,6 +85,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         tol: float = 1e-3,
         n_init: int = 1,
         reg_covar: float = 1e-6,
+        matrix: Literal["covariance", "correlation"] = "covariance",
         rescale: bool = True,
         random_state: RandomState = None,
     ):
@@ -89,8 +94,13 @@ class GaussianMixtureGraphs(MixtureBaseline):
         self.tol = tol
         self.n_init = n_init
         self.reg_covar = reg_covar
+        self.matrix = matrix
         self.rescale = rescale
         self.random_state = random_state
+
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"reg_covar": 1}
 
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -121,7 +131,13 @@ class GaussianMixtureGraphs(MixtureBaseline):
         self.objective_ = -float(self.mixture_.lower_bound_)
         self.n_iter_ = int(self.mixture_.n_iter_)
         basis = self._basis(np.float64)
-        precisions = basis @ self.mixture_.precisions_ @ basis.T
+        if self.matrix == "covariance":
+            precisions = basis @ self.mixture_.precisions_ @ basis.T
+        else:
+            covariances = basis @ self.mixture_.covariances_ @ basis.T
+            sizes = np.sqrt(np.einsum("kii->ki", covariances))
+            correlations = covariances / (sizes[:, :, None] * sizes[:, None, :])
+            precisions = np.linalg.pinv(correlations, hermitian=True, rcond=1e-10)
         weights = np.maximum(graphs.laplacian_to_weights(precisions), 0)
         coefficients = self.mixture_.predict_proba(coordinates)
         self._describe(weights.astype(signals.dtype), coefficients.astype(signals.dtype))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import StrOptions
 
-from graphdict.baselines.mixtures import LogDegreeMixture
+from graphdict.baselines.mixtures import Clusters, LogDegreeMixture
+from graphdict.core.annotations import RandomState
 
 __all__ = ["GLMM"]
 
@@ -26,7 +28,9 @@ class GLMM(LogDegreeMixture):
 
     where, as in the graph update of the paper, log-degrees and a ridge replace the log-determinant
     of the Gaussian density. They are used in the E-step as well, so that both steps are exact and
-    never increase the objective.
+    never increase the objective. With ``responsibilities="log-det"`` the E-step is the published
+    one, of the Gaussian density itself: the two steps then minimise different functions, and the
+    objective, the negative log-likelihood, need not fall.
 
     Parameters
     ----------
@@ -39,6 +43,8 @@ class GLMM(LogDegreeMixture):
         Ridge of all clusters, instead of an average degree. It must be positive.
     alpha_w : float, default=0.0
         Penalty on edge weights.
+    responsibilities : {"log-degree", "log-det"}, default="log-degree"
+        What the E-step compares clusters by: the costs ``c_tk``, or Gaussian densities.
     max_iter : int, default=200
         Largest number of iterations after the warm-up.
     tol : float, default=1e-4
@@ -72,6 +78,30 @@ class GLMM(LogDegreeMixture):
     """
 
     _free_means = True
+    _parameter_constraints: dict[str, Any] = {
+        **LogDegreeMixture._parameter_constraints,
+        "responsibilities": [StrOptions({"log-degree", "log-det"})],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 5,
+        *,
+        avg_degree: float = 5,
+        beta: float | None = None,
+        alpha_w: float = 0.0,
+        responsibilities: Literal["log-degree", "log-det"] = "log-degree",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        n_init: int = 4,
+        rescale: bool = True,
+        random_state: RandomState = None,
+    ):
+        super().__init__(
+            n_clusters, avg_degree=avg_degree, beta=beta, alpha_w=alpha_w, max_iter=max_iter,
+            tol=tol, n_init=n_init, rescale=rescale, random_state=random_state,
+        )  # fmt: skip
+        self.responsibilities = responsibilities
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each cluster in each sample.
@@ -86,6 +116,12 @@ class GLMM(LogDegreeMixture):
         array (T', K)
         """
         return np.asarray(self.transform(X))
+
+    def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.responsibilities == "log-degree":
+            return super()._costs(clusters, signals)
+        result: NDArray[np.float64] = clusters.energies(signals) - 2 * clusters.log_normalisers()
+        return result
 
     def _e_step(
         self, costs: NDArray[np.float64], shares: NDArray[np.float64]

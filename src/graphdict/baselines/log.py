@@ -100,7 +100,7 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         else:
             moments = (signals.T @ signals) / np.asarray(len(signals), dtype=signals.dtype)
             costs = graphs.laplacian_adjoint(moments)[None]
-        costs = costs + np.asarray(self.alpha_w, signals.dtype)
+        costs = costs + np.asarray(self._shrinkage, signals.dtype)
         ridge = self._ridge(costs)
         found = learn_graphs(costs, ridge)
         self.atoms_ = self._preparation.embed(found.weights)

@@ -58,6 +58,11 @@ class Clusters:
         result: NDArray[np.float64] = self.energies(signals) + own
         return result
 
+    def log_normalisers(self) -> NDArray[np.float64]:
+        """Return ``(log det_+ L_k - (N - 1) log 2 pi) / 2`` (K,): the density at its mean."""
+        count = len(self.shares)
+        return log_likelihoods(np.zeros((count, count)), np.eye(count), self.weights)
+
     def energies(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
         weights = self.weights.astype(signals.dtype)
@@ -193,6 +198,10 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         """Return responsibilities (T, K), given costs (T, K) and ``pi`` (K,), and the objective."""
         raise NotImplementedError
 
+    def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the costs (T, K) of samples in clusters that the E-step compares."""
+        return clusters.costs(signals, self._shrinkage)
+
     def _initial_responsibilities(
         self, signals: NDArray[np.float64], start: int, rng: np.random.RandomState
     ) -> NDArray[np.float64]:
@@ -241,14 +250,13 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         clusters = self._clusters
-        responsibilities = self._e_step(clusters.costs(signals, self.alpha_w), clusters.shares)[0]
+        responsibilities = self._e_step(self._costs(clusters, signals), clusters.shares)[0]
         return responsibilities.astype(signals.dtype)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         signals = self._prepare(X)
         clusters = self._clusters
-        count = len(clusters.shares)
-        normaliser = log_likelihoods(np.zeros((count, count)), np.eye(count), clusters.weights)
+        normaliser = clusters.log_normalisers()
         with np.errstate(divide="ignore"):
             joint = np.log(clusters.shares) + normaliser - clusters.energies(signals) / 2
         result: NDArray[np.float64] = np.logaddexp.reduce(joint, axis=1)
@@ -267,9 +275,8 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         clusters, objective = None, np.inf
         for _ in range(WARM_UP):
             clusters = self._m_step(signals, responsibilities, clusters, fix_ridge=False)
-            responsibilities, objective = self._e_step(
-                clusters.costs(signals, self.alpha_w), clusters.shares
-            )
+            costs = self._costs(clusters, signals)
+            responsibilities, objective = self._e_step(costs, clusters.shares)
         assert clusters is not None
         return objective, clusters
 
@@ -278,11 +285,11 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     ) -> tuple[Clusters, NDArray[np.float64], History, bool]:
         """Iterate with fixed ridges; return clusters, responsibilities, history, convergence."""
         history = History()
-        costs = clusters.costs(signals, self.alpha_w)
+        costs = self._costs(clusters, signals)
         responsibilities, objective = self._e_step(costs, clusters.shares)
         for _ in range(self.max_iter):
             clusters = self._m_step(signals, responsibilities, clusters, fix_ridge=True)
-            costs = clusters.costs(signals, self.alpha_w)
+            costs = self._costs(clusters, signals)
             responsibilities, lower = self._e_step(costs, clusters.shares)
             gain, objective = objective - lower, lower
             history.add(objective, {"gain": max(gain, 0.0)})
@@ -313,7 +320,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
             rounding = 100 * float(np.finfo(signals.dtype).eps) * costs
             costs -= graphs.squared_differences(means)
             costs = np.where(costs > rounding, costs, 0)
-        costs = without_rounding(costs) + self.alpha_w
+        costs = without_rounding(costs) + self._shrinkage
         ridge = before.ridge if before is not None and fix_ridge else self._ridge(costs)
         found = learn_graphs(
             costs, ridge, dual=None if before is None else before.dual, tol=PRECISION

@@ -18,6 +18,8 @@ from graphdict.engine.blas import single_threaded_blas
 
 __all__ = ["TGFA"]
 
+STRONGEST = 1e12  # smoothing beside which there is something left of the values
+
 
 class TGFA(WindowBaseline):
     """Time-varying graphs with a penalty on changes of edges between adjacent windows.
@@ -113,6 +115,10 @@ class TGFA(WindowBaseline):
         self.tol = tol
         self.rescale = rescale
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {**super()._penalty_units, "alpha_diff": 1 if self.penalty == "l1" else 2}
+
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn the graphs of all windows of the signals.
@@ -157,6 +163,7 @@ def _smooth(values: NDArray[np.float64], strength: float, penalty: str) -> NDArr
         return values
     if penalty == "l1":
         return TotalVariation(strength).prox(values, 1.0)
+    strength = min(strength, STRONGEST)
     banded = np.empty((2, len(values)))
     banded[0] = -strength
     banded[1] = 1 + 2 * strength

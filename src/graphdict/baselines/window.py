@@ -44,11 +44,16 @@ class WindowBaseline(LogDegreeBaseline):
                 f"window_size={self.window_size} is larger than the {len(samples)} samples of X; "
                 f"use at most {len(samples)}"
             )
-        counts = window_counts(len(samples), self.window_size)
+        rows, counts = self._cut(len(samples))
+        costs = without_rounding(window_distances(signals[rows], counts))
+        active = active_nodes(samples[rows], counts)[:, self.active_nodes_]
+        return costs + np.asarray(self._shrinkage, dtype=costs.dtype), active
+
+    def _cut(self, samples: int) -> tuple[Any, NDArray[np.intp]]:
+        """Return the rows of all windows, one after the other, and their lengths; set states."""
+        counts = window_counts(samples, self.window_size)
         self.states_ = np.repeat(np.arange(len(counts)), counts)
-        costs = without_rounding(window_distances(signals, counts))
-        active = active_nodes(samples, counts)[:, self.active_nodes_]
-        return costs + np.asarray(self.alpha_w, dtype=costs.dtype), active
+        return slice(None), counts
 
     def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:
         """Return the graph of each sample's window.
@@ -87,6 +92,9 @@ class WindowLogModel(WindowBaseline):
     ----------
     window_size : int, default=20
         Number of samples that share a graph; the last window may be shorter.
+    stride : int, optional
+        Samples from the start of a window to that of the next: windows that slide. The graph of a
+        sample is that of the window whose centre is nearest. By default windows are disjoint.
     avg_degree : float, default=5
         Wanted number of edges at a node, which determines ``beta`` of each window.
     beta : float, optional
@@ -116,21 +124,46 @@ class WindowLogModel(WindowBaseline):
     objective_: float
     residual_: float
     n_iter_: int
+    _parameter_constraints: dict[str, Any] = {
+        **WindowBaseline._parameter_constraints,
+        "stride": [COUNT, None],
+    }
 
     def __init__(
         self,
         window_size: int = 20,
         *,
+        stride: int | None = None,
         avg_degree: float = 5,
         beta: float | None = None,
         alpha_w: float = 0.0,
         rescale: bool = True,
     ):
         self.window_size = window_size
+        self.stride = stride
         self.avg_degree = avg_degree
         self.beta = beta
         self.alpha_w = alpha_w
         self.rescale = rescale
+
+    def _cut(self, samples: int) -> tuple[Any, NDArray[np.intp]]:
+        if self.stride is None:
+            return super()._cut(samples)
+        starts = np.arange(0, samples - self.window_size + 1, self.stride)
+        if starts[-1] + self.window_size < samples:  # what is left over has a window, too
+            starts = np.append(starts, samples - self.window_size)
+        centres = starts + (self.window_size - 1) / 2
+        between = (centres[1:] + centres[:-1]) / 2
+        self.states_ = np.searchsorted(between, np.arange(samples), side="left")
+        rows = starts[:, None] + np.arange(self.window_size)
+        return rows.ravel(), np.full(len(starts), self.window_size)
+
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        building, solving = super()._memory_needed(samples, nodes, size)
+        if self.stride is None:
+            return building, solving
+        overlap = -(-self.window_size // self.stride)  # windows that a sample is in
+        return building + overlap * samples * nodes * size, overlap * solving
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn a graph for each window of the signals.

@@ -13,6 +13,7 @@ __all__ = [
     "HasWeights",
     "HeldVariable",
     "InitName",
+    "ModesName",
     "PriorName",
     "RandomState",
     "RowIndex",
@@ -21,8 +22,9 @@ __all__ = [
     "Term",
 ]
 
-SolverName: TypeAlias = Literal["auto", "bipds", "mm"]
+SolverName: TypeAlias = Literal["auto", "bipds", "alternating", "mm"]
 InitName: TypeAlias = Literal["k-means++", "uniform", "discrete"]
+ModesName: TypeAlias = Literal["covariance", "graph"]
 HeldVariable: TypeAlias = Literal["atoms", "coefficients"]
 PriorName: TypeAlias = Literal["independent", "free", "markov", "hierarchy"]
 RandomState: TypeAlias = int | np.random.RandomState | None

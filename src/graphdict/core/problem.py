@@ -71,6 +71,9 @@ class TermGroup:
         self.smooth = tuple(t for t in terms if base.smooth(t) and not base.proximable(t))
         composed = [t for t in elementwise if base.proximable(t)]
         self.direct = (*before[:1], *composed[:1], *intervals) or tuple(rest[:1])
+        whole = [t for t in rest if getattr(t, "never_split", False)]
+        if whole:
+            self.direct = (whole[0],)
         self.split = tuple(t for t in rest if not any(t is d for d in self.direct))
 
     @cached_property

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
+
+from graphdict.exceptions import import_extra
 
 __all__ = ["require_mne", "require_pandas"]
 
 
 def require_mne() -> ModuleType:
-    """Return the module mne; raise ImportError with instructions where it is missing."""
-    return _require("mne", "EEG recordings are read with MNE-Python")
+    """Return the module mne; raise MissingExtraError where it is missing."""
+    return import_extra("mne", "EEG in MNE's objects", "eeg")
 
 
 def require_pandas() -> ModuleType:
-    """Return the module pandas; raise ImportError with instructions where it is missing."""
-    return _require("pandas", "tables of features are made with pandas")
-
-
-def _require(name: str, purpose: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f'{purpose}, which is not installed: pip install "graphdict[eeg]"'
-        ) from error
+    """Return the module pandas; raise MissingExtraError where it is missing."""
+    return import_extra("pandas", "a table of features", "eeg")

@@ -73,6 +73,29 @@ class _SingleThreadedBlas(ContextDecorator):
             if self.depth == 0:
                 self.limiter.restore_original_limits()
 
+    def before_fork(self) -> None:
+        """Let nobody change the state while it is copied to a child."""
+        self.lock.acquire()
+
+    def after_fork(self) -> None:
+        """Go on in the parent."""
+        self.lock.release()
+
+    def in_child(self) -> None:
+        """Forget what other threads hold: a child has the one that forked alone."""
+        self.lock = threading.Lock()
+        mine = self.holders[threading.get_ident()]
+        self.holders = Counter({threading.get_ident(): mine} if mine else {})
+        if self.depth and not mine:
+            self.limiter.restore_original_limits()
+        self.depth = mine
+
 
 single_threaded_blas = _SingleThreadedBlas()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=single_threaded_blas.before_fork,
+        after_in_parent=single_threaded_blas.after_fork,
+        after_in_child=single_threaded_blas.in_child,
+    )
 """``with single_threaded_blas:`` around a passage, or ``@single_threaded_blas`` on a function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -9,13 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
+from graphdict.core.pictures import graphs_html
 from graphdict.engine.containers import unpack
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
+from graphdict.engine.penalties import check_penalties
 from graphdict.engine.scikit import BaseEstimator
-from graphdict.engine.signals import Preparation, check_finite, largest_value
+from graphdict.engine.signals import Preparation, check_finite
 from graphdict.engine.sources import Rows, open_rows, prepared
-from graphdict.exceptions import ConvergenceWarning, warn
+from graphdict.exceptions import ConvergenceWarning, VersionWarning, warn
+from graphdict.results import thresholded_atoms
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.results import InstantaneousGraphs
@@ -46,6 +50,25 @@ class SignalEstimator(BaseEstimator):
         tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        from graphdict import __version__
+
+        return {**super().__getstate__(), "_graphdict_version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from graphdict import __version__
+
+        state = dict(state)
+        found = state.pop("_graphdict_version", "an earlier version")
+        if found != __version__:
+            warn(
+                f"this {type(self).__name__} was pickled by graphdict {found} and is read by "
+                f"{__version__}, which may mean other things by the same attributes: fit it again, "
+                "or keep models in files of their own (save, load_model), which are versioned",
+                VersionWarning,
+            )
+        super().__setstate__(state)
+
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
         X = unpack(X)
         X = open_rows(X) if self._reads_in_parts else X
@@ -66,9 +89,9 @@ class SignalEstimator(BaseEstimator):
         return samples
 
     def _check_values(self, samples: Any, reset: bool) -> None:
-        """Raise for infinite values, and for new ones too large to be squared."""
-        largest = np.inf if reset else largest_value(samples.dtype) * float(self.scale_)
-        check_finite(samples, self.node_names, self._takes_gaps, largest)
+        """Raise for infinite values, and for new ones of active nodes too large to be squared."""
+        known = None if reset else self._preparation
+        check_finite(samples, self.node_names, self._takes_gaps, known)
 
     def _learn(
         self, X: ArrayLike, rescale: bool
@@ -80,6 +103,7 @@ class SignalEstimator(BaseEstimator):
         samples = self._read(X, reset=True)
         check_memory(self, samples.shape, samples.dtype)
         preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
+        check_penalties(self, preparation.variance)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
         logger.info(
             "%s: fit of %d samples on %d nodes (%s), %d of them active, scale %.6g",
@@ -108,6 +132,11 @@ class SignalEstimator(BaseEstimator):
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        """Penalties by name, with the power of the variance of signals that each goes with."""
+        return {}
+
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         """Return the bytes that building the problem takes at its peak, and those of solving it.
 
@@ -122,6 +151,28 @@ class SignalEstimator(BaseEstimator):
             "Raise max_iter, or tol if the result is good enough.",
             ConvergenceWarning,
         )
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """Return a function, as scikit-learn does: its diagram, and the atoms after a fit."""
+        diagram = super()._repr_html_
+        return lambda: diagram() + self._atoms_html()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Return what notebooks show: text, and HTML where scikit-learn's settings have it."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in shown:
+            shown["text/html"] += self._atoms_html()
+        return shown
+
+    def _atoms_html(self) -> str:
+        """Return pictures of the atoms, or nothing before a fit."""
+        atoms = getattr(self, "atoms_", None)
+        if atoms is None or atoms.ndim != 2:
+            return ""
+        caption = f"{type(self).__name__}: {len(atoms)} atoms on {self.n_features_in_} nodes"
+        titles = [f"atom {k}" for k in range(len(atoms))]
+        return graphs_html(thresholded_atoms(self), self.node_names, titles, caption)
 
     @property
     def node_names(self) -> list[str]:

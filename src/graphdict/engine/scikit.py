@@ -7,11 +7,12 @@ would find no mistake in the use of a model.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import metaestimators
 
 __all__ = ["BaseEstimator", "ClassNamePrefixFeaturesOutMixin", "TransformerMixin", "available_if"]
 
@@ -30,6 +31,11 @@ if TYPE_CHECKING:  # pragma: no cover
         def get_metadata_routing(self) -> Any: ...
         def _validate_params(self) -> None: ...
         def __sklearn_tags__(self) -> Any: ...
+        @property
+        def _repr_html_(self) -> Callable[[], str]: ...
+        def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __setstate__(self, state: dict[str, Any]) -> None: ...
 
     class TransformerMixin:
         """:class:`sklearn.base.TransformerMixin`."""
@@ -56,6 +62,32 @@ else:
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """Scikit-learn's decorator of that name, under which a method keeps its type."""
-    decorator: Callable[[Method], Method] = metaestimators.available_if(check)
-    return decorator
+    """Return a decorator for methods that are there only where ``check(model)`` holds.
+
+    As scikit-learn's, but for the ``AttributeError``: where the check raises, it says why.
+    """
+
+    def decorate(method: Method) -> Method:
+        return _AvailableIf(method, check)  # type: ignore[return-value]
+
+    return decorate
+
+
+class _AvailableIf:
+    """A method that some models do not have."""
+
+    def __init__(self, method: Callable[..., Any], check: Callable[[Any], bool]):
+        self.method, self.check = method, check
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        if model is None:
+            return self.method
+        reason = None
+        try:
+            if self.check(model):
+                return MethodType(self.method, model)
+        except ValueError as error:
+            reason = error
+        lacks = f"this {owner.__name__} has no {self.method.__name__}"
+        raise AttributeError(lacks if reason is None else f"{lacks}: {reason}") from reason

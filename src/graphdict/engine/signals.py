@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 BLOCK_BYTES = 1 << 24
+LARGEST, SMALLEST = 1e15, 1e-15  # root mean square of signals that are not rescaled
 LEVELS = 5  # how many times levels must exceed variation to be worth a warning
 
 
@@ -40,6 +41,7 @@ class Preparation:
 
     active: NDArray[np.bool_]
     scale: float
+    variance: float = 1.0  # mean square of the training signals, once prepared
 
     @classmethod
     def learn(cls, signals: NDArray[Any], names: NDArray[Any], rescale: bool) -> Preparation:
@@ -71,12 +73,21 @@ class Preparation:
                 f"{signals.dtype}; divide X by a constant, or leave that to rescale=True"
             )
         # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
-        if not rescale or all(agree):
+        if (all(agree) or not sum(squares)) and (rescale or largest < LARGEST):
             return cls(active, 1.0 if largest <= limit else largest)
         # Without overflow or underflow, whatever the unit; for all nodes, observed or not.
         nodes = int(active.sum())
         mean_square = sum(squares) / sum(freedom) * ((nodes - 1) / nodes)
-        return cls(active, largest * float(np.sqrt(mean_square)))
+        size = largest * float(np.sqrt(mean_square))
+        if rescale:
+            return cls(active, size)
+        if not SMALLEST < size < LARGEST:
+            raise ValueError(
+                f"X has a root mean square of {size:.3g} (without the mean over nodes), and "
+                f"rescale=False needs one between {SMALLEST:g} and {LARGEST:g}; divide X by a "
+                "constant, or leave that to rescale=True"
+            )
+        return cls(active, 1.0, size**2)
 
     def apply(self, signals: NDArray[Any]) -> NDArray[Any]:
         """Prepared signals (T, active nodes), in the precision of the input."""
@@ -86,6 +97,19 @@ class Preparation:
         for rows in row_slices(signals):
             prepared[rows] = _centred(signals[rows][:, self.active] / root) / root
         return prepared
+
+    def out_of_range(self, signals: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which values (T, N) of active nodes would be too large to be squared."""
+        some = signals[:, self.active]
+        # Halves, since a sum of the two ends may be too large.
+        middle = np.fmin.reduce(some, axis=1) / 2 + np.fmax.reduce(some, axis=1) / 2
+        largest = float(np.finfo(signals.dtype).max) / (4 * some.shape[1]) * self.scale**0.5
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = np.abs(some - middle[:, None]) > largest_value(signals.dtype) * self.scale
+            far = np.abs(some) > largest
+        found = np.zeros(signals.shape, dtype=bool)
+        found[:, self.active] = apart | far
+        return found
 
     def embed(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Weights on the active nodes (..., E') as weights on all nodes (..., E)."""
@@ -134,14 +158,17 @@ class OnAllNodes:
 
 
 def check_finite(
-    signals: NDArray[Any], names: Sequence[Any], missing: bool = False, largest: float = np.inf
+    signals: NDArray[Any],
+    names: Sequence[Any],
+    missing: bool = False,
+    preparation: Preparation | None = None,
 ) -> None:
-    """Refuse infinite values, those beyond ``largest``, and NaN unless values may be ``missing``.
+    """Refuse infinite values, and NaN unless values may be ``missing``; say where the first is.
 
-    Says where the first is.
+    Values are refused as well that could not be squared after a ``preparation`` that is given.
     """
     before = 0
-    for rows, wrong in each_block(signals, partial(_first_wrong, missing, largest)):
+    for rows, wrong in each_block(signals, partial(_first_wrong, missing, preparation)):
         if wrong is not None:
             row, column, value = wrong
             where = f"in row {before + row}, column {names[column]!r}"
@@ -192,12 +219,12 @@ def _any_missing(block: NDArray[Any]) -> bool:
 
 
 def _first_wrong(
-    missing: bool, largest: float, block: NDArray[Any]
+    missing: bool, preparation: Preparation | None, block: NDArray[Any]
 ) -> tuple[int, tuple[int, int, float] | None]:
     """Number of rows, and the row, column and value of the first that may not be there."""
     wrong = np.isinf(block) if missing else ~np.isfinite(block)
-    if np.isfinite(largest):
-        wrong |= np.abs(block) > largest
+    if preparation is not None and not wrong.any():
+        wrong |= preparation.out_of_range(block)
     if not wrong.any():
         return len(block), None
     row, column = np.argwhere(wrong)[0]

@@ -10,6 +10,7 @@ from graphdict.models.exact import GraphDictExact
 from graphdict.models.hier import GraphDictHier
 from graphdict.models.log import GraphDictLog
 from graphdict.models.marginal import GraphDictMarginal
+from graphdict.models.relaxed import GraphDictSpectralRelaxed
 from graphdict.models.spectral import GraphDictSpectral
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "GraphDictLog",
     "GraphDictMarginal",
     "GraphDictSpectral",
+    "GraphDictSpectralRelaxed",
     "load_model",
 ]
 
@@ -28,6 +30,7 @@ MODELS: dict[str, type[GraphDictionary]] = {
         GraphDict,
         GraphDictLog,
         GraphDictSpectral,
+        GraphDictSpectralRelaxed,
         GraphDictExact,
         GraphDictHier,
         GraphDictMarginal,

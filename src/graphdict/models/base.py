@@ -88,8 +88,8 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
         Coefficients are inferred first; then each signal, divided by ``scale_``, is measured by
         ``-(x' L x + h(L) + (N - 1) log 2 pi) / 2`` on its instantaneous graph, with the model's own
-        ``h``: the exact log-density for ``GraphDictExact``, and for ``GraphDictSpectral`` of graphs
-        that share its modes; a stand-in that is no density for ``GraphDictLog``. Since the
+        ``h``: the exact log-density for ``GraphDictExact`` and ``GraphDictSpectral``; a stand-in
+        that is no density for ``GraphDictLog`` and ``GraphDictSpectralRelaxed``. Since the
         coefficients are fitted to the samples that are scored, more atoms never look worse: compare
         models of one kind and one ``n_atoms``, or use ``GraphDictMarginal``.
         """
@@ -105,6 +105,11 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         """Write the fitted model to one file, to be read by :func:`graphdict.load_model`."""
         check_is_fitted(self)
         model_files.save(self, path)
+
+    @classmethod
+    def _of_file(cls, settings: dict[str, Any]) -> tuple[type[GraphDictionary], dict[str, Any]]:
+        """The class and settings of a model file that names this class; files may be old."""
+        return cls, settings
 
     # How it is done -------------------------------------------------------------------------
 

@@ -16,8 +16,10 @@ from graphdict.core.graph_learning.determinant import coupled_likelihood, likeli
 from graphdict.core.graph_learning.tree import window_tree
 from graphdict.core.graph_learning.windows import (
     active_nodes,
+    dense_graphs,
     edges_between,
     even_counts,
+    mix_in,
     without_rounding,
 )
 from graphdict.core.terms.likelihoods import window_distances
@@ -141,6 +143,10 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         "beta_": NUMBER,
     }
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "beta": 2}
+
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = min(samples, self.n_windows or 2 ** min(self.depth, 40))
         atoms, edges = 2 * windows - 1, graphs.n_edges(nodes)
@@ -179,8 +185,16 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         # What is tied obeys the tree exactly, and silence only up to the tolerance.
         weights = found.tied * edges_between(active)
         measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
-        fit = float(shares @ measure(weights, costs, self.beta_, active))
-        self.objective_ = fit + self.alpha_w * tree.total(weights)
+
+        def objective(weights: NDArray[np.float64]) -> float:
+            fit = float(shares @ measure(weights, costs, self.beta_, active))
+            return fit + self.alpha_w * tree.total(weights)
+
+        self.objective_ = objective(weights)
+        if not np.isfinite(self.objective_):  # stopped before its graphs were connected
+            points = mix_in(weights, dense_graphs(costs + self.alpha_w, active))
+            weights = min(points, key=objective)
+            self.objective_ = objective(weights)
         self.history_ = found.history.as_dict()
         self.n_iter_ = len(found.history.objective)
         self.atoms_ = self._preparation.embed(tree.split(weights).astype(signals.dtype))

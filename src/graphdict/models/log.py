@@ -64,6 +64,10 @@ class GraphDictLog(SoftDictionary):
         solver: SolverName = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
+        tau_atoms: float | None = None,
+        tau_coefficients: float | None = None,
+        sigma: float | None = None,
+        last_iterate: bool = False,
         n_init: int = 1,
         init: InitName = "k-means++",
         atoms: ArrayLike | None = None,
@@ -80,7 +84,9 @@ class GraphDictLog(SoftDictionary):
         super().__init__(
             n_atoms, alpha_w=alpha_w, alpha_c=alpha_c, alpha_orth=alpha_orth,
             alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
-            tol=tol, n_init=n_init, init=init, atoms=atoms, coefficients=coefficients, fix=fix,
+            tol=tol, tau_atoms=tau_atoms, tau_coefficients=tau_coefficients, sigma=sigma,
+            last_iterate=last_iterate, n_init=n_init, init=init, atoms=atoms,
+            coefficients=coefficients, fix=fix,
             atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
             random_state=random_state, callback=callback, checkpoint=checkpoint, verbose=verbose,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -46,6 +46,7 @@ from graphdict.engine.marginal.passes import (
     most_probable_patterns,
     responsibilities_of,
 )
+from graphdict.engine.marginal.redundant import alike_atoms, warn_of_redundant_atoms
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK
@@ -56,12 +57,12 @@ from graphdict.engine.scikit import available_if
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
-from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.models.base import GraphDictionary
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
 
+MOST_POWER = 16  # that can be asked for: 1 to 4 suit most signals
 SAMPLES_FOR_FILTERS = 5  # for each atom and dimension: with fewer, power 1 and Gaussian tails
 
 
@@ -119,9 +120,10 @@ class GraphDictMarginal(GraphDictionary):
         asks, and ``n_init`` counts half. Missing values, ``prior="hierarchy"``, ``average``,
         streams and more than 256 sets know a power of 1 and Gaussian tails only, which "auto" then
         stands for.
-    alpha_w : float, default=0.04
+    alpha_w : "auto" or float, default="auto"
         L1 penalty on every weight, which steadies the estimate: as if noise of that variance had
-        been added to every squared difference.
+        been added to every squared difference. "auto" is the less, the more samples there are, and
+        small against the directions in which signals hardly vary: ``alpha_w_`` says what it was.
     sparsity : float, default=1.0
         Concave penalty on every edge, which fades for strong ones and leaves exact zeros. 1 charges
         what the Bayesian information criterion does, and 0 keeps every edge.
@@ -136,8 +138,8 @@ class GraphDictMarginal(GraphDictionary):
         exactly silent.
     average : int, default=0
         Number of draws from the posterior of the atoms that are averaged once the most probable
-        atoms are found; 0 keeps these. Where atoms overlap, 200 draws mostly recover more edges and
-        predict new samples better, for more time than the fit itself takes. Averages have all
+        atoms are found; 0 keeps these. Where atoms overlap, 50 draws mostly recover more edges and
+        predict new samples better, for as much time, and 200 a little more. Averages have all
         edges: ``edge_probabilities_`` says which are there, and graphs of samples are without edges
         whose odds are below ``sparsity``. Not for "hierarchy", nor in a stream.
     window_size : int, default=1
@@ -180,16 +182,22 @@ class GraphDictMarginal(GraphDictionary):
         "power" and the power p, or "exp" and the rate kappa.
     tails_ : float
         Degrees of freedom; inf is Gaussian.
+    alpha_w_ : float
+        The penalty ``alpha_w`` that was used; 0 with a filter or tails.
     gains_ : array (T,)
         Posterior mean of what multiplies the precision of each training sample: small for loud
         ones. 1 where tails are Gaussian.
+    alike_atoms_ : list of pairs
+        Atoms that are the same graph but for its strength: whose weights have a cosine above 0.99.
+        A warning tells of them, too.
     edge_confidence_ : array (K, E)
         Probability that each pair of nodes is joined in each atom, by more than a weight that all
         pairs share. Samples that repeat their neighbours count once. Not there with missing values,
         with "hierarchy", or for more than 256 nodes or sets.
     edge_intervals_ : array (K, E, 2)
-        Between which values each weight lies with a probability of 0.95, its neighbours' weights
-        being learned too; there with ``edge_confidence_``.
+        Between which values each weight lies with a probability of 0.95, were it free to be
+        negative: pairs whose limits are both below zero depend in a way that no graph of
+        nonnegative weights shows. There with ``edge_confidence_``.
     edge_probabilities_ : array (K, E)
         Probability that each atom has each edge; there with ``average``.
     stay_probability_ : float
@@ -232,6 +240,7 @@ class GraphDictMarginal(GraphDictionary):
     filter_: str
     filter_power_: float
     tails_: float
+    alpha_w_: float
     gains_: NDArray[np.float64]
     log_likelihood_: float
     noise_: float
@@ -243,9 +252,9 @@ class GraphDictMarginal(GraphDictionary):
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
         "levels": [Interval(Integral, 1, None, closed="left")],
-        "filter_power": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
+        "filter_power": [Interval(Real, 1, MOST_POWER, closed="both"), StrOptions({"auto"})],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
-        "alpha_w": [Interval(Real, 0, None, closed="left")],
+        "alpha_w": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "prior": [StrOptions({"independent", "free", "markov", "hierarchy"})],
         "average": [Interval(Integral, 0, None, closed="left")],
@@ -269,7 +278,7 @@ class GraphDictMarginal(GraphDictionary):
         levels: int = 1,
         filter_power: float | str = DEFAULT_FILTER_POWER,
         tails: float | str = DEFAULT_TAILS,
-        alpha_w: float = 0.04,
+        alpha_w: float | str = "auto",
         sparsity: float = 1.0,
         prior: PriorName = "independent",
         average: int = 0,
@@ -336,7 +345,7 @@ class GraphDictMarginal(GraphDictionary):
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
             checkpoint.restore_random_state(rng)
         settings = replace(self._with_filter(signals, patterns), checkpoint=checkpoint)
-        plain = partial(self._learn_plain, signals, patterns, settings, rng)
+        plain = cache(partial(self._learn_plain, signals, patterns, settings, rng))
         if settings.filtered:
             # A copy: the plain fit is to be that of the same model given.
             fit = self._learn_filtered(signals, patterns, settings, deepcopy(rng), plain)
@@ -434,6 +443,12 @@ class GraphDictMarginal(GraphDictionary):
             coefficients = np.where(active, coefficients, 0)
         return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
 
+    @property
+    def alike_atoms_(self) -> list[tuple[int, int]]:
+        """Pairs of atoms that are the same graph but for its strength (cosine above 0.99)."""
+        check_is_fitted(self)
+        return alike_atoms(self.atoms_)
+
     # What it says of itself ------------------------------------------------------------------
 
     _needed = (
@@ -452,11 +467,16 @@ class GraphDictMarginal(GraphDictionary):
         "filter_power_": FittedValue("", 0, positive=True),
         "tails_": NUMBER,
         "gains_": FittedValue("T", 0),
+        "alpha_w_": FittedValue("", 0),
         "noise_": FittedValue("", 0, positive=True),
         "stay_probability_": FittedValue("", 0, 1),
         "log_likelihood_": NUMBER,
         "n_samples_seen_": COUNT,
     }
+
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "sparsity": 0}
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = -(-samples // self.window_size)
@@ -502,8 +522,9 @@ class GraphDictMarginal(GraphDictionary):
 
     @property
     def _settings(self) -> Settings:
+        alpha = None if isinstance(self.alpha_w, str) else self.alpha_w
         return Settings(
-            self.alpha_w, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
+            alpha, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
             self.average,
         )  # fmt: skip
 
@@ -523,8 +544,6 @@ class GraphDictMarginal(GraphDictionary):
 
     def _check_filter(self) -> None:
         """Raise where a filter or tails are asked for that other parameters do not allow."""
-        if self.filter_power == np.inf:
-            raise ValueError("filter_power must be finite, got inf: 1 to 4 suit most signals")
         asked = []
         if self.filter_power not in ("auto", 1):
             asked.append(f"filter_power={self.filter_power!r}")
@@ -594,12 +613,25 @@ class GraphDictMarginal(GraphDictionary):
                 given = signals, self.window_size, patterns, settings, deepcopy(rng)
                 choose = partial(choose_patterns, *given)
             self.noise_ = NOISE * mean_square(data)
-            return learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
+            try:
+                fit = learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
+                if fit.is_finite:
+                    return fit
+            except np.linalg.LinAlgError:  # spectra of graphs that are out of all proportion
+                pass
+        if self.filter_power not in ("auto", 1) or self.tails not in ("auto", "gaussian"):
+            raise ValueError(
+                f"filter_power={self.filter_power!r} with tails={self.tails!r} gives signals like "
+                'X no finite likelihood: use "auto" for both, which falls back to 1 and "gaussian"'
+            )
+        logger.info("GraphDictMarginal: power 1 and Gaussian tails, since no others are finite")
+        return plain()
 
     def _learn_plain(
         self, signals: Any, patterns: NDArray, settings: Settings, rng: np.random.RandomState
     ) -> Fit:
         """Return the fit with a power of 1 and Gaussian tails."""
+        self.alpha_w_ = 0.0  # until it is known
         if self.max_active is None and self.prior != "hierarchy":
             first = self._choose_patterns(signals, patterns, settings.checkpoint, rng)
             patterns = patterns if first is None else first.dictionary.patterns
@@ -628,7 +660,8 @@ class GraphDictMarginal(GraphDictionary):
         checkpoint: Checkpoint,
         rng: np.random.RandomState,
     ) -> Fit:
-        settings = self._settings
+        settings = self._settings.with_alpha(data, self.n_atoms)
+        self.alpha_w_ = settings.alpha_w or 0.0
         bar = 0 if self.prior == "hierarchy" else self.verbose
         trials, steps = settings.trials, 2 * self.max_iter + 3 * self.average // 2
         with (
@@ -678,7 +711,7 @@ class GraphDictMarginal(GraphDictionary):
         if isinstance(dictionary.likelihood, FilteredLikelihood):
             learned = dictionary.likelihood
             self.filter_, self.filter_power_ = learned.filter.name, float(learned.filter.parameter)
-            self.tails_ = float(learned.tails)
+            self.tails_, self.alpha_w_ = float(learned.tails), 0.0
         self.gains_ = np.ones(len(coefficients)) if gains is None else gains
         self.patterns_ = dictionary.patterns
         self.pattern_probabilities_ = dictionary.probabilities
@@ -694,14 +727,7 @@ class GraphDictMarginal(GraphDictionary):
         self.n_iter_ = len(fit.history.objective)
         self.log_likelihood_ = fit.log_likelihood
         self._n_features_out = len(self.atoms_)
-        used = np.logical_and(self.atoms_.any(axis=1), fit.usage >= 1)
-        dead = np.flatnonzero(~used).tolist()
-        if dead:
-            warn(
-                f"{len(dead)} of {len(used)} atoms have no edges or are active in less than one "
-                f"sample: {dead}. Fewer atoms would do.",
-                DeadAtomWarning,
-            )
+        warn_of_redundant_atoms(self.atoms_, fit.usage)
         if not fit.converged and not fit.interrupted:
             change = (
                 f"the last iteration changed the objective by {self.history_['residual'][-1]:.2g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -24,9 +24,9 @@ from graphdict.core.annotations import (
 )
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
+from graphdict.core.solvers.alternating import alternating
 from graphdict.core.solvers.base import Callback, Solution
 from graphdict.core.solvers.bipds import bipds
-from graphdict.core.solvers.coding import total_objective
 from graphdict.core.solvers.mm import mm, mm_lacks
 from graphdict.core.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
 from graphdict.engine.blas import single_threaded_blas
@@ -34,6 +34,7 @@ from graphdict.engine.checkpoint import Checkpoint, Stage, identity
 from graphdict.engine.executor import open_executor
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import BLOCK
+from graphdict.engine.penalties import LEAST
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
@@ -42,7 +43,7 @@ from graphdict.models.base import GraphDictionary
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
 
-__all__ = ["SoftDictionary"]
+__all__ = ["SoftDictionary", "penalties"]
 
 
 class SoftDictionary(GraphDictionary):
@@ -61,9 +62,13 @@ class SoftDictionary(GraphDictionary):
         "alpha_orth": [Interval(Real, 0, None, closed="left")],
         "alpha_diff": [Interval(Real, 0, None, closed="left")],
         "window_size": [Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions({"auto", "bipds", "mm"})],
+        "solver": [StrOptions({"auto", "bipds", "alternating", "mm"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "tau_atoms": [Interval(Real, 0, None, closed="left"), None],
+        "tau_coefficients": [Interval(Real, 0, None, closed="left"), None],
+        "sigma": [Interval(Real, 0, None, closed="left"), None],
+        "last_iterate": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions(set(STARTS))],
         "atoms": ["array-like", None],
@@ -90,6 +95,10 @@ class SoftDictionary(GraphDictionary):
         solver: SolverName = "auto",
         max_iter: int = 1000,
         tol: float = 1e-4,
+        tau_atoms: float | None = None,
+        tau_coefficients: float | None = None,
+        sigma: float | None = None,
+        last_iterate: bool = False,
         n_init: int = 1,
         init: InitName = "k-means++",
         atoms: ArrayLike | None = None,
@@ -112,6 +121,10 @@ class SoftDictionary(GraphDictionary):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.tau_atoms = tau_atoms
+        self.tau_coefficients = tau_coefficients
+        self.sigma = sigma
+        self.last_iterate = last_iterate
         self.n_init = n_init
         self.init = init
         self.atoms = atoms
@@ -125,14 +138,14 @@ class SoftDictionary(GraphDictionary):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "alpha_c": 0, "alpha_orth": 2, "alpha_diff": 0}
+
     # What a model chooses -------------------------------------------------------------------
 
     def _learn_likelihood(self, signals: NDArray[np.float64]) -> None:
         """Learn from prepared training signals what :meth:`_likelihood` needs, if anything."""
-
-    def _graphs_of(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The graphs that learned atoms stand for."""
-        return atoms
 
     # What a user calls ----------------------------------------------------------------------
 
@@ -179,13 +192,11 @@ class SoftDictionary(GraphDictionary):
                 if solution.interrupted:
                     break
             assert best is not None
-            atoms, objective = self._graphs_of(best.atoms), best.objective
+            atoms, objective = best.atoms, best.objective
             interrupted = solution.interrupted
-            if self.fix == "coefficients" or (interrupted and best is solution):
+            as_found = self.fix == "coefficients" or (self.last_iterate and self.fix != "atoms")
+            if as_found or (interrupted and best is solution):
                 coefficients = by_sample(best.coefficients, problem.counts)
-                if atoms is not best.atoms:
-                    value = total_objective(executor, executor.scatter(best.coefficients), atoms)
-                    objective = value + problem.atoms.value(atoms)
             else:
                 stage = kept.stage()
                 coefficients, value, coded = self._code(problem, atoms, executor, stage=stage)
@@ -224,15 +235,19 @@ class SoftDictionary(GraphDictionary):
         likelihood = self._likelihood()
         operator = Bilinear(likelihood.linear_map(signals.shape[1]))
         atom_terms = [
-            NonNegative(), *_penalties((L1, self.alpha_w), (Orthogonality, self.alpha_orth)),
+            *self._weight_terms(), *penalties((Orthogonality, self.alpha_orth)),
             *self._atom_priors(),
         ]  # fmt: skip
         coefficient_terms = [
-            UnitBox(), *_penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
+            UnitBox(), *penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
             *(self.coefficient_priors or ()),
         ]  # fmt: skip
         fit = signal_fit(signals, counts, self._gaps(signals), likelihood)
         return Problem(fit, operator, likelihood.barrier, atom_terms, coefficient_terms, counts)
+
+    def _weight_terms(self) -> list[Any]:
+        """What edge weights may be, and what each costs."""
+        return [NonNegative(), *penalties((L1, self.alpha_w))]
 
     def _atom_priors(self) -> list[Any]:
         """Return the user's priors, which see the edges of all nodes."""
@@ -267,20 +282,31 @@ class SoftDictionary(GraphDictionary):
             return Solution.restored(stage.result)
         if self.fix == "atoms":  # one coding step is the whole fit
             return bipds(executor, coefficients, atoms, fixed="atoms", max_iter=1)
-        use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
-        solve = mm if use_mm else bipds
+        solve = self._solver_of(problem)
+        steps: dict[str, Any] = {}
+        if solve is bipds:
+            names = ("tau_atoms", "tau_coefficients", "sigma", "last_iterate")
+            steps = {name: getattr(self, name) for name in names}
         with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
             solution = solve(
                 executor, coefficients, atoms, fixed=self.fix, max_iter=self.max_iter,
-                tol=self.tol, callback=call, stage=stage,
+                tol=self.tol, callback=call, stage=stage, **steps,
             )  # fmt: skip
         if solution.interrupted:
             stage.flush()
         else:
-            stage.finish(solution.summary())
+            kept = {"coefficients": solution.coefficients} if self.last_iterate else {}
+            stage.finish({**solution.summary(), **kept})
         if not (solution.converged or solution.interrupted or solution.stopped):
             self._warn_unconverged(self.max_iter, _reached(last_residual(solution)))
         return solution
+
+    def _solver_of(self, problem: Problem) -> Callable[..., Solution]:
+        """The solver by its name, or the fastest that can solve the problem."""
+        if self.solver == "alternating":
+            return alternating
+        use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
+        return mm if use_mm else bipds
 
     def _code(
         self,
@@ -291,7 +317,7 @@ class SoftDictionary(GraphDictionary):
         stage: Any = None,
     ) -> tuple[NDArray[np.float64], float, bool]:
         """Optimal coefficients of every sample for given atoms; see :func:`code`."""
-        steps, tight = max(5000, self.max_iter), min(self.tol, 1e-5)
+        steps, tight = max(5000, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
             warn(
@@ -362,6 +388,6 @@ def _reached(residual: float) -> str:
     return f"largest relative residual {residual:.2g}"
 
 
-def _penalties(*pairs: tuple[Any, float]) -> list[Any]:
-    """Return the terms whose strength is not zero."""
-    return [term(strength) for term, strength in pairs if strength > 0]
+def penalties(*pairs: tuple[Any, float]) -> list[Any]:
+    """Return the terms whose strength is not zero, nor next to it."""
+    return [term(strength) for term, strength in pairs if strength > LEAST]

@@ -12,8 +12,8 @@ from graphdict.core import graphs
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, BlockStates
 from graphdict.core.seeding import distances_to, draw, odds
-from graphdict.core.terms import L1
 from graphdict.core.terms.coefficients import window_means
+from graphdict.core.terms.constraints import L1, Sum
 
 __all__ = ["STARTS", "begin", "check_given", "start_atoms", "start_coefficients"]
 
@@ -57,7 +57,7 @@ def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray[n
     equally has the energy of an optimal graph.
     """
     _, (distances, mass) = executor.map_blocks(_moments, [executor.scatter(coefficients)])
-    sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, L1))
+    sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, (L1, Sum)))
     means = (distances + sparsity) / np.maximum(mass[:, None], 1e-12)
     nodes = graphs.n_nodes(means.shape[1])
     typical = means.mean() or 1.0
@@ -78,7 +78,10 @@ def check_given(
     """Return a starting array of the user, or None; raise where shape or range are wrong."""
     if given is None:
         return None
-    array = np.array(given, dtype=dtype)
+    try:
+        array = np.array(given, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers of shape {shape}: {error}") from error
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if not (np.isfinite(array).all() and (array >= 0).all() and (array <= high).all()):

@@ -43,9 +43,8 @@ class Resistances {
         const V extra = set_laplacian(edges);
         factorise();
         const V logs = log_of_squares() - logarithm(extra);
-        return smallest > rounding() * largest
-                   ? logs
-                   : broadcast(-std::numeric_limits<double>::infinity());
+        return select(smallest > rounding() * largest, logs,
+                      broadcast(-std::numeric_limits<double>::infinity()));
     }
 
     // P is found for weights of edges. It is of no use where the graph falls apart.

@@ -130,7 +130,7 @@ class InteriorPointSolver : public Job {
             each([&](py::ssize_t i) {
                 // A cost of zero would let a coefficient rest anywhere.
                 const V least_cost = of.rules.tie_break * slopes[i];
-                costs[i] = costs[i] < least_cost ? least_cost : costs[i];
+                costs[i] = select(costs[i] < least_cost, least_cost, costs[i]);
             });
             for (int i = 0; i < of.rules.warm_up; ++i) {
                 if (i > 0) workspace.compute(x, registers, slopes, nullptr);
@@ -159,9 +159,9 @@ class InteriorPointSolver : public Job {
                 const V gradient = costs[i] + tie_break * costs[i] * x[i] - slopes[i];
                 const V dual_residual = gradient - a[i] + b[i];
                 gap += a[i] * x[i] + b[i] * y[i];
-                const V size =
-                    (dual_residual < 0 ? -dual_residual : dual_residual) / (costs[i] + slopes[i]);
-                residual = size <= residual ? residual : size;  // once it is no number, for good
+                const V size = select(dual_residual < 0, -dual_residual, dual_residual) /
+                               (costs[i] + slopes[i]);
+                residual = select(size <= residual, residual, size);  // no number stays none
                 step[k] = -gradient;
             }
             gap /= 2 * static_cast<double>(atoms);
@@ -183,7 +183,7 @@ class InteriorPointSolver : public Job {
             // How far they may go with everything positive: at most one.
             V length = broadcast(1.0), dual_length = broadcast(1.0);
             const auto room = [&](V from, V along) {
-                return along < 0 ? -of.rules.step_fraction * from / along : broadcast(1.0);
+                return select(along < 0, -of.rules.step_fraction * from / along, broadcast(1.0));
             };
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 const py::ssize_t i = k * TILE + v;
@@ -191,8 +191,8 @@ class InteriorPointSolver : public Job {
                 const auto [on_a, on_b] = dual_steps(i, target, step[k]);
                 dual_length = minimum(dual_length, minimum(room(a[i], on_a), room(b[i], on_b)));
             }
-            length = unsolved ? length : V{};
-            dual_length = unsolved ? dual_length : V{};
+            length = select(unsolved, length, V{});
+            dual_length = select(unsolved, dual_length, V{});
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 const py::ssize_t i = k * TILE + v;
                 const auto [on_a, on_b] = dual_steps(i, target, step[k]);
@@ -214,8 +214,8 @@ class InteriorPointSolver : public Job {
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 // At a bound, not merely near it: the multiplier is of the size of the costs.
                 const py::ssize_t i = k * TILE + v;
-                V found = y[i] < of.rules.at_bound * b[i] / costs[i] ? broadcast(1.0) : x[i];
-                found = x[i] < of.rules.at_bound * a[i] / costs[i] ? V{} : found;
+                V found = select(y[i] < of.rules.at_bound * b[i] / costs[i], broadcast(1.0), x[i]);
+                found = select(x[i] < of.rules.at_bound * a[i] / costs[i], V{}, found);
                 scatter(found, of.to[first] + k, atoms,
                         static_cast<int>(std::min<py::ssize_t>(lanes, end - first)));
             }

@@ -16,22 +16,13 @@
 #include "positive_root.hpp"
 #include "primal_dual_iterations.hpp"
 #include "primal_dual_pass.hpp"
+#include "processor.hpp"
 #include "products.hpp"
 #include "thread_pool.hpp"
 #include "total_variation.hpp"
 #include "tree_prox.hpp"
 
 namespace graphdict {
-
-// Whether this processor can run the module for wide registers.
-inline bool has_wide_registers() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi2");
-#else
-    return false;
-#endif
-}
 
 inline void bind(py::module_& m) {
     m.def("has_wide_registers", &has_wide_registers);

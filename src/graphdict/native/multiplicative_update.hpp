@@ -45,7 +45,7 @@ GRAPHDICT_INLINE Vec<Real> updated_coefficient(Vec<Real> c, Vec<Real> slope, Vec
                                                bool over_relaxed) {
     // Where the slope is the larger by far, the quotient could overflow.
     const Vec<Real> limit = broadcast(Real(1e6)),
-                    ratio = slope < limit * cost ? slope / cost : limit;
+                    ratio = select(slope < limit * cost, slope / cost, limit);
     return minimum(c * (over_relaxed ? ratio * square_root<Real>(ratio) : ratio),
                    broadcast(Real(1)));
 }
@@ -54,7 +54,7 @@ GRAPHDICT_INLINE Vec<Real> updated_coefficient(Vec<Real> c, Vec<Real> slope, Vec
 template <class Real>
 GRAPHDICT_INLINE Vec<Real> projected_gradient(Vec<Real> c, Vec<Real> slope, Vec<Real> cost) {
     const Vec<Real> gradient = cost - slope;
-    return c * (c < broadcast(Real(1)) ? gradient : maximum(gradient, Vec<Real>{}));
+    return c * select(c < broadcast(Real(1)), gradient, maximum(gradient, Vec<Real>{}));
 }
 
 }  // namespace graphdict

@@ -18,9 +18,9 @@ namespace graphdict {
 // (y - sqrt(y^2 + 4 sigma)) / 2, the prox of the conjugate of -log, without cancellation.
 template <class Real>
 GRAPHDICT_INLINE Vec<Real> log_prox_conjugate(Vec<Real> y, Real sigma) {
-    const Vec<Real> size = y < 0 ? -y : y,
+    const Vec<Real> size = select(y < 0, -y, y),
                     length = size + square_root<Real>(y * y + broadcast(4 * sigma));
-    return y < 0 ? Real(-0.5) * length : broadcast(-2 * sigma) / length;
+    return select(y < 0, Real(-0.5) * length, broadcast(-2 * sigma) / length);
 }
 
 // An interval that holds every entry x of a variable, and the penalties that are linear in it:
@@ -37,7 +37,7 @@ template <class Real, class Entry>
 GRAPHDICT_INLINE Entry projected_step(Entry before, Entry gradient, Real tau, const Box& box) {
     const Real low = static_cast<Real>(box.low), high = static_cast<Real>(box.high);
     const Entry to = before - tau * gradient - static_cast<Real>(tau * box.alpha);
-    return to < low ? low - Entry{} : to > high ? high - Entry{} : to;
+    return select(to < low, low - Entry{}, select(to > high, high - Entry{}, to));
 }
 
 // An iterate as far as it is the size of the samples; Real is const where it is only read.

@@ -85,7 +85,7 @@ void multiply_symmetric(const Real* a, const Real* b, py::ssize_t side, Real* ou
 // `side` apart.
 template <class Real>
 GRAPHDICT_INLINE void invert_block(const Real* from, py::ssize_t side, Real* to) {
-    typedef Real Row __attribute__((vector_size(STRIP * sizeof(Real))));
+    using Row = typename Lanes<Real, STRIP>::type;
     Row rows[STRIP];
     for (int i = 0; i < STRIP; ++i) std::memcpy(&rows[i], from + i * side, sizeof(Row));
     for (int k = 0; k < STRIP; ++k) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "registers.hpp"
 
 namespace graphdict {
 
@@ -98,12 +99,6 @@ class Round {
         for (Job* job : jobs) job->end();
     }
 };
-
-inline void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
 
 class ThreadPool {
    public:

@@ -1,153 +1,24 @@
-// Vector registers, and tiles of samples that fill them.
+// Tiles of samples that fill vector registers.
 //
 // A tile holds up to `TILE` registers of samples, one sample in each lane, with a row for each node
 // or atom. Every inner loop runs along its samples. Lanes beyond the last sample hold zeros.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "arrays.hpp"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
-#define GRAPHDICT_INLINE inline __attribute__((always_inline))
-// Loops that need all registers are functions of their own, or others would take some of them.
-#define GRAPHDICT_NOINLINE __attribute__((noinline))
+#include "registers.hpp"
 
 namespace graphdict {
-
-#if defined(__AVX__)
-constexpr int REGISTER_BYTES = 32;
-#else
-constexpr int REGISTER_BYTES = 16;
-#endif
-
-template <class Real>
-struct Register {
-    typedef Real type __attribute__((vector_size(REGISTER_BYTES)));
-    static constexpr int lanes = REGISTER_BYTES / sizeof(Real);
-};
-
-template <class Real>
-using Vec = typename Register<Real>::type;
 
 // Registers of samples in a tile. Rows that lie a power of two apart would share lines of the
 // cache.
 constexpr py::ssize_t TILE = 56;
 
-template <class Real>
-GRAPHDICT_INLINE Vec<Real> broadcast(Real value) {
-    return value - Vec<Real>{};
-}
-
-// By the instruction for whole registers where it is known: compilers do not always see that a loop
-// over lanes is one.
-template <class Real>
-GRAPHDICT_INLINE Vec<Real> square_root(Vec<Real> x) {
-#if defined(__AVX__)
-    if constexpr (std::is_same_v<Real, double>) return Vec<Real>(_mm256_sqrt_pd(__m256d(x)));
-    if constexpr (std::is_same_v<Real, float>) return Vec<Real>(_mm256_sqrt_ps(__m256(x)));
-#elif defined(__SSE2__)
-    if constexpr (std::is_same_v<Real, double>) return Vec<Real>(_mm_sqrt_pd(__m128d(x)));
-    if constexpr (std::is_same_v<Real, float>) return Vec<Real>(_mm_sqrt_ps(__m128(x)));
-#else
-    for (int l = 0; l < Register<Real>::lanes; ++l) x[l] = std::sqrt(x[l]);
-    return x;
-#endif
-}
-
-template <class V>
-GRAPHDICT_INLINE V minimum(V a, V b) {
-    return a < b ? a : b;
-}
-
-template <class V>
-GRAPHDICT_INLINE V maximum(V a, V b) {
-    return a > b ? a : b;
-}
-
-// The lanes I of a and b, those of b counted on from those of a.
-template <int... I, class V>
-GRAPHDICT_INLINE V shuffle(V a, V b) {
-#if defined(__clang__)
-    return __builtin_shufflevector(a, b, I...);
-#else
-    using Lane = std::conditional_t<sizeof(V) / sizeof...(I) == 8, std::int64_t, std::int32_t>;
-    typedef Lane Lanes __attribute__((vector_size(sizeof(V))));
-    return __builtin_shuffle(a, b, Lanes{I...});
-#endif
-}
-
-// Registers from and to any place in memory.
-template <class Real>
-GRAPHDICT_INLINE Vec<Real> load_unaligned(const Real* from) {
-    Vec<Real> found;
-    std::memcpy(&found, from, sizeof found);
-    return found;
-}
-
-template <class Real>
-GRAPHDICT_INLINE void store(Vec<Real> values, Real* to) {
-    std::memcpy(to, &values, sizeof values);
-}
-
-// Swaps what lies off the diagonal of two rows that are `DISTANCE` apart.
-template <int DISTANCE, class V, int... I>
-GRAPHDICT_INLINE void exchange(V& a, V& b, std::integer_sequence<int, I...>) {
-    constexpr int lanes = sizeof...(I);
-    const V upper = shuffle<(I & DISTANCE ? lanes + I - DISTANCE : I)...>(a, b);
-    b = shuffle<(I & DISTANCE ? lanes + I : I + DISTANCE)...>(a, b);
-    a = upper;
-}
-
-// As many rows as there are lanes.
-template <class Real, int DISTANCE = 1>
-GRAPHDICT_INLINE void transpose(Vec<Real>* rows) {
-    constexpr int lanes = Register<Real>::lanes;
-    if constexpr (DISTANCE < lanes) {
-        for (int r = 0; r < lanes; ++r)
-            if (!(r & DISTANCE))
-                exchange<DISTANCE>(rows[r], rows[r + DISTANCE],
-                                   std::make_integer_sequence<int, lanes>());
-        transpose<Real, 2 * DISTANCE>(rows);
-    }
-}
-
-// The sums of `a` and of `b` over their lanes: sums of neighbours, interleaved, then folded.
-template <class V, int... I>
-GRAPHDICT_INLINE auto sums_of_two(V a, V b, std::integer_sequence<int, I...>) {
-    constexpr int lanes = sizeof...(I);
-    const V both = shuffle<(I % 2 ? lanes + I - 1 : I)...>(a, b) +
-                   shuffle<(I % 2 ? lanes + I : I + 1)...>(a, b);
-    auto first = both[0], second = both[1];
-    for (int l = 2; l < lanes; l += 2) first += both[l], second += both[l + 1];
-    return std::make_pair(first, second);
-}
-
-template <class Real>
-GRAPHDICT_INLINE void add_sums(Vec<Real> a, Vec<Real> b, Real* to) {
-    auto [first, second] =
-        sums_of_two(a, b, std::make_integer_sequence<int, Register<Real>::lanes>());
-    to[0] += first;
-    to[1] += second;
-}
-
-template <class Real>
-GRAPHDICT_INLINE Real sum(Vec<Real> a) {
-    Real total = 0;
-    for (int l = 0; l < Register<Real>::lanes; ++l) total += a[l];
-    return total;
-}
+constexpr py::ssize_t LINE = 64;  // bytes of the cache
 
 // Rows of registers to work in, not set.
 template <class Real>
@@ -155,10 +26,8 @@ class TileMemory {
    public:
     explicit TileMemory(std::size_t registers)
         : memory(static_cast<Vec<Real>*>(
-              std::aligned_alloc(64, (registers * REGISTER_BYTES + 63) & ~63ul))) {
-        if (!memory) throw std::bad_alloc();
-    }
-    ~TileMemory() { std::free(memory); }
+              ::operator new(registers* REGISTER_BYTES, std::align_val_t(LINE)))) {}
+    ~TileMemory() { ::operator delete(memory, std::align_val_t(LINE)); }
     TileMemory(const TileMemory&) = delete;
     TileMemory& operator=(const TileMemory&) = delete;
 
@@ -222,15 +91,14 @@ GRAPHDICT_INLINE void scatter(Vec<Real> values, Real* column, py::ssize_t stride
         for (int l = 0; l < filled; ++l) column[l * stride] = values[l];
 }
 
-constexpr py::ssize_t LINE = 64;  // bytes of the cache
-constexpr py::ssize_t SOON = 3;   // registers of samples from now
+constexpr py::ssize_t SOON = 3;  // registers of samples from now
 
 // Has the memory of the samples of a register brought near.
 template <class T>
 GRAPHDICT_INLINE void prefetch(T* first, py::ssize_t count) {
     const char* at = reinterpret_cast<const char*>(first);
     const char* end = reinterpret_cast<const char*>(first + count);
-    for (; at < end; at += LINE) __builtin_prefetch(at, !std::is_const_v<T>);
+    for (; at < end; at += LINE) prefetch_line<!std::is_const_v<T>>(at);
 }
 
 // Calls visit(n) for blocks of as many columns as there are lanes; the last one may overlap.
@@ -306,7 +174,7 @@ class Prefetcher {
         for (int i = 0; i < count; ++i) {
             Region& region = regions[i];
             const char* stop = std::min(region.at + region.portion, region.end);
-            for (; region.at < stop; region.at += LINE) __builtin_prefetch(region.at);
+            for (; region.at < stop; region.at += LINE) prefetch_line(region.at);
         }
     }
 

@@ -12,15 +12,14 @@ from sklearn.base import clone
 
 from graphdict.core import graphs
 from graphdict.metrics import unit_vectors
-from graphdict.results import thresholded_atoms
+from graphdict.results import WEAK, thresholded_atoms
 from graphdict.selection.trials import as_array, fit_quietly
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
 
-__all__ = ["EDGE", "PenaltyChoice", "choose_penalty", "densities"]
+__all__ = ["PenaltyChoice", "choose_penalty", "densities"]
 
-EDGE = 0.01  # of the largest weight of an atom, below which weights do not count as edges
 TOLERANCE = 0.05  # relative error of the density
 SAME_GRAPH = 0.95  # cosine from which two atoms count as the same graph
 CONSTANT = 0.02  # deviation of coefficients below which all samples have the same graph
@@ -50,7 +49,7 @@ def densities(
     atoms = np.atleast_2d(atoms)
     nodes = graphs.n_nodes(atoms.shape[1]) if active is None else int(np.sum(active))
     largest = atoms.max(axis=1, keepdims=True)
-    result: NDArray[np.float64] = ((atoms > EDGE * largest) & (atoms > 0)).sum(
+    result: NDArray[np.float64] = ((atoms > WEAK * largest) & (atoms > 0)).sum(
         axis=1
     ) / graphs.n_edges(nodes)
     return result
@@ -165,7 +164,8 @@ def _trial(model: Any, X: ArrayLike, name: str, value: float) -> tuple[float, bo
     unit = unit_vectors(trial.atoms_)
     constant = float(np.std(trial.coefficients_, axis=0).max()) < CONSTANT
     same = len(unit) > 1 and (constant or float((unit @ unit.T).min()) > SAME_GRAPH)
-    return float(densities(thresholded_atoms(trial), trial.active_nodes_).mean()), same
+    atoms = thresholded_atoms(trial, min_confidence=0)
+    return float(densities(atoms, trial.active_nodes_).mean()), same
 
 
 def _bisect(

@@ -107,8 +107,10 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
     return Blocks(pieces, length, memory)
 
 
-def block_scores(model: Any, blocks: Blocks) -> Scores:
+def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
+
+    Every so many blocks are held out together: with two ``folds``, half of them.
 
     Filter and tails are those of a fit to all blocks: two numbers, which need not be learned anew
     with every block held out.
@@ -122,11 +124,11 @@ def block_scores(model: Any, blocks: Blocks) -> Scores:
         tails = "gaussian" if np.isinf(whole.tails_) else float(whole.tails_)
         trial.set_params(filter_power=float(whole.filter_power_), tails=tails)
     values = np.empty(len(blocks.pieces))
-    for fold in range(FOLDS):
-        others = [piece for place, piece in enumerate(blocks.pieces) if place % FOLDS != fold]
+    for fold in range(folds):
+        others = [piece for place, piece in enumerate(blocks.pieces) if place % folds != fold]
         fitted = clone(trial)
         fit_quietly(fitted, np.concatenate(others))
-        for place in range(fold, len(blocks.pieces), FOLDS):
+        for place in range(fold, len(blocks.pieces), folds):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 values[place] = fitted.score(blocks.pieces[place])

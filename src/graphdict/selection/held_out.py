@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core.marginal.patterns import default_max_active
-from graphdict.selection.folds import Blocks, block_scores, complete, cut_blocks, error_of_mean
+from graphdict.selection.folds import (
+    FOLDS,
+    Blocks,
+    block_scores,
+    complete,
+    cut_blocks,
+    error_of_mean,
+)
 from graphdict.selection.trials import as_array
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -158,6 +165,7 @@ def choose_by_blocks(
     candidates: Iterable[int],
     *,
     tolerance: float = 1.0,
+    folds: int = FOLDS,
     report: Callable[[str], None] | None = None,
 ) -> ScoreChoice:
     """Choose the smallest value within ``tolerance`` standard errors of the best."""
@@ -168,7 +176,7 @@ def choose_by_blocks(
     models: dict[int, Any] = {}
     best = 0
     for value in tried:
-        given = block_scores(clone(model).set_params(**{name: value}), blocks)
+        given = block_scores(clone(model).set_params(**{name: value}), blocks, folds)
         if found and (given.model.coefficients_.sum(axis=0) < 1).any():
             break  # no sample uses some atom: there are too many
         found[value], models[value] = given.blocks, given.model

@@ -32,7 +32,8 @@ def whitened(signals: NDArray[np.float64]) -> NDArray[np.float64]:
 def _white(centred: NDArray[np.float64]) -> NDArray[np.float64]:
     values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
     there = values > TINY * max(float(values[-1]), np.finfo(float).tiny)
-    return centred @ (vectors[:, there] / np.sqrt(values[there]))
+    white: NDArray[np.float64] = centred @ (vectors[:, there] / np.sqrt(values[there]))
+    return white
 
 
 def autoregression(signals: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -34,11 +34,13 @@ def directions(signals: NDArray[np.float64]) -> NDArray[np.float64]:
 def _same_loudness(white: NDArray[np.float64]) -> NDArray[np.float64]:
     for _ in range(SPHERE_ROUNDS):
         white = _white(white / _loudness(white))
-    return white / _loudness(white)
+    same: NDArray[np.float64] = white / _loudness(white)
+    return same
 
 
 def _loudness(white: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.maximum(np.sqrt(np.square(white).mean(axis=1, keepdims=True)), 1e-12)
+    sizes: NDArray[np.float64] = np.sqrt(np.square(white).mean(axis=1, keepdims=True))
+    return np.maximum(sizes, 1e-12)
 
 
 def surrogate_directions(
@@ -64,7 +66,9 @@ def surrogate_signals(
     centred = centred - centred.mean(axis=0)
     white = whitened(signals)
     mixing = np.linalg.lstsq(white, centred, rcond=None)[0]
-    return surrogate_directions(directions(signals), rng) * _loudness(white) @ mixing
+    drawn: NDArray[np.float64] = surrogate_directions(directions(signals), rng)
+    found: NDArray[np.float64] = drawn * _loudness(white) @ mixing
+    return found
 
 
 def state_gain(given: NDArray[np.float64], states: int, rng: np.random.RandomState) -> float:

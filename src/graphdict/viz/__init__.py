@@ -1,13 +1,21 @@
 """Figures of dictionaries, coefficients and fits."""
 
-from graphdict.viz.figures import (
-    plot_atoms,
-    plot_coefficients,
-    plot_convergence,
-    plot_graph,
-    plot_instantaneous,
-)
-from graphdict.viz.recovery import plot_comparison, plot_recovery
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from graphdict.exceptions import import_extra
+
+if TYPE_CHECKING:
+    from graphdict.viz.figures import (
+        plot_atoms,
+        plot_coefficients,
+        plot_convergence,
+        plot_graph,
+        plot_instantaneous,
+    )
+    from graphdict.viz.recovery import plot_comparison, plot_recovery
 
 __all__ = [
     "plot_atoms",
@@ -18,3 +26,17 @@ __all__ = [
     "plot_instantaneous",
     "plot_recovery",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import Matplotlib when the first figure is asked for: the report does without it."""
+        if name not in __all__:
+            raise AttributeError(f"module 'graphdict.viz' has no attribute {name!r}")
+        import_extra("matplotlib", "a figure", "plot")
+        module = "recovery" if name in ("plot_comparison", "plot_recovery") else "figures"
+        return getattr(import_module(f"graphdict.viz.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from graphdict.app.cli import main
 from graphdict.datasets import make_superposition
 from graphdict.files import write_table
+from invoking import invoke
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Run a command in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(main, [str(part) for part in arguments])
+    return lambda *arguments: invoke(main, *arguments)
 
 
 @pytest.fixture(scope="session")

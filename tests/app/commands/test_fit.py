@@ -53,7 +53,7 @@ def test_quiet_says_nothing(run, table):
     assert result.output == ""
 
 
-@pytest.mark.parametrize("model", ["log", "spectral", "exact", "hier"])
+@pytest.mark.parametrize("model", ["log", "spectral", "spectral-relaxed", "exact", "hier"])
 def test_every_model(run, table, model):
     result = run(
         "fit", table, "-k", 3, "--model", model, "--window", 40, "--max-iter", 30, "--json"

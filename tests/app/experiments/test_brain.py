@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
+
+from invoking import invoke
 
 pytest.importorskip("mne", reason="mne is not installed: the extra eeg brings it")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "eeg"))
@@ -190,7 +191,7 @@ def test_settings_are_chosen_by_the_other_subjects():
 
 
 def run(*arguments):
-    return CliRunner().invoke(experiment, ["brain", *map(str, arguments)])
+    return invoke(experiment, "brain", *arguments)
 
 
 @pytest.mark.filterwarnings("ignore")

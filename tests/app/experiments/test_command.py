@@ -1,7 +1,6 @@
 """``graphdict experiment`` as it is typed."""
 
 import pytest
-from click.testing import CliRunner
 from fake_experiment import FAKE, report
 
 from graphdict.app.experiments import EXPERIMENTS, Experiment, time_varying
@@ -9,10 +8,11 @@ from graphdict.app.experiments.command import _command, experiment
 from graphdict.app.experiments.grids import Grid
 from graphdict.app.experiments.published import TABLE_I
 from graphdict.app.experiments.tables import choose, summarise
+from invoking import invoke as invoke_command
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(experiment, list(map(str, arguments)))
+    return invoke_command(experiment, *arguments)
 
 
 def test_help_names_both_experiments():
@@ -44,8 +44,7 @@ def test_unknown_names_list_the_known_ones(name, tmp_path):
 
 def test_mismatch_is_a_clear_error(tmp_path):
     fake = _command("fake", FAKE)
-    runner = CliRunner()
-    assert runner.invoke(fake, ["--output", str(tmp_path), "--jobs", "1"]).exit_code == 0
+    assert invoke_command(fake, "--output", tmp_path, "--jobs", 1).exit_code == 0
     result = invoke("superposition", "--output", tmp_path)
     assert result.exit_code == 2
     assert "holds fake (quick), not this superposition (quick)" in " ".join(result.output.split())
@@ -61,7 +60,7 @@ def test_failure_ends_with_a_code(tmp_path):
         )
 
     failing = _command("fake", Experiment("", grid, report))
-    result = CliRunner().invoke(failing, ["--output", str(tmp_path), "--jobs", "1"])
+    result = invoke_command(failing, "--output", tmp_path, "--jobs", 1)
     assert result.exit_code == 1
     assert "2 of 2 cells failed" in result.output
 

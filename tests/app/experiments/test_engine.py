@@ -1,5 +1,6 @@
 """Runs that are killed, interrupted, repeated or broken in part."""
 
+import csv
 import json
 import os
 import shutil
@@ -13,6 +14,9 @@ import click
 import pytest
 from fake_experiment import FAKE, make_grid
 
+from graphdict.app.experiments import code
+from graphdict.app.experiments import store as store_module
+from graphdict.app.experiments.code import code_digest
 from graphdict.app.experiments.command import run_experiment
 from graphdict.app.experiments.runner import run_grid
 from graphdict.app.experiments.store import FolderError, Store
@@ -149,6 +153,50 @@ def test_folder_of_another_version_is_refused_until_restarted(tmp_path):
     Store.open(tmp_path, grid, restart=True).close()
     assert saved(tmp_path) == set()
     Store.open(tmp_path, grid).close()
+
+
+def test_results_of_other_code_are_not_mixed(tmp_path, monkeypatch):
+    grid = make_grid()
+    assert run_experiment(FAKE, grid, tmp_path) == 0
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["code"] == code_digest()
+    monkeypatch.setattr(store_module, "code_digest", lambda: "another")
+    with pytest.raises(FolderError, match=rf"other code .*{code_digest()}.* would be mixed"):
+        Store.open(tmp_path, grid)
+    manifest["code"] = "another"  # one that lies about cells
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    store = Store.open(tmp_path, grid)
+    assert store.read(grid.cells()) == {}
+    store.close()
+
+
+def test_the_digest_is_that_of_what_decides_results(tmp_path, monkeypatch):
+    package = tmp_path / "graphdict"
+    for name in ("core/mm.py", "native/loops.hpp", "viz/figures.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text("first")
+    monkeypatch.setattr(code.graphdict, "__file__", str(package / "__init__.py"))
+    digest = code.code_digest.__wrapped__
+    first = digest()
+    (package / "viz/figures.py").write_text("second")
+    assert digest() == first
+    for name in ("core/mm.py", "native/loops.hpp"):
+        (package / name).write_text("second")
+        assert digest() != first
+        first = digest()
+
+
+def test_chosen_fits_are_repeated_from_other_starts(tmp_path):
+    grid = make_grid()
+    assert run_experiment(FAKE, grid, tmp_path / "one") == 0
+    assert run_experiment(FAKE, grid, tmp_path / "three", starts=3) == 0
+    assert not (tmp_path / "one" / "starts.csv").exists()
+    for name in TABLES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "three" / name).read_bytes()
+    assert len(saved(tmp_path / "three")) == 24 + 8 * 2
+    lines = list(csv.DictReader((tmp_path / "three" / "starts.csv").read_text().splitlines()))
+    assert {line["starts"] for line in lines} == {"3"}
+    assert all(float(line["mcc_std_starts"]) > 0 for line in lines)
 
 
 def test_unreadable_manifest_and_foreign_folder_are_refused(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import GraphDictSpectral, graphs
+from graphdict import GraphDictSpectral, GraphDictSpectralRelaxed, graphs
 from graphdict.core.terms.likelihoods import smoothness
 from graphdict.core.terms.missing import Gaps
 from graphdict.core.terms.modal import modal_smoothness
@@ -85,7 +85,7 @@ def test_given_modes_where_a_node_is_silent():
     basis = np.linalg.qr(np.eye(5) - 0.2)[0][:, :4]
     alone = np.linalg.qr(np.column_stack([[1, 1, 1, 0, 1], rng.normal(size=(5, 2))]))[0]
     for modes in (basis, alone):
-        model = GraphDictSpectral(2, modes=modes, max_iter=20, tol=1, random_state=0)
+        model = GraphDictSpectralRelaxed(2, modes=modes, max_iter=20, tol=1, random_state=0)
         with pytest.warns(SilentNodeWarning):
             model.fit(signals)
         assert np.isfinite(model.score(signals))
@@ -114,8 +114,15 @@ def test_all_edges_agree_where_graphs_have_these_eigenvectors():
     assert_allclose(modal.energies(rings), smoothness(SIGNALS, SINGLE).energies(rings))
 
 
-@pytest.mark.parametrize("solver", ["mm", "bipds"])
-def test_rings_are_found_again(solver):
+@pytest.mark.parametrize(
+    ("kind", "given", "solver"),
+    [
+        (GraphDictSpectral, True, "auto"),
+        (GraphDictSpectral, True, "bipds"),
+        (GraphDictSpectralRelaxed, False, "auto"),  # by BiPDS
+    ],
+)
+def test_rings_are_found_again(kind, given, solver):
     """Rings that join neighbours at distance one, two and three share their eigenvectors."""
     nodes, rng = 12, np.random.default_rng(0)
     rings = _rings(nodes) + 0.02
@@ -124,9 +131,11 @@ def test_rings_are_found_again(solver):
         values, vectors = np.linalg.eigh(graphs.laplacian(rings[atom]))
         for _ in range(10):
             signals.append(vectors[:, 1:] @ (rng.normal(size=nodes - 1) / np.sqrt(values[1:])))
-    model = GraphDictSpectral(
-        3, window_size=10, alpha_w=0, solver=solver, max_iter=500, n_init=3, random_state=0
-    ).fit(np.array(signals))
+    modes = np.linalg.eigh(graphs.laplacian(rings[0] + 0.3 * rings[1]))[1] if given else None
+    model = kind(
+        3, window_size=10, alpha_w=0, solver=solver, max_iter=500, n_init=3, random_state=0,
+        modes=modes,
+    ).fit(np.array(signals))  # fmt: skip
     alike = np.corrcoef(model.atoms_, rings)[:3, 3:]
     assert_array_equal(np.sort(alike.argmax(axis=1)), [0, 1, 2])
     assert alike.max(axis=1).min() > 0.9

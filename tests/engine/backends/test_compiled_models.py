@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, native
+from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectralRelaxed, native
 from graphdict.core import graphs, kernels
 from graphdict.core.terms import likelihoods
 from graphdict.engine import backends
@@ -17,11 +17,13 @@ from graphdict.solvers import bipds, mm
 
 RNG = np.random.default_rng(3)
 SIGNALS = RNG.normal(size=(300, 9)) @ RNG.normal(size=(9, 9))
-MODELS = [GraphDictLog, GraphDictSpectral, GraphDictExact]
+MODELS = [GraphDictLog, GraphDictSpectralRelaxed, GraphDictExact]
 
 
 def _fit(monkeypatch, model, compiled, signals=SIGNALS, **settings):
     settings = {"solver": "bipds", "max_iter": 25, "tol": 0, "random_state": 0, **settings}
+    if model is GraphDictSpectralRelaxed:
+        settings = {"alpha_modes": 0.0, **settings}
     with monkeypatch.context() as patched:
         if not compiled:
             patched.setattr(likelihoods, "LARGE_MATRIX", 0)
@@ -76,7 +78,7 @@ def test_signals_may_lie_in_any_order_and_precision(make_problem, solver):
 
 @pytest.mark.parametrize("nodes", [2, 3])
 @pytest.mark.parametrize("solver", ["bipds", "mm"])
-@pytest.mark.parametrize("model", [GraphDictLog, GraphDictSpectral])
+@pytest.mark.parametrize("model", [GraphDictLog, GraphDictSpectralRelaxed])
 def test_few_nodes(monkeypatch, model, solver, nodes):
     signals = SIGNALS[:, :nodes]
     plain = _fit(monkeypatch, model, False, signals, solver=solver)
@@ -104,8 +106,8 @@ def test_others_stay_plain(monkeypatch, case):
 @pytest.mark.parametrize("solver", ["bipds", "mm"])
 @pytest.mark.parametrize("case", ["windows", "fixed atoms", "missing values"])
 def test_spectra_of_others(monkeypatch, case, solver):
-    plain = _fit(monkeypatch, GraphDictSpectral, False, solver=solver, **_other(case))
-    compiled = _fit(monkeypatch, GraphDictSpectral, True, solver=solver, **_other(case))
+    plain = _fit(monkeypatch, GraphDictSpectralRelaxed, False, solver=solver, **_other(case))
+    compiled = _fit(monkeypatch, GraphDictSpectralRelaxed, True, solver=solver, **_other(case))
     assert compiled.objective_ == pytest.approx(plain.objective_, rel=1e-9)
     assert_allclose(compiled.atoms_, plain.atoms_, atol=1e-7 * plain.atoms_.max())
 
@@ -130,7 +132,7 @@ def test_missing_values_are_not_taken_for_zeros(monkeypatch, solver):
 
 
 @pytest.mark.parametrize("settings", [{}, {"alpha_c": 0.3, "alpha_orth": 0.2}], ids=str)
-@pytest.mark.parametrize("model", [GraphDictSpectral, GraphDictExact])
+@pytest.mark.parametrize("model", [GraphDictSpectralRelaxed, GraphDictExact])
 def test_by_majorising(monkeypatch, model, settings):
     plain = _fit(monkeypatch, model, False, solver="mm", **settings)
     compiled = _fit(monkeypatch, model, True, solver="mm", **settings)

@@ -15,7 +15,8 @@ from graphdict.exceptions import CheckpointError, InterruptedFitWarning
 HERE = Path(__file__).parent
 CASES = {
     "mm, several starts": {"model": "GraphDictLog", "n_init": 3, "max_iter": 25, "tol": 0},
-    "bipds": {"model": "GraphDictSpectral", "solver": "bipds", "max_iter": 200, "tol": 0},
+    "bipds": {"model": "GraphDictSpectralRelaxed", "solver": "bipds", "max_iter": 200, "tol": 0},
+    "shared modes": {"model": "GraphDictSpectral", "n_init": 2, "max_iter": 20, "tol": 0},
     "total variation": {"model": "GraphDictLog", "alpha_diff": 0.5, "max_iter": 150, "n_init": 2},
     "marginal": {"model": "GraphDictMarginal", "n_init": 2, "max_iter": 15, "prior": "markov"},
     "exact": {"model": "GraphDictExact", "max_iter": 15, "tol": 0, "n_atoms": 2},
@@ -86,7 +87,7 @@ def test_ctrl_c_keeps_the_file_and_a_second_call_goes_on(tmp_path, signals, solv
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("solver", ["mm", "bipds"])
+@pytest.mark.parametrize("solver", ["auto", "bipds"])
 @pytest.mark.parametrize("kind", [GraphDictLog, GraphDictSpectral, GraphDictExact])
 def test_resuming_is_exact_in_every_model_and_precision(tmp_path, signals, kind, solver, dtype):
     settings = {"n_atoms": 2, "solver": solver, "max_iter": 30, "tol": 0, "random_state": 1}

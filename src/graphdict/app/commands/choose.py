@@ -22,6 +22,7 @@ __all__ = ["Choices", "choose_counts", "choose_degree"]
 
 FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
 SURROGATES = 39
+HALVES = 2  # folds where the number of atoms is given, which is quicker
 LASTING = 0.5  # probability to stay from which on states last
 
 
@@ -118,7 +119,8 @@ def _too_few(options: dict[str, Any], console: Console) -> Choices:
 
 def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: Console) -> Choices:
     """Set atoms and active: one graph unless more are clearly better."""
-    from graphdict.selection.held_out import ScoreChoice, choose_by_blocks
+    from graphdict.selection.folds import error_of_mean
+    from graphdict.selection.held_out import CLEARLY, ScoreChoice, choose_by_blocks
     from graphdict.selection.one_graph import compare_with_one, surrogate_gains
 
     active = options["active"]
@@ -133,7 +135,8 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
             trial.set_params(max_active=more), blocks, "n_atoms",
             range(more, choice.value + 1), report=console.note,
         )  # fmt: skip
-        if other.scores[other.value] <= choice.scores[choice.value]:
+        gain = other.block_scores[other.value] - choice.block_scores[choice.value]
+        if not gain.mean() > CLEARLY * error_of_mean(gain):
             break
         choice, most = other, more
     several = max(FEW, choice.value)
@@ -161,7 +164,7 @@ def _choose_active(
     if options["model"] == "marginal" and options["active"] == "auto":
         most = range(1, default_max_active(trial.n_atoms) + 1)
         choice = choose_by_blocks(
-            trial, blocks, "max_active", most, tolerance=0.0, report=console.note
+            trial, blocks, "max_active", most, tolerance=0.0, folds=HALVES, report=console.note
         )
         options["active"] = choice.value
         chosen = {"active": {"value": choice.value, "scores": choice.scores}}
@@ -169,11 +172,11 @@ def _choose_active(
     elif options["evidence"]:
         if options["model"] == "marginal":
             trial.set_params(max_active=min(options["active"], trial.n_atoms))
-        scores = block_scores(trial, blocks)
+        scores = block_scores(trial, blocks, HALVES)
         several, model = scores.blocks, scores.model
     if not options["evidence"]:
         return Choices(chosen)
-    one = block_scores(clone(trial).set_params(n_atoms=1, max_active=1), blocks).blocks
+    one = block_scores(clone(trial).set_params(n_atoms=1, max_active=1), blocks, HALVES).blocks
     gains = surrogate_gains(blocks, trial.n_atoms, SURROGATES)
     found = compare_with_one(blocks, one, several, model, gains)
     if options["model"] == "marginal":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from graphdict.app.commands.choose import choose_counts, choose_degree
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
@@ -43,12 +44,23 @@ from graphdict.app.commands.results import (
     describe_atoms,
     evidence_summary,
     signal_summary,
+    stability_summary,
     summarise_atoms,
     write_results,
 )
-from graphdict.app.files import SignalTable
+from graphdict.app.files import InputError, SignalTable
+from graphdict.selection.findings import describe_findings
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.selection import Stability
+
+CONFIDENT = 0.5  # from which on an edge counts
+MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
+ROWS_FOR_HALVES = 10  # windows in each half of the time
 
 __all__ = ["fit"]
+
+LEAST_WINDOWS = 5  # from which the number of atoms is chosen
 
 
 class _Count(click.ParamType):
@@ -106,15 +118,23 @@ class _Count(click.ParamType):
     "--evidence/--no-evidence",
     default=True,
     show_default=True,
-    help="Compare with one graph on held-out blocks of time and on surrogate series.",
+    help="Compare with one graph on held-out blocks of time and on surrogate series, and learn "
+    "again from each half of the time.",
+)
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Least confidence of an edge in tables and report. [default: 0.5, or 0 with --degree, "
+    "--density or --penalty]",
 )
 @click.option(
     "--model",
     type=click.Choice(list(MODELS)),
     default="marginal",
     show_default=True,
-    help="marginal: most accurate. log: soft coefficients, fast. spectral, exact, hier: "
-    "see the documentation.",
+    help="marginal: most accurate. log: soft coefficients, fast. For the others see the "
+    "documentation.",
 )
 @click.option(
     "--degree",
@@ -212,6 +232,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     in_parts = reads_in_parts(model_class(options["model"]), options["memory"], options["dask"])
     signals = read_file(file, options, console, in_parts)
     scaling = _prepare(signals, options, console)
+    _check_length(len(signals.values), window_of(options["window"], signals.step), options)
     values = scaling.apply(signals.values)
     with open_signals(values, options["dask"], console) as X:
         choices = choose_counts(signals, subsample(values), options, console)
@@ -219,30 +240,37 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
         if options["degree"] is not None or options["density"] is not None:
             choices.settings["penalty"] = choose_degree(model, subsample(values), options, console)
         seconds, objective = _learn(model, X, console)
-    attach_metadata(model, signals, scaling, {"source": file.name})
-    written = write_results(model, signals, folder, table_format, file)
+    least = _min_confidence(options)
+    again = _stability(model, values, options, console)
+    model.feature_names_in_ = np.array(signals.names, dtype=object)  # sentences name columns
+    said = describe_findings(
+        model, evidence=choices.evidence, stability=again, times=signals.times,
+        step=signals.step, min_confidence=least,
+    )  # fmt: skip
+    about = {"source": file.name, "findings": said, "min_confidence": least}
+    attach_metadata(model, signals, scaling, about)
+    written = write_results(model, signals, folder, table_format, file, said, least, force)
 
-    atoms = summarise_atoms(model)
+    atoms = summarise_atoms(model, min_confidence=least)
     title = type(model).__name__
     console.result(
         f"{title} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in {seconds:.1f} s: "
         f"{model.n_iter_} iterations, objective {objective:.6g}"
     )
     found = choices.evidence
-    if found is not None:
-        console.result(found.in_words())
-        if len(atoms) > 1 and not found.clear:
-            console.warn(
-                f"one graph explains the signals as well as {len(atoms)}: -k 1, or -k auto"
-            )
-    signals_learned = signal_summary(model)
-    for sentence in signals_learned["in_words"]:
+    for sentence in said:
         console.result(sentence)
     describe_atoms(console, atoms)
-    idle = [str(atom["atom"]) for atom in atoms if not atom["edges"] or atom["samples"] < 1]
+    if found is not None and len(atoms) > 1 and not found.clear:
+        console.warn(f"one graph explains the signals as well as {len(atoms)}: try -k 1")
+    empty = ~np.any(model.atoms_, axis=1)
+    idle = [str(a["atom"]) for a in atoms if empty[a["atom"] - 1] or a["samples"] < 1]
     if idle and options["model"] != "hier":
         named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
         console.warn(f"no sample uses atom(s) {named}: use fewer atoms")
+    if pairs := getattr(model, "alike_atoms_", []):
+        named = ", ".join(f"{a + 1} and {b + 1}" for a, b in pairs[:5])
+        console.warn(f"atoms {named} are the same graph but for its strength: use fewer atoms")
     for path in written:
         console.result(f"Wrote {path}")
     console.finish(
@@ -253,8 +281,9 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
             "model": {"class": title, "settings": _settings(model), "chosen": choices.settings},
             "result": {
                 "objective": objective, "iterations": model.n_iter_, "seconds": seconds,
-                "atoms": atoms, "signals": signals_learned,
+                "findings": said, "atoms": atoms, "signals": signal_summary(model),
                 "evidence": None if found is None else evidence_summary(found),
+                "stability": None if again is None else stability_summary(again),
             },
             "files": [str(path) for path in written],
         }
@@ -271,6 +300,22 @@ def _check(options: dict[str, Any]) -> None:
         raise click.UsageError(
             f"-k auto needs --model marginal: {options['model']} fits coefficients to the samples "
             "it scores; give the number of atoms with -k"
+        )
+
+
+def _check_length(rows: int, window: int, options: dict[str, Any]) -> None:
+    """Raise an error, before anything is learned, for a series too short for its settings."""
+    windows = -(-rows // window)
+    what = f"{rows:,} samples" + f" in windows of {window}" * (window > 1)
+    if options["atoms"] == "auto" and windows < LEAST_WINDOWS:
+        raise InputError(
+            f"{what} are too few to choose the number of graphs, which needs {LEAST_WINDOWS} "
+            "samples or windows: give it with -k"
+        )
+    if options["atoms"] != "auto" and options["model"] != "hier" and options["atoms"] > windows:
+        raise click.BadParameter(
+            f"{options['atoms']} graphs are more than the {windows:,} there may be: {what}",
+            param_hint="-k",
         )
 
 
@@ -315,6 +360,31 @@ def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
     if "callback" in known:
         model.set_params(callback=None)
     return time.perf_counter() - started, float(model.objective_)
+
+
+def _min_confidence(options: dict[str, Any]) -> float:
+    """Return the least confidence of an edge that counts: 0 where the user asks for a density."""
+    if options["min_confidence"] is not None:
+        return float(options["min_confidence"])
+    asked = any(options[name] is not None for name in ("degree", "density", "penalty"))
+    return 0.0 if asked else CONFIDENT
+
+
+def _stability(
+    model: Any, values: Any, options: dict[str, Any], console: Console
+) -> Stability | None:
+    """Return what comes out again from halves of the time; None where that is not asked."""
+    from graphdict.selection import stability
+
+    known = model.get_params()
+    by_time = options["model"] == "hier" or known.get("prior") == "hierarchy"
+    rows = len(values) // (2 * known.get("window_size", 1))
+    if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
+        return None
+    if values.size > MOST_VALUES or rows < ROWS_FOR_HALVES:
+        return None
+    console.say("Learning again from each half of the time, to see what comes out again ...")
+    return stability(model, values)
 
 
 def _settings(model: Any) -> dict[str, Any]:

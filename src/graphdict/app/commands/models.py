@@ -17,6 +17,7 @@ MODELS = {
     "marginal": "GraphDictMarginal",
     "log": "GraphDictLog",
     "spectral": "GraphDictSpectral",
+    "spectral-relaxed": "GraphDictSpectralRelaxed",
     "exact": "GraphDictExact",
     "hier": "GraphDictHier",
 }
@@ -82,7 +83,7 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
     if options["checkpoint"] is not None:
         if "checkpoint" not in known:
             raise click.BadParameter(
-                f"--model {name} writes no checkpoints; log, spectral and exact do",
+                f"--model {name} writes no checkpoints; log, spectral, spectral-relaxed, exact do",
                 param_hint="--checkpoint",
             )
         settings["checkpoint"] = str(options["checkpoint"])
@@ -148,7 +149,7 @@ def _marginal(
     timed = signals.times is not None or signals.step is not None
     if prior is None and window == 1 and timed:
         settings["prior"] = "markov"  # it also fits states that do not last
-    elif prior is None and window == 1:
+    elif prior is None and window == 1 and atoms > 1:
         console.note(
             "no times are known, so samples are treated as independent; if rows are in order of "
             "time, --rate 1 lets states last from one to the next"

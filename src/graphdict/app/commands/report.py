@@ -67,7 +67,11 @@ def report(model_file: Path, data: Path | None, title: str | None, output: Path 
             "coefficients": coefficients, "times": signals.times, "time_unit": signals.time_unit,
             "source": data.name,
         }  # fmt: skip
-    shown |= {"title": title, "remarks": before.about.get("notes", [])}
+    shown |= {
+        "title": title, "remarks": before.about.get("notes", []),
+        "findings": before.about.get("findings", []),
+        "min_confidence": before.about.get("min_confidence", 0.5),
+    }  # fmt: skip
     write_report(model, target, positions=before.positions, **shown)
     console.result(f"Wrote {target}")
     console.finish({"command": "report", "files": [str(target)]})

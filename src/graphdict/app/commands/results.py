@@ -13,10 +13,11 @@ from graphdict.app.commands.outputs import results_in
 from graphdict.app.files import SignalTable, write_table
 from graphdict.core import graphs
 from graphdict.results import describe_signals, thresholded_atoms
-from graphdict.selection.density import EDGE, densities
+from graphdict.selection.density import densities
 
 __all__ = [
     "about_input", "atom_rows", "describe_atoms", "evidence_summary", "signal_summary",
+    "stability_summary",
     "summarise_atoms", "write_coefficients", "write_results",
 ]  # fmt: skip
 
@@ -32,13 +33,16 @@ def write_coefficients(
     write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)
 
 
-def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray[Any]]:
+def atom_rows(
+    model: Any, harmless: bool = False, min_confidence: float = 0.5
+) -> dict[str, NDArray[Any]]:
     """Return the edges of all atoms as columns: atom, source, target, weight.
 
-    Averaged atoms also have a column of edge probabilities. With ``harmless``, node names that a
-    spreadsheet would take for formulas are quoted.
+    Where they are known, also the confidence in each edge and the limits of its weight; averaged
+    atoms have a column of edge probabilities. With ``harmless``, node names that a spreadsheet
+    would take for formulas are quoted.
     """
-    atoms = thresholded_atoms(model)
+    atoms = thresholded_atoms(model, min_confidence)
     rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
     atom, edge = np.nonzero(atoms)
     names = np.array([_harmless(n) if harmless else n for n in model.node_names], dtype=object)
@@ -48,6 +52,9 @@ def atom_rows(model: Any, harmless: bool = False) -> dict[str, NDArray[Any]]:
         "target": names[cols[edge]],
         "weight": atoms[atom, edge].astype(np.float64),
     }
+    if hasattr(model, "edge_confidence_"):
+        columns["confidence"] = model.edge_confidence_[atom, edge]
+        columns["low"], columns["high"] = np.maximum(model.edge_intervals_[atom, edge], 0).T
     if hasattr(model, "edge_probabilities_"):
         columns["probability"] = model.edge_probabilities_[atom, edge].astype(np.float64)
     return columns
@@ -58,15 +65,21 @@ def _harmless(name: Any) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def summarise_atoms(model: Any, coefficients: NDArray[Any] | None = None) -> list[dict[str, Any]]:
-    """Return a dict for each atom: mean coefficient, number of edges, degree, strongest edges."""
+def summarise_atoms(
+    model: Any, coefficients: NDArray[Any] | None = None, min_confidence: float = 0.5
+) -> list[dict[str, Any]]:
+    """Return a dict for each atom: mean coefficient, number of edges, degree, strongest edges.
+
+    ``like`` are the atoms that are the same graph but for its strength.
+    """
     used = np.asarray(model.coefficients_ if coefficients is None else coefficients)
     mean = used.mean(axis=0, dtype=np.float64)
-    atoms = thresholded_atoms(model)
+    atoms = thresholded_atoms(model, min_confidence)
     share = densities(atoms, model.active_nodes_)
     nodes = int(np.sum(model.active_nodes_))
     rows, cols = graphs.edge_index(graphs.n_nodes(atoms.shape[1]))
     names = model.node_names
+    alike = [set(pair) for pair in getattr(model, "alike_atoms_", [])]
     found = []
     for k, weights in enumerate(atoms):
         order = np.argsort(weights)[::-1][:3]
@@ -80,9 +93,10 @@ def summarise_atoms(model: Any, coefficients: NDArray[Any] | None = None) -> lis
                 "atom": k + 1,
                 "mean_coefficient": float(mean[k]),
                 "samples": float(mean[k] * len(used)),
-                "edges": int((weights > EDGE * weights.max()).sum()) if weights.any() else 0,
+                "edges": int(np.count_nonzero(weights)),
                 "degree": float(share[k] * (nodes - 1)),
                 "density": float(share[k]),
+                "like": sorted(other + 1 for pair in alike if k in pair for other in pair - {k}),
                 "strongest": strongest,
             }
         )
@@ -113,6 +127,16 @@ def evidence_summary(evidence: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def stability_summary(stability: Any) -> dict[str, Any]:
+    """Return what came out again when it was learned again."""
+    return {
+        "cosine_of_halves": stability.halves.tolist(),
+        "correlation_of_coefficients": stability.coefficients.tolist(),
+        "cosine_of_starts": stability.starts.tolist(),
+        "came_out_again": stability.again.tolist(),
+    }
+
+
 def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
     """Print the summary of the atoms as a table."""
     console.result("atom  mean coefficient  edges  average degree  strongest edges")
@@ -127,21 +151,30 @@ def describe_atoms(console: Console, atoms: list[dict[str, Any]]) -> None:
 
 
 def write_results(
-    model: Any, signals: SignalTable, folder: Path, table_format: str, file: Path
+    model: Any,
+    signals: SignalTable,
+    folder: Path,
+    table_format: str,
+    file: Path,
+    findings: list[str],
+    min_confidence: float,
+    force: bool,
 ) -> list[Path]:
     """Write all files of a fit, or none; return their paths."""
     from graphdict.viz.report import write_report
 
-    with results_in(folder) as temporary:
+    with results_in(folder, force) as temporary:
         model.save(temporary / "model.graphdict")
         write_coefficients(
             temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
             signals.time_name,
         )  # fmt: skip
-        write_table(temporary / f"atoms.{table_format}", atom_rows(model, table_format == "csv"))
+        rows = atom_rows(model, table_format == "csv", min_confidence)
+        write_table(temporary / f"atoms.{table_format}", rows)
         write_report(
             model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,
-            positions=signals.positions, source=file.name, remarks=signals.notes,
+            positions=signals.positions, source=file.name, findings=findings,
+            remarks=signals.notes, min_confidence=min_confidence,
         )  # fmt: skip
         names = sorted(path.name for path in temporary.iterdir())
     return [folder / name for name in names]

@@ -97,7 +97,7 @@ def simulate(process: str, output: Path | None, force: bool, quiet: bool, as_jso
     atom, edge = np.nonzero(atoms)
     labels = np.array(names, dtype=object)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with results_in(target.parent) as folder:
+    with results_in(target.parent, force) as folder:
         write_table(
             folder / paths[0].name, {"time (s)": times, **dict(zip(names, signals.T))}, digits=8
         )

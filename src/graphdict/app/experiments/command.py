@@ -15,6 +15,7 @@ from graphdict.app.experiments import EXPERIMENTS, Experiment
 from graphdict.app.experiments.grids import Grid
 from graphdict.app.experiments.runner import WorkerDiedError, run_grid
 from graphdict.app.experiments.store import FolderError, Store
+from graphdict.app.experiments.tables import choose, restarts, write_starts
 from graphdict.exceptions import ClusterError
 
 __all__ = ["experiment", "run_experiment"]
@@ -46,6 +47,7 @@ def _numbers(ctx: Any, parameter: Any, value: str | None) -> list[int] | None:
 SCALES = {
     "quick": "One seed and few settings: under a minute on two cores. The default.",
     "full": "Five seeds and all settings: under an hour on two cores.",
+    "paper": "Every term of the paper, and its variants of methods beside ours: hours.",
 }
 EXTRA_OPTIONS = {
     "data_dir": click.option(
@@ -79,6 +81,10 @@ OPTIONS = [
     click.option("--data", callback=_names, metavar="A,B", help="Only these data sets."),
     click.option("--seeds", callback=_numbers, metavar="0,1", help="Only these seeds."),
     click.option(
+        "--starts", type=click.IntRange(min=1), default=1, show_default=True,
+        help="Random starts of each chosen fit; more than one give deviations over starts, too.",
+    ),
+    click.option(
         "--resume/--restart", default=True, show_default=True,
         help="Resume the run in the folder, or discard its results first.",
     ),
@@ -96,8 +102,14 @@ def run_experiment(
     data: list[str] | None = None,
     seeds: list[int] | None = None,
     resume: bool = True,
+    starts: int = 1,
 ) -> int:
-    """Run the missing cells, write tables and figures, and return the exit code."""
+    """Run the missing cells, write tables and figures, and return the exit code.
+
+    With several ``starts``, the fits that were chosen are repeated from other random ones.
+    """
+    if starts > 1 and grid.measure is not None:
+        raise click.UsageError(f"--starts is not for {grid.experiment}, which has no such fits")
     try:
         wanted = grid.cells(models, data, seeds)  # raises for unknown names before data are read
         if declared.prepare is not None:
@@ -113,6 +125,13 @@ def run_experiment(
         raise click.ClickException(str(error)) from None
     try:
         run_grid(grid, wanted, store, jobs=jobs, dask=dask)
+        found = store.read(grid.cells())
+        rows = [found[cell.key] for cell in grid.cells() if cell.key in found]
+        again: list[Any] = []
+        if starts > 1:
+            chosen = choose(rows, grid.thresholds)
+            repeated = restarts(grid, chosen, starts)
+            again = run_grid(grid, repeated, store, jobs=jobs, dask=dask)
     except KeyboardInterrupt:
         saved = len(store.read(wanted))
         click.echo(
@@ -127,11 +146,11 @@ def run_experiment(
         raise click.ClickException(f"cannot write results to {output}: {error}") from None
     finally:
         store.close()
-    found = store.read(grid.cells())
-    rows = [found[cell.key] for cell in grid.cells() if cell.key in found]
     outcomes, written = declared.tables(grid, rows, store.path)
     if outcomes:
         written += declared.report(grid, outcomes, store.path)
+    if starts > 1:
+        written.append(write_starts(grid, chosen, again, store.path))
     for path in written:
         click.echo(path)
     failed = [row for row in rows if row["status"] == "failed"]
@@ -168,6 +187,8 @@ def _command(name: str, declared: Experiment) -> click.Command:
         click.option("--quick", "scale", flag_value="quick", default="quick", help=helps["quick"]),
         click.option("--full", "scale", flag_value="full", help=helps["full"]),
     ]
+    if declared.as_published:
+        scales.append(click.option("--paper", "scale", flag_value="paper", help=helps["paper"]))
     for option in reversed(
         [*scales, *(EXTRA_OPTIONS[name] for name in declared.options), *OPTIONS]
     ):

@@ -34,23 +34,33 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: a model with one setting on one simulated data set."""
+    """One fit: a model with one setting on one simulated data set.
+
+    Other values of ``start`` than zero repeat a fit from other random starts on the same data.
+    """
 
     experiment: str
     data: str
     seed: int
     model: str
     setting: Mapping[str, Any]
+    start: int = 0
 
     def describe(self) -> dict[str, Any]:
         """Return the cell as JSON."""
-        return {
+        described = {
             "experiment": self.experiment,
             "data": self.data,
             "seed": self.seed,
             "model": self.model,
             "setting": dict(self.setting),
         }
+        return {**described, "start": self.start} if self.start else described
+
+    @property
+    def chance(self) -> int:
+        """The seed of the fit: that of the data for the first start, and another for others."""
+        return self.seed + 1000 * self.start
 
     @property
     def key(self) -> str:
@@ -66,7 +76,7 @@ class Grid:
     Parameters
     ----------
     experiment, scale : str
-        Which experiment, and whether it is the "quick" or the "full" one.
+        Which experiment, and whether it is the "quick", the "full" or the "paper" one.
     data : dict of dict
         Arguments of ``draw`` by the name of the data set.
     models : dict of list of dict

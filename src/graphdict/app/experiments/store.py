@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphdict import __version__
+from graphdict.app.experiments.code import code_digest
 from graphdict.app.experiments.grids import Cell, Grid
 from graphdict.engine.storage.atomic import write_atomically
 
@@ -38,7 +39,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], grid: Grid, *, restart: bool = False) -> Store:
-        """Open a folder that holds results of this grid and version, or create it.
+        """Open a folder that holds results of this grid and this very code, or create it.
 
         With ``restart``, results of an earlier run are deleted first. A folder with other files
         and no manifest is never changed.
@@ -76,17 +77,20 @@ class Store:
             self._lock = None
 
     def read(self, cells: Iterable[Cell]) -> dict[str, dict[str, Any]]:
-        """Return the rows of the finished cells, by the key of the cell."""
+        """Return the rows of the cells that this code finished, by the key of the cell."""
         rows = {}
         for cell in cells:
             try:
-                rows[cell.key] = json.loads((self.cells / f"{cell.key}.json").read_text())
+                row = json.loads((self.cells / f"{cell.key}.json").read_text())
             except (FileNotFoundError, json.JSONDecodeError):
                 continue
+            if row.pop("code", None) == code_digest():
+                rows[cell.key] = row
         return rows
 
     def save(self, cell: Cell, row: dict[str, Any]) -> None:
         """Write the row of a finished cell, atomically."""
+        row = {**row, "code": code_digest()}
         write_atomically(self.cells / f"{cell.key}.json", json.dumps(row))
 
     def _take_lock(self) -> int | None:
@@ -107,6 +111,7 @@ class Store:
         shutil.rmtree(self.cells, ignore_errors=True)
         described = {
             "graphdict": __version__,
+            "code": code_digest(),
             "configuration": grid.digest,
             "grid": grid.describe(),
         }
@@ -123,6 +128,11 @@ class Store:
         if version != __version__:
             raise FolderError(
                 f"{self.path} was written by graphdict {version}, this is {__version__}: {way_out}"
+            )
+        if written.get("code") != code_digest():
+            raise FolderError(
+                f"{self.path} was written by other code (digest {written.get('code', 'none')}, "
+                f"this is {code_digest()}), and results of both would be mixed: {way_out}"
             )
         if configuration != grid.digest:
             asked = f"{grid.experiment} ({grid.scale})"

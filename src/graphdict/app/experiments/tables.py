@@ -13,17 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from graphdict.app.experiments.grids import Grid
+from graphdict.app.experiments.grids import Cell, Grid
 from graphdict.engine.storage.atomic import write_atomically
 
 __all__ = [
     "METRICS",
     "Choice",
     "choose",
+    "restarts",
     "summarise",
     "with_published",
     "write_csv",
     "write_markdown",
+    "write_starts",
     "write_tables",
 ]
 
@@ -85,6 +87,65 @@ def summarise(choices: Iterable[Choice]) -> list[dict[str, Any]]:
             line[f"{metric}_std"] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         summary.append(line)
     return summary
+
+
+def restarts(grid: Grid, choices: Iterable[Choice], starts: int) -> list[Cell]:
+    """Return the cells that repeat the chosen fits from ``starts - 1`` other random starts."""
+    cells = []
+    for choice in choices:
+        model = grid.build(choice.model, choice.setting, choice.seed)
+        if hasattr(model, "get_params") and "random_state" not in model.get_params():
+            continue  # nothing in it is random
+        cells += [
+            Cell(grid.experiment, choice.data, choice.seed, choice.model, choice.setting, start)
+            for start in range(1, starts)
+        ]
+    return cells
+
+
+def write_starts(
+    grid: Grid, choices: Sequence[Choice], rows: Iterable[dict[str, Any]], folder: Path
+) -> Path:
+    """Write starts.csv: deviations of the chosen fits over random starts, beside those over draws.
+
+    ``rows`` are those of :func:`restarts`. Thresholds are those of the choices.
+    """
+    again: dict[tuple, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["status"] == "done":
+            cell = row["cell"]
+            again[cell["data"], cell["seed"], cell["model"]].append(row)
+    groups: dict[tuple[str, str], list[tuple[Choice, list[dict[str, Any]]]]] = defaultdict(list)
+    for choice in choices:
+        found = again[choice.data, choice.seed, choice.model]
+        groups[choice.data, choice.model].append((choice, found))
+    lines = []
+    for (data, model), group in groups.items():
+        count = 1 + min(len(found) for _, found in group)
+        line: dict[str, Any] = {
+            "data": data, "model": model, "draws": len(group), "starts": count,
+        }  # fmt: skip
+        for metric in METRICS:
+            table = np.array(
+                [
+                    [choice.scores[metric], *(_score(row, metric, choice, grid) for row in found)]
+                    for choice, found in ((c, f[: count - 1]) for c, f in group)
+                ]
+            )
+            line[metric] = float(table.mean())
+            line[f"{metric}_std_draws"] = _deviation(table.mean(axis=1))
+            line[f"{metric}_std_starts"] = float(np.mean([_deviation(x) for x in table]))
+        lines.append(line)
+    return write_csv(folder / "starts.csv", lines)
+
+
+def _score(row: dict[str, Any], metric: str, choice: Choice, grid: Grid) -> float:
+    scored = row.get("test") or row["train"]
+    return float(scored[metric][list(grid.thresholds).index(choice.threshold)])
+
+
+def _deviation(values: Any) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def write_tables(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ def replace_missing_codes(columns: list[Column], table: Table) -> None:
 
 def is_missing_code(value: float, others: NDArray[Any]) -> bool:
     """Return whether a value is a usual code for a missing one and far from all others."""
-    if not any(np.isclose(abs(value), known, rtol=1e-3 * (known > 1e19)) for known in CODES):
+    size = abs(value)
+    if not any(math.isclose(size, c, rel_tol=1e-3 * (c > 1e19), abs_tol=1e-8) for c in CODES):
         return False
     rest = others[(others != value) & ~np.isnan(others)]
     if len(np.unique(rest[:1000])) < 5:
@@ -169,7 +171,10 @@ def _check_columns(signals: SignalTable, found: ColumnSummary) -> None:
         raise InputError(
             f"has {len(signals.names) - len(still)} column(s) that vary, and a graph needs 2"
         )
-    if twins := _equal_columns(signals.values, found):
+    twins = _equal_columns(signals.values, found)
+    if twins and len(twins) == len(signals.names) - len(still) - 1:
+        raise InputError("has columns that are all the same, and a graph needs 2 that differ")
+    if twins:
         again, first = (quote_names([signals.names[i] for i in places]) for places in zip(*twins))
         notes.append(
             f"{len(twins)} column(s) repeat another, to which their edges will be far stronger "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files.arrays import open_npy
-from graphdict.app.files.errors import InputError
+from graphdict.app.files.errors import InputError, damage_named
 from graphdict.app.files.parquet import UNNAMED, column_values, display_name, open_parquet
 from graphdict.app.files.table import Column, Table, quote_names
 from graphdict.app.files.zarrs import open_zarr
@@ -66,7 +66,8 @@ class ArrayReader:
     def read(self, columns: list[int], start: int, stop: int) -> NDArray[Any]:
         """Return the rows from ``start`` to ``stop`` of some columns, (stop - start, n)."""
         opened = self.open()
-        block = np.asarray(opened[start:stop])
+        with damage_named(f"{self.path} cannot be read to its end"):
+            block = np.asarray(opened[start:stop])
         if len(columns) < block.shape[1] or columns != sorted(columns):
             block = block[:, columns]
         if isinstance(opened, np.memmap):
@@ -82,7 +83,8 @@ class ArrayReader:
 
     def column(self, index: int) -> NDArray[Any]:
         """Return all rows of a column (T,)."""
-        return np.array(self.open()[:, index], dtype=np.float64)
+        with damage_named("cannot be read to its end"):
+            return np.array(self.open()[:, index], dtype=np.float64)
 
 
 class ParquetReader:
@@ -131,7 +133,8 @@ class ParquetReader:
             if columns != self._columns or start < first or skipped:
                 self._seek(columns, start)
             while self._next < stop:
-                block = self._decoded(next(self._open))
+                with damage_named(f"{self.path} cannot be read to its end"):
+                    block = self._decoded(next(self._open))
                 self._held.append((self._next, block))
                 self._next += len(block)
                 self._forget(start)
@@ -174,7 +177,8 @@ class ParquetReader:
 
     def head(self, rows: int) -> Table:
         """Return the first rows as a table; columns that cannot be read are empty."""
-        batch = next(open_parquet(self.path).iter_batches(rows))
+        with damage_named("cannot be read as a Parquet file"):
+            batch = next(open_parquet(self.path).iter_batches(rows))
         columns, odd = [], []
         for name, column in zip(self.names, batch.columns):
             values = column_values(_chunked(column))
@@ -192,7 +196,8 @@ class ParquetReader:
 
     def column(self, index: int) -> NDArray[Any]:
         """Return all rows of a column (T,)."""
-        values = column_values(open_parquet(self.path).read([self.names[index]]).column(0))
+        with damage_named("cannot be read as a Parquet file"):
+            values = column_values(open_parquet(self.path).read([self.names[index]]).column(0))
         assert values is not None
         return values
 

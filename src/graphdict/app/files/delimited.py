@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.dialect import COMMENT, Dialect, find_dialect, rows_of, shorten
+from graphdict.app.files.dialect import COMMENT, DELIMITERS, Dialect, find_dialect, rows_of, shorten
 from graphdict.app.files.errors import InputError
 from graphdict.app.files.numbers import CellParser
 from graphdict.app.files.patterns import matching_names
@@ -22,7 +22,7 @@ from graphdict.app.files.text import detect_encoding, open_text
 
 __all__ = ["parse_delimited", "read_delimited"]
 
-FIRST_LINES = 120
+FIRST_LINES, FIRST_BYTES = 120, 1 << 22
 BLOCK_CELLS = 1 << 14
 
 
@@ -95,16 +95,17 @@ def read_delimited(
     na: frozenset[str] = frozenset(),
     numeric: frozenset[str] = frozenset(),
     ignore: frozenset[str] = frozenset(),
+    widest: int | None = None,
 ) -> Table:
     """Read a text table.
 
     Columns in ``numeric`` must hold numbers; those in ``ignore`` (names or patterns) are not
-    parsed. What is not given is detected.
+    parsed. A table of more columns than ``widest`` is refused. What is not given is detected.
     """
     encoding, notes = detect_encoding(path, encoding)
     return parse_delimited(
         lambda: open_text(path, encoding), notes, delimiter=delimiter, decimal=decimal,
-        header=header, na=na, numeric=numeric, ignore=ignore,
+        header=header, na=na, numeric=numeric, ignore=ignore, widest=widest,
     )  # fmt: skip
 
 
@@ -118,10 +119,13 @@ def parse_delimited(
     na: frozenset[str] = frozenset(),
     numeric: frozenset[str] = frozenset(),
     ignore: frozenset[str] = frozenset(),
+    widest: int | None = None,
 ) -> Table:
     """Return the table in lines of text, which ``open_lines`` opens from their start."""
     with open_lines() as file:
-        first = list(islice(file, FIRST_LINES))
+        first = _first_lines(file)
+    if widest is not None:
+        _check_width(first, widest)
     dialect = find_dialect(first, delimiter=delimiter, decimal=decimal, header=header)
     names = _names(dialect)
     notes += dialect.notes
@@ -152,6 +156,28 @@ def parse_delimited(
     columns = [c.finish(unit.strip("[]()- ") or None) for c, unit in zip(builders, units) if c]
     notes += _parser_notes([c.parser for c in builders if c is not None and not c.is_text])
     return Table(columns, notes, np.concatenate(lines), ignore)
+
+
+def _first_lines(file: Iterable[str]) -> list[str]:
+    """Return the first lines of a file: at least three, and more unless they are long."""
+    lines, size = [], 0
+    for line in islice(file, FIRST_LINES):
+        lines.append(line)
+        size += len(line)
+        if size > FIRST_BYTES and len(lines) >= 3:
+            break
+    return lines
+
+
+def _check_width(lines: list[str], widest: int) -> None:
+    """Raise InputError where every delimiter that may be one cuts lines into too many cells."""
+    full = [line for line in lines if line.strip()]
+    counts = [1 + min((line.count(cut) for line in full), default=0) for cut in DELIMITERS]
+    if max(counts) > widest:
+        raise InputError(
+            f"has {max(counts):,} columns, and graphs have at most {widest:,} nodes; if rows are "
+            "nodes, use transpose=True"
+        )
 
 
 def _names(dialect: Dialect) -> list[str]:

@@ -22,14 +22,14 @@ from graphdict.app.files.headers import (
 from graphdict.app.files.numbers import CellParser
 from graphdict.app.files.times import looks_like_time
 
-__all__ = ["COMMENT", "Dialect", "find_dialect", "rows_of", "shorten"]
+__all__ = ["COMMENT", "DELIMITERS", "Dialect", "find_dialect", "rows_of", "shorten"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
 COMMENT = re.compile(r"\s*(?:#(?!N/A|NA\b|VALUE|DIV|REF|NAME|NUM|NULL)|%|//|!)", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*")
 DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?\s*")
 DECLARED = re.compile(r"\s*\"?sep=(.)\"?\s*", re.IGNORECASE)
-SAMPLE_ROWS = 40  # rows from which the delimiter is detected
+SAMPLE_ROWS, SAMPLE_CELLS = 40, 5_000  # from which the delimiter is detected
 
 
 @dataclass
@@ -119,7 +119,7 @@ def _delimiter(text: Sequence[str], quote: str) -> str:
             continue
         decimal = _decimal(rows, candidate)
         parser = CellParser(decimal)
-        cells = [cell for row in rows if len(row) == width for cell in row]
+        cells = [cell for row in rows if len(row) == width for cell in row][:SAMPLE_CELLS]
         good = sum(parser.number(c) is not None or looks_like_time(c) for c in cells) / len(cells)
         score = (round(count / len(rows), 1) * (0.2 + good), good, -float(candidate == " "))
         if score > best:

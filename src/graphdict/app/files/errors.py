@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "MissingExtraError", "first_line"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from graphdict.exceptions import MissingExtraError
+
+__all__ = ["InputError", "MissingExtraError", "damage_named", "first_line"]
 
 
 class InputError(ValueError):
     """Raised for a file that cannot be read, or whose content cannot be used as signals."""
 
 
-class MissingExtraError(ImportError):
-    """Raised for a file format that needs a package which is not installed.
-
-    Parameters
-    ----------
-    what : str
-        What was to be read or written, such as ``"a Parquet file"``.
-    package : str
-        The missing package.
-    extra : str
-        The extra of graphdict that installs it.
-    """
-
-    def __init__(self, what: str, package: str, extra: str):
-        super().__init__(
-            f"{what} needs {package}, which is not installed: "
-            f'pip install {package}, or pip install "graphdict[{extra}]"'
-        )
-
-
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or its class name where it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """Return the first line of an error's message, cut to 200 characters; else its class name."""
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= 200 else f"{line[:197]}..."
+
+
+@contextmanager
+def damage_named(what: str) -> Iterator[None]:
+    """Turn whatever a reader fails with into an InputError of one line that begins with ``what``.
+
+    Damaged files make readers fail in ways that nobody has listed.
+    """
+    try:
+        yield
+    except (InputError, MissingExtraError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the disk, not of the content
+        raise InputError(f"{what}: {first_line(error)}") from error

@@ -17,6 +17,8 @@ __all__ = [
     "numeric_columns",
 ]
 
+SAMPLE_CELLS = 20_000  # of which a table's first rows are looked at, but no fewer than three rows
+
 
 def is_text_row(row: Sequence[str], parser: CellParser) -> bool:
     """Return whether no cell is a number or a time, and some cell is not empty."""
@@ -29,8 +31,9 @@ def is_text_row(row: Sequence[str], parser: CellParser) -> bool:
 def numeric_columns(rows: list[list[str]], width: int, parser: CellParser) -> list[bool]:
     """Return for each column whether it holds mostly numbers or times."""
     kinds = []
+    whole = [row for row in rows if len(row) == width][: max(3, SAMPLE_CELLS // width)]
     for column in range(width):
-        cells = [row[column] for row in rows if len(row) == width]
+        cells = [row[column] for row in whole]
         cells = [cell for cell in cells if not parser.is_missing(cell)]
         good = sum(parser.number(cell) is not None or looks_like_time(cell) for cell in cells)
         kinds.append(bool(cells) and good > len(cells) / 2)

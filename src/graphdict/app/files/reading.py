@@ -10,8 +10,9 @@ import numpy as np
 
 from graphdict.app.files.chunked_readers import open_chunked_reader
 from graphdict.app.files.columns import ReadOptions, signals_from_table
-from graphdict.app.files.errors import InputError, MissingExtraError, first_line
-from graphdict.app.files.formats import Format, ReaderOptions, format_of
+from graphdict.app.files.errors import InputError, damage_named, first_line
+from graphdict.app.files.formats import ReaderOptions, format_of
+from graphdict.app.files.long_format import MOST_NODES
 from graphdict.app.files.out_of_core import read_out_of_core
 from graphdict.app.files.patterns import matching_names
 from graphdict.app.files.table import Column, SignalTable, Table
@@ -110,7 +111,7 @@ def read_signals(
     text: dict[str, Any] = {
         "delimiter": _delimiter(delimiter), "decimal": decimal, "header": header,
         "encoding": encoding, "na": frozenset(na), "ignore": frozenset(ignore),
-        "numeric": frozenset(columns) - {time, node},
+        "numeric": frozenset(columns) - {time, node}, "widest": None if transpose else MOST_NODES,
     }  # fmt: skip
     if transpose:
         text["header"] = False
@@ -118,10 +119,12 @@ def read_signals(
         kind = format_of(path)
         if kind.read is None:
             raise InputError("is a model, not a table; graphdict.load_model loads it")
-        source = open_chunked_reader(path, kind.name, array, transpose) if in_parts else None
+        with damage_named(f"cannot be read as {kind.name}"):
+            source = open_chunked_reader(path, kind.name, array, transpose) if in_parts else None
         if source is not None and too_large((source.length, len(source.names)), np.float64):
             return read_out_of_core(source, options)
-        found = _read(kind, path, ReaderOptions(array, text))
+        with damage_named(f"cannot be read as {kind.name}"):
+            found = kind.read(path, ReaderOptions(array, text))
         if isinstance(found, SignalTable):
             return _select_channels(found, options.columns, options.ignore)
         return signals_from_table(_transposed(found) if transpose else found, options)
@@ -130,18 +133,7 @@ def read_signals(
     except MemoryError:
         raise InputError(f"{path} does not fit into memory") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
-def _read(kind: Format, path: Path, options: ReaderOptions) -> Table | SignalTable:
-    """Read a file; whatever its reader fails with is an InputError of one line."""
-    assert kind.read is not None
-    try:
-        return kind.read(path, options)
-    except (InputError, MissingExtraError, MemoryError, OSError):
-        raise
-    except Exception as error:  # damaged files make readers fail in ways that nobody has listed
-        raise InputError(f"cannot be read as {kind.name}: {first_line(error)}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or first_line(error)}") from None
 
 
 def _delimiter(given: str | None) -> str | None:

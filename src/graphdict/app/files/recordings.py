@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files.errors import InputError, MissingExtraError, first_line
+from graphdict.app.files.fif import check_fif
 from graphdict.app.files.table import SignalTable, quote_names
 
 __all__ = ["read_recording"]
 
+ALWAYS, MOST_RATIO = 1 << 27, 100  # bytes of signals allowed in any file, and for each on disk
 KINDS = ("eeg", "seeg", "ecog", "mag", "grad", "hbo", "misc")
 
 
@@ -29,6 +31,8 @@ def read_recording(path: Path) -> SignalTable:
         warnings.simplefilter("ignore")
         try:
             raw, data = _load(mne, path, notes)
+        except InputError:
+            raise
         except Exception as error:  # readers of binary formats fail in many ways
             raise InputError(f"cannot be read as a recording: {first_line(error)}") from None
         names = [re.sub(r"\.+$", "", name) for name in raw.ch_names]
@@ -44,6 +48,8 @@ def read_recording(path: Path) -> SignalTable:
 
 def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray[Any]]:
     """Return the MNE object with its good channels of one type, and their signals (T, N)."""
+    if path.suffix.lower() == ".fif":
+        check_fif(path)
     if path.suffix.lower() == ".fif" and "epo" in path.stem:
         recording = mne.read_epochs(path, verbose="error", preload=True)
         notes.append(f"joined {len(recording)} epochs: windows may run from one into the next")
@@ -56,9 +62,7 @@ def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray[Any]]:
     kinds = recording.get_channel_types()
     kind = next((k for k in KINDS if kinds.count(k) >= 2), None)
     if kind is None:
-        raise InputError(
-            f"it has no two channels of signals, only {quote_names(sorted(set(kinds)))}"
-        )
+        raise InputError(f"has no two channels of signals, only {quote_names(sorted(set(kinds)))}")
     bad = [name for name in recording.info["bads"] if name in recording.ch_names]
     chosen = [
         name for name, own in zip(recording.ch_names, kinds) if own == kind and name not in bad
@@ -68,6 +72,13 @@ def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray[Any]]:
     if len(chosen) + len(bad) < len(kinds):
         notes.append(f"{len(chosen)} {kind} channels of {len(kinds)} channels")
     recording.pick(chosen)
+    epochs = len(recording) if hasattr(recording, "events") else 1
+    claimed, held = 8 * epochs * len(recording.times) * len(chosen), path.stat().st_size
+    if claimed > ALWAYS and claimed > MOST_RATIO * held:
+        raise InputError(
+            f"is damaged: its header speaks of {len(recording.times):,} samples of {len(chosen)} "
+            f"channels, and it has {held:,} bytes"
+        )
     data = recording.get_data()
     data = data.swapaxes(1, 2).reshape(-1, data.shape[1]) if data.ndim == 3 else data.T
     return recording, np.ascontiguousarray(data, dtype=np.float64)

@@ -92,24 +92,27 @@ def detect_encoding(path: Path, given: str | None = None) -> tuple[str, list[str
         name = "utf-16-be" if even > odd else "utf-16-le"
         _check(path, name)
         return name, [f"read as {name.upper()}: every other byte is zero"]
-    try:
-        _check(path, "utf-8")
+    if _fault(path, "utf-8") is None:
         return "utf-8", []
-    except InputError:
-        if sum(byte < 9 or 13 < byte < 32 for byte in start) > 0.02 * len(start):
-            raise InputError("is not a table: it holds binary data") from None
-        return "cp1252", [
-            "the file is not UTF-8: read as Windows-1252 (encoding=... names another)"
-        ]
+    if sum(byte < 9 or 13 < byte < 32 for byte in start) > 0.02 * len(start):
+        raise InputError("is not a table: it holds binary data")
+    return "cp1252", ["the file is not UTF-8: read as Windows-1252 (encoding=... names another)"]
 
 
 def _check(path: Path, encoding: str) -> None:
     """Raise InputError unless the encoding decodes the whole file."""
+    if (fault := _fault(path, encoding)) is not None:
+        raise InputError(fault)
+
+
+def _fault(path: Path, encoding: str) -> str | None:
+    """Return why an encoding does not decode a file, None where it does."""
     try:
         with open_text(path, encoding) as text:
             while text.read(1 << 22):
                 pass
     except LookupError:
-        raise InputError(f"cannot be read: {encoding!r} is no encoding that Python knows") from None
+        return f"cannot be read: {encoding!r} is no encoding that Python knows"
     except UnicodeError as error:
-        raise InputError(f"is not {encoding.upper()} text: {error}") from None
+        return f"is not {encoding.upper()} text: {error}"
+    return None

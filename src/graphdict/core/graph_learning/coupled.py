@@ -28,6 +28,7 @@ RELAXATION = 1.6
 BALANCE_EVERY = 10
 BALANCE_UNTIL = 200
 START_DEGREE = 5
+LEAST_RIDGE = 1e-6  # of the ridge for a typical degree, from which on it may be the first penalty
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def coupled_graphs(
     count = len(costs)
     shares = np.ones(count) if shares is None else shares
     average = (shares @ costs / shares.sum())[None]
-    rho = ridge if ridge > 0 else float(average_degree_ridge(average, START_DEGREE)[0])
+    typical = float(average_degree_ridge(average, START_DEGREE)[0])
+    rho = ridge if ridge > LEAST_RIDGE * typical else typical
     single = learn_graphs(average, rho)
     weights = np.repeat(single.weights, count, axis=0)
     dual = np.repeat(single.dual, count, axis=0)

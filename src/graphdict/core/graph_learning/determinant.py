@@ -97,15 +97,21 @@ def likelihood_objective(
     """
     linear = np.einsum("be,be->b", weights, costs)
     squares = np.einsum("be,be->b", weights, weights)
-    # Along the constants of the active nodes, and on silent nodes, eigenvalues are set to one.
+    # Along the constants of the active nodes, and on silent nodes, eigenvalues are set to the mean
+    # degree, by which they then count.
     rest = np.eye(active.shape[1]) - _projectors(active)
-    inner = graphs.laplacian(weights * edges_between(active)) + rest
-    logs = log_determinants(inner)
+    weights = weights * edges_between(active)
+    degree = graphs.degrees(weights).mean(axis=1)
+    unit = np.where(degree > 0, degree, 1.0)
+    inner = graphs.laplacian(weights) + unit[:, None, None] * rest
+    logs = log_determinants(inner) - np.log(unit) * np.einsum("bnn->b", rest)
     connected = (graphs.degrees(weights) > 0) | ~active
     underflow = ~np.isfinite(logs) & connected.all(axis=1)
     if underflow.any():
         values = np.linalg.eigvalsh(inner[underflow])
-        logs[underflow] = np.log(np.maximum(values, RELATIVE_FLOOR * values[:, -1:])).sum(axis=1)
+        values = np.maximum(values, RELATIVE_FLOOR * values[:, -1:]) / unit[underflow, None]
+        freedom = active.shape[1] - np.einsum("bnn->b", rest)[underflow]
+        logs[underflow] = np.log(values).sum(axis=1) + freedom * np.log(unit[underflow])
     return linear + ridge * squares / 2 - logs
 
 
@@ -134,7 +140,8 @@ class _Windows:
         """Return the prox of ``-step log det_+`` at matrices (B, N, N), on centred signals."""
         inner = self.projector @ matrices @ self.projector
         # Shift the other dimensions above the spectrum, to separate them.
-        bound = 1 + np.abs(inner).sum(axis=2).max(axis=1)
+        largest = np.abs(inner).sum(axis=2).max(axis=1)
+        bound = np.where(largest > 0, 2 * largest, 1.0)
         rest = np.eye(matrices.shape[1]) - self.projector
         values, vectors = np.linalg.eigh(inner + bound[:, None, None] * rest)
         found = LogBarrier().prox(values, step)

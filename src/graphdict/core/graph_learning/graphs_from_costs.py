@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 OUTER = 100  # largest number of proximal point steps without a ridge
+FAILED = 1e-2  # relative error of a degree from which on Newton's method did not succeed
+LEAST_START = 1e-6  # of a cold start: less is no warm start
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def learn_graphs(
     if active is None:
         active = np.ones((count, nodes), dtype=bool)
     active = np.ascontiguousarray(without_single_nodes(active))
-    dual = _start(costs, active) if dual is None else np.array(dual, dtype=np.float64, order="C")
+    cold = _start(costs, ridges, alpha, active)
+    dual = cold.copy() if dual is None else np.maximum(dual, LEAST_START * cold, order="C")
     if (ridges > 0).all():
         weights = np.empty_like(costs)
         centre = (
@@ -101,15 +104,22 @@ def learn_graphs(
         )
         steps = native.newton(costs, centre, ridges, alpha, active, dual, tol, max_iter, weights)
         moved = np.zeros(count)
+        failed = ~(_degree_errors(weights, dual, alpha, active) <= FAILED)
+        if failed.any() and not centre.any():  # a ridge that is next to none beside the costs
+            dual[failed] = cold[failed]
+            some = dual[failed]
+            weights[failed], moved[failed], more = _proximal_points(
+                costs[failed], ridges[failed], alpha, active[failed], some, tol, max_iter
+            )
+            dual[failed], steps = some, steps + more
     elif (ridges == 0).all() and centre is None:
-        weights, moved, steps = _proximal_points(costs, alpha, active, dual, tol, max_iter)
+        weights, moved, steps = _proximal_points(costs, ridges, alpha, active, dual, tol, max_iter)
     else:
         raise ValueError(
             f"ridge must be positive for every graph, or zero for all and without centre, got "
             f"values from {ridges.min():g} to {ridges.max():g}"
         )
-    gap = np.where(active, graphs.degrees(weights) * dual / alpha - 1, 0)
-    residual = np.maximum(np.abs(gap).max(axis=1), moved)
+    residual = np.maximum(_degree_errors(weights, dual, alpha, active), moved)
     return LearnedGraphs(weights.astype(given.dtype), dual, residual, steps)
 
 
@@ -226,29 +236,49 @@ def _square(costs: NDArray[Any], active: NDArray[Any] | None) -> NDArray[Any]:
     return matrix
 
 
-def _start(costs: NDArray[Any], active: NDArray[Any]) -> NDArray[Any]:
-    """Return initial dual variables (B, N): half the cost of a near neighbour."""
+def _degree_errors(
+    weights: NDArray[Any], dual: NDArray[Any], alpha: float, active: NDArray[Any]
+) -> NDArray[Any]:
+    """Return the largest relative error (B,) of a degree: ``alpha`` over its multiplier."""
+    gap = np.where(active, graphs.degrees(weights) * dual / alpha - 1, 0)
+    result: NDArray[Any] = np.abs(gap).max(axis=1)
+    return result
+
+
+def _start(
+    costs: NDArray[Any], ridge: NDArray[Any], alpha: float, active: NDArray[Any]
+) -> NDArray[Any]:
+    """Return initial dual variables (B, N): half the cost of a near neighbour.
+
+    At least what they are where nothing costs anything but the ridge (B,).
+    """
     matrix = _square(costs, active)
     rank = min(3, matrix.shape[1] - 2)
     near = np.partition(matrix, rank, axis=2)[:, :, : rank + 1]
     near = np.where(np.isfinite(near), near, 0).max(axis=2)
     largest = near.max(axis=1, keepdims=True)
     typical = np.where(largest > 0, largest, 1.0)
-    return np.where(active, np.maximum(near, 1e-3 * typical) / 2, 1.0)
+    free = np.sqrt(alpha * ridge / (2 * (matrix.shape[1] - 1)))[:, None]
+    return np.where(active, np.maximum(np.maximum(near, 1e-3 * typical) / 2, free), 1.0)
 
 
 def _proximal_points(
-    costs: NDArray[Any], alpha: float, active: NDArray[Any], dual: NDArray[Any], tol: float,
-    max_iter: int,
+    costs: NDArray[Any], small: NDArray[Any], alpha: float, active: NDArray[Any],
+    dual: NDArray[Any], tol: float, max_iter: int,
 ) -> tuple[NDArray[Any], NDArray[Any], int]:  # fmt: skip
-    """Return weights (B, E) without a ridge, relative change in the last step, Newton steps."""
+    """Return weights (B, E) with a small ridge (B,) or none, change in the last step, Newton steps.
+
+    The change is relative to the costs. Where weights would grow without end, they stop growing.
+    """
     typical = costs.mean(axis=1)
     typical = np.where(typical > 0, typical, 1.0)
     ridge = np.square(typical) * dual.shape[1] / alpha
     centre, weights = np.zeros_like(costs), np.empty_like(costs)
     moved, total = np.zeros(len(costs)), 0
     for _ in range(OUTER):
-        total += native.newton(costs, centre, ridge, alpha, active, dual, tol, max_iter, weights)
+        both = small + ridge
+        towards = np.ascontiguousarray(centre * (ridge / both)[:, None])
+        total += native.newton(costs, towards, both, alpha, active, dual, tol, max_iter, weights)
         moved = ridge * np.abs(weights - centre).max(axis=1) / typical
         if moved.max() <= tol:
             break

@@ -11,8 +11,10 @@ from graphdict.core import graphs
 
 __all__ = [
     "active_nodes",
+    "dense_graphs",
     "edges_between",
     "even_counts",
+    "mix_in",
     "without_rounding",
     "without_single_nodes",
 ]
@@ -47,6 +49,24 @@ def edges_between(active: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the edges (B, E) whose two nodes are active (B, N)."""
     rows, cols = graphs.edge_index(active.shape[1])
     return active[:, rows] & active[:, cols]
+
+
+def dense_graphs(costs: NDArray[Any], active: NDArray[Any]) -> NDArray[np.float64]:
+    """Return graphs (B, E) with all edges between active nodes (B, N), connected for certain.
+
+    Weights are in inverse proportion to costs (B, E), which count as a thousandth of the mean of
+    all at least, such that the energy of a graph is that of an optimal one without ridge.
+    """
+    edges = edges_between(active)
+    dense = edges / np.maximum(costs, 1e-3 * (float(costs.mean()) or 1.0))
+    energy = np.einsum("be,be->b", dense, costs)[:, None]
+    freedom = np.maximum(active.sum(axis=1, keepdims=True) - 1, 1)
+    return dense * np.where(energy > 0, freedom / np.where(energy > 0, energy, 1), 1)
+
+
+def mix_in(weights: NDArray[Any], other: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return points between two sets of graphs (B, E), from little of the other to all of it."""
+    return [(1 - share) * weights + share * other for share in np.logspace(-9, 0, 10)]
 
 
 def even_counts(samples: int, windows: int) -> NDArray[np.intp]:

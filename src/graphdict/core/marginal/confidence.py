@@ -69,7 +69,7 @@ def edge_estimates(
     normal = np.zeros((edges, count, count))
     right = np.zeros((edges, count))
     dimension = likelihood.dimension
-    for index in np.flatnonzero(counts > dimension):
+    for index in np.flatnonzero(counts > dimension).tolist():
         activation = likelihood.activations[index]
         weights, variances = _of_pattern(likelihood, index, atoms, moments[index])
         certainty = counts[index] / np.maximum(variances, TINY * variances.max())
@@ -81,7 +81,7 @@ def edge_estimates(
 def _of_pattern(
     likelihood: FilteredLikelihood, index: int, atoms: NDArray, moments: NDArray
 ) -> tuple[NDArray, NDArray]:
-    """Return weights (E,) of the graph of a pattern, and the variance (E,) that one sample gives."""
+    """Return weights (E,) of a pattern's graph, and the variance (E,) that one sample gives."""
     spectra = pattern_spectra(likelihood.activations[index][None], atoms)
     eigenvalues = spectra.eigenvalues[0]
     vectors = spectra.vectors[0]
@@ -167,7 +167,9 @@ def _probabilities(scores: NDArray) -> NDArray:
 
 
 def edge_intervals(estimates: EdgeEstimates) -> NDArray:
-    """Return limits (K, E, 2) between which weights lie with 95 of 100 odds; none is negative."""
+    """Return limits (K, E, 2) between which weights lie with a probability of 0.95.
+
+    They may be negative: such a pair depends in a way that no nonnegative weight shows.
+    """
     reach = INTERVAL * estimates.errors
-    low, high = estimates.weights - reach, estimates.weights + reach
-    return np.stack([np.maximum(low, 0), np.maximum(high, 0)], axis=-1)
+    return np.stack([estimates.weights - reach, estimates.weights + reach], axis=-1)

@@ -24,6 +24,7 @@ from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.spectra import pattern_spectra
 
 __all__ = [
+    "COARSEST_POWER",
     "Halves",
     "choose_pool",
     "judge_by_edges",
@@ -37,7 +38,11 @@ Sums = tuple[NDArray, tuple[NDArray, ...]]  # usage and statistics
 Judge = Callable[[FilteredLikelihood, NDArray], tuple[float, NDArray]]  # cost, atoms
 
 PRESENT = 1e-3  # of its typical size: a weight that is an edge
-COARSEST, FINEST, STEPS = 0.24, 0.05, 30  # steps in log-power at first and at last; on the atoms
+COARSEST_POWER, FINEST, STEPS = (
+    0.24,
+    0.05,
+    20,
+)  # steps in log-power at first and at last; on the atoms
 NEAR_ONE = 1.5  # powers below which 1 is tried as well
 POOLS = 0.0, 0.3, 1.0, 3.0, 10.0  # pooled samples to try, in units of the dimension
 POOL_STEPS = 25
@@ -83,13 +88,14 @@ def search_power(
     judge: Judge,
     samples: float,
     most: float = POWERS[1],
+    first_step: float = COARSEST_POWER,
 ) -> tuple[FilteredLikelihood, NDArray]:
     """Return the likelihood of the best power up to ``most``, and atoms (K, E) under it.
 
     The search begins at the power of ``likelihood`` and climbs by steps that get smaller, each from
-    the atoms of the power before. A power costs ``log(samples) log(power)``, so that it is the
-    least of those that explain signals about as well, and 1 unless another gains what the
-    information criterion asks of a parameter.
+    the atoms of the power before; the first is ``first_step`` in the logarithm of the power. A
+    power costs ``log(samples) log(power)``, so that it is the least of those that explain signals
+    about as well, and 1 unless another gains what the information criterion asks of a parameter.
     """
     tried: dict[float, Tried] = {}
 
@@ -103,7 +109,7 @@ def search_power(
         return tried[power]
 
     given = Tried(np.inf, likelihood, atoms)
-    best, step = attempt(likelihood.filter.parameter, given), COARSEST
+    best, step = attempt(likelihood.filter.parameter, given), first_step
     while step >= FINEST:
         around = [attempt(best.power * np.exp(sign * step), best) for sign in (-1, 1)]
         better = min(around, key=lambda one: one.cost)

@@ -183,11 +183,15 @@ class FilteredLikelihood:
 
     def energies(self, factors: FilteredFactors, block: SignalBlock) -> NDArray:
         """Return ``x' f(L_c) x`` (T, C) of every sample under every pattern."""
+        if block.kept is not None and block.kept.get("factors") is factors:
+            return block.kept["energies"]
         signals = block.signals.astype(np.float64, copy=False)
         found = np.empty((len(signals), len(self.patterns)))
         for index, root in enumerate(factors.roots):
             whitened = signals @ root
             found[:, index] = np.einsum("tn,tn->t", whitened, whitened)
+        if block.kept is not None:
+            block.kept.update(factors=factors, energies=found)
         return found
 
     def posterior_gains(

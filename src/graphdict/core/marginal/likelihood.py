@@ -35,7 +35,8 @@ from graphdict.native.products import energies, weighted_distances
 __all__ = ["NOISE", "GaussianFactors", "GaussianLikelihood"]
 
 NOISE = 1e-10  # variance, relative to that of the signals, in directions without any
-SMALLEST = 1e-9  # weight of an edge that is still there: zeros are for the pruning to make
+SMALLEST = 1e-9  # of the precision of the signals: weight of an edge that is still there, since
+# zeros are for the pruning to make
 BLOCK_BYTES = 1 << 24
 
 
@@ -62,7 +63,7 @@ class GaussianLikelihood:
     nodes : int
         Number N of nodes.
     noise : float
-        Variance on the null space of disconnected patterns.
+        Variance on the null space of disconnected patterns: ``NOISE`` times that of all signals.
     components : dict of int to array (N, components)
         For each disconnected pattern, unit vectors that are constant on a component each.
     """
@@ -142,10 +143,11 @@ class GaussianLikelihood:
         minus the penalty.
         """
         (distances,) = statistics
+        smallest = SMALLEST * NOISE / self.noise
         for _ in range(steps):
             resistances = self.resistances(atoms, usage)
             stepped = atoms * resistances / (distances + penalty.slope(atoms))
-            atoms = np.where(atoms > 0, np.maximum(stepped, SMALLEST), 0)
+            atoms = np.where(atoms > 0, np.maximum(stepped, smallest), 0)
         return self, atoms
 
     def own_penalty(self, atoms: NDArray) -> float:
@@ -201,20 +203,24 @@ class GaussianLikelihood:
     def log_determinants(self, atoms: NDArray) -> NDArray:
         """Return the log-determinant of each precision (C,) on signals that sum to zero."""
         values = np.empty(len(self.patterns))
+        units = self._units(atoms)
         for rows, matrices in self.precisions(atoms):
             values[rows] = _log_determinants(matrices)
+        values -= np.log(units)  # the eigenvalue of constants is none
         for index, basis in self.components.items():
-            values[index] -= (basis.shape[1] - 1) * np.log(self.noise)
+            values[index] -= (basis.shape[1] - 1) * np.log(units[index] * self.noise)
         return values
 
     def covariances(self, atoms: NDArray) -> NDArray:
         """Return the covariance (C, N, N) of signals of zero mean under each pattern."""
         found = np.empty((len(self.patterns), self.nodes, self.nodes))
+        units = self._units(atoms)
         for rows, matrices in self.precisions(atoms):
-            found[rows] = np.linalg.inv(matrices) - 1 / self.nodes
+            found[rows] = np.linalg.inv(matrices) - 1 / (units[rows, None, None] * self.nodes)
         for index, basis in self.components.items():
-            # On the null space the variance is ``noise``; in the inverse it is one.
-            found[index] += (self.noise - 1) * (basis @ basis.T - 1 / self.nodes)
+            # On the null space the variance is ``noise``; in the inverse it is that of the unit.
+            missing = self.noise - 1 / units[index]
+            found[index] += missing * (basis @ basis.T - 1 / self.nodes)
         return found
 
     def resistances(self, atoms: NDArray, weights: NDArray) -> NDArray:
@@ -231,22 +237,33 @@ class GaussianLikelihood:
         return graphs.laplacian_adjoint(inverses.reshape(count, self.nodes, self.nodes))
 
     def precisions(self, atoms: NDArray) -> Iterator[tuple[slice, NDArray]]:
-        """Yield rows of the patterns and their ``L_c`` (rows, N, N), with eigenvalue 1 for zeros.
+        """Yield rows of the patterns and their ``L_c`` (rows, N, N), without eigenvalues of zero.
 
-        The eigenvalues ``1 / noise`` are put in by hand where they matter: in the matrix they would
-        drown those of weak edges.
+        They are the unit of the pattern instead. The eigenvalues ``1 / noise`` are put in by hand
+        where they matter: in the matrix they would drown those of weak edges.
         """
+        units = self._units(atoms)
         laplacians = graphs.laplacian(atoms.astype(np.float64)).reshape(len(atoms), -1)
         size = max(1, BLOCK_BYTES // (8 * self.nodes**2))
         for start in range(0, len(self.patterns), size):
             rows = slice(start, min(start + size, len(self.patterns)))
             mixed = self._activations[rows] @ laplacians
             matrices = mixed.reshape(-1, self.nodes, self.nodes)
-            matrices += 1 / self.nodes
+            matrices += units[rows, None, None] / self.nodes
             for index, basis in self.components.items():
                 if rows.start <= index < rows.stop:
-                    matrices[index - rows.start] += basis @ basis.T - 1 / self.nodes
+                    null = basis @ basis.T - 1 / self.nodes
+                    matrices[index - rows.start] += units[index] * null
             yield rows, matrices
+
+    def _units(self, atoms: NDArray) -> NDArray:
+        """Return the mean degree (C,) of each pattern's graph, 1 where it has no edges.
+
+        What takes the place of a zero eigenvalue has this size: another would make a matrix
+        singular in floating point, since edges may have weights of any size.
+        """
+        total = self._activations @ atoms.sum(axis=1, dtype=np.float64)
+        return np.where(total > 0, 2 * total / self.nodes, 1.0)
 
 
 def _log_determinants(matrices: NDArray) -> NDArray:

@@ -17,10 +17,19 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.marginal.patterns import uniform_probabilities
 
-__all__ = ["ConcavePenalty", "bic_strength", "shrinkage", "shrinkage_for", "with_sparsity"]
+__all__ = [
+    "ConcavePenalty",
+    "bic_strength",
+    "shrinkage",
+    "shrinkage_for",
+    "usual_alpha",
+    "with_sparsity",
+]
 
-LEAST_ALPHA = 1e-4  # keeps the weight between two silent nodes finite
+NO_VARIANCE = 1e-10  # relative to the largest
+LEAST_ALPHA = 1e-4  # of the signals' variance: keeps the weight between two silent nodes finite
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
+PSEUDO_SAMPLES, LARGEST_ALPHA = 0.25, 0.1  # for each atom and dimension; most noise, relative
 DECADES = np.log(300)  # log(1 + w / width) of a typical edge
 
 
@@ -57,14 +66,32 @@ def bic_strength(samples: int, per_atom: float, candidates: int = 1) -> float:
     return float(cost / (samples * DECADES))
 
 
-def shrinkage(alpha_w: float, share: float) -> ConcavePenalty:
-    """Return the L1 penalty on atoms that a ``share`` of the samples is expected to use."""
-    return ConcavePenalty((alpha_w + LEAST_ALPHA) * share)
+def usual_alpha(variances: NDArray, atoms: int, samples: int) -> float:
+    """Return the L1 penalty that suits signals of any unit and any smoothness.
+
+    It is as if every atom had a quarter of a sample more for each dimension, of white noise as
+    strong as the harmonic mean of the ``variances`` (d,) of the signals in the directions in which
+    they have any: little where signals are smooth, and nothing where there are many samples.
+    """
+    some = variances[variances > NO_VARIANCE * variances.max(initial=0)]
+    if not some.size:
+        return 0.0
+    share = min(PSEUDO_SAMPLES * atoms * len(variances) / samples, LARGEST_ALPHA)
+    return float(share / np.mean(1 / some))
 
 
-def shrinkage_for(patterns: NDArray, alpha_w: float) -> ConcavePenalty:
+def shrinkage(alpha_w: float, share: float, variance: float) -> ConcavePenalty:
+    """Return the L1 penalty on atoms that a ``share`` of the samples is expected to use.
+
+    ``variance`` is that of the signals.
+    """
+    return ConcavePenalty((alpha_w + LEAST_ALPHA * variance) * share)
+
+
+def shrinkage_for(patterns: NDArray, alpha_w: float, variance: float) -> ConcavePenalty:
     """Return the L1 penalty on atoms used as often as in uniformly distributed patterns (C, K)."""
-    return shrinkage(alpha_w, float(uniform_probabilities(patterns) @ patterns.mean(axis=1)))
+    share = float(uniform_probabilities(patterns) @ patterns.mean(axis=1))
+    return shrinkage(alpha_w, share, variance)
 
 
 def with_sparsity(

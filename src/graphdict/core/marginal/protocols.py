@@ -15,6 +15,7 @@ class SignalBlock(NamedTuple):
 
     signals: NDArray  # (T, N), NaN where values are missing
     counts: NDArray  # (windows,) number of samples in each window
+    kept: dict[str, Any] | None = None  # by a likelihood, for its next method on the same block
 
     @property
     def single(self) -> bool:

@@ -139,9 +139,11 @@ class Solution:
 
     @classmethod
     def restored(cls, summary: dict[str, Any]) -> Solution:
-        """Return a solution from its :meth:`summary`, without coefficients."""
-        history = History.resumed(summary["history"])
-        return cls(**{**summary, "history": history}, read_coefficients=_gone, read_dual=_gone)
+        """A solution from its :meth:`summary`, whose coefficients are there if they were added."""
+        summary = {**summary, "history": History.resumed(summary["history"])}
+        kept = summary.pop("coefficients", None)
+        read = _gone if kept is None else lambda: kept
+        return cls(**summary, read_coefficients=read, read_dual=_gone)
 
     @cached_property
     def dual(self) -> NDArray[np.float64] | None:

@@ -42,7 +42,7 @@ from graphdict.core.solvers.base import (
 )
 from graphdict.core.solvers.points import Point, residuals
 from graphdict.core.solvers.primal_dual import PassMessage, PassSums
-from graphdict.core.solvers.step_sizes import StepSizes, first_dual, first_sigma
+from graphdict.core.solvers.step_sizes import NO_SIGMA, StepSizes, first_dual, first_sigma
 from graphdict.native import log_barrier
 
 __all__ = ["bipds"]
@@ -65,10 +65,13 @@ def bipds(
     tau_coefficients: float | None = None,
     sigma: float | None = None,
     check_every: int = 10,
+    last_iterate: bool = False,
     callback: Callback | None = None,
     stage: Any = None,
 ) -> Solution:
     """Minimise the problem of an executor from a starting point, and return the best iterate.
+
+    With ``last_iterate`` return the last one, as Algorithm 1 prints it, and never turn back.
 
     Coefficients (T, K) may be states of the executor. ``stage`` of a checkpoint keeps what an
     interrupted run needs to go on; all else is as in :func:`graphdict.solvers.bipds`, which opens
@@ -96,14 +99,18 @@ def bipds(
             collapsed = np.isfinite(best.objective) and not (
                 following.atoms.any() or following.sums.size
             )
-            if collapsed or not following.is_finite():
+            if last_iterate and not following.is_finite():
+                break
+            if not last_iterate and (collapsed or not following.is_finite()):
                 point = replace(run.retreat(best), iteration=iteration)
                 continue
             gaps = residuals(run.problem, fixed, point, following)
             point = run.settle(following)
             history.add(point.objective, gaps, iteration)
             converged = history.residual[-1] <= tol
-            if point.objective <= best.objective or (converged and np.isfinite(point.objective)):
+            if (last_iterate or point.objective <= best.objective) or (
+                converged and np.isfinite(point.objective)
+            ):
                 best = point
             progress = Progress(
                 iteration, point.objective, history.residual[-1], point.atoms,
@@ -133,13 +140,15 @@ class _Run:
         self.problem = executor.problem
         self.linear = self.problem.linear
         self.fixed = fixed
-        self.given = given
+        self.given = (*given[:2], NO_SIGMA if given[2] == 0 else given[2])
         self.distances: list[NDArray[np.float64]] = []  # of fixed coefficients
+        self.held_value: float | None = None  # of priors that tie fixed coefficients together
         self.steps: StepSizes
         # Priors that tie samples together move the coefficients of all samples at once, here.
         self.coupled = fixed != "coefficients" and not self.problem.coefficients.separable
         boxes = self.problem.atoms.box, self.problem.coefficients.box
-        self.boxes = None if fixed is not None or None in boxes else boxes
+        # A compiled loop takes a given step of zero for one that is not given.
+        self.boxes = None if fixed is not None or None in boxes or 0 in given else boxes
 
     def start(
         self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64], dual: Any
@@ -148,12 +157,12 @@ class _Run:
         problem, executor = self.problem, self.executor
         states = executor.scatter(in_precision(coefficients, atoms))
         if dual is None:
-            duals, sigma = first_dual(executor, states, atoms)
+            duals, sigma = first_dual(executor, states, atoms, self.given[2])
         else:
             duals = executor.scatter(in_precision(dual, atoms))
             sigma = first_sigma(executor, states, duals, atoms)
         if self.fixed == "coefficients":
-            self.distances = [*executor.map_blocks(_distances, [states])[1]]
+            self._hold(states)
         extra, value, lipschitz = executor.scatter(None), None, 0.0
         if self.coupled:
             group, whole = problem.coefficients, executor.gather(states)
@@ -168,6 +177,13 @@ class _Run:
         return self._point(
             0, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz, value, image, True
         )
+
+    def _hold(self, states: BlockStates) -> None:
+        """Find once what coefficients that stay as they are contribute."""
+        self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
+        group = self.problem.coefficients
+        if not group.separable:
+            self.held_value = group.value(self.executor.gather(states))
 
     def go_on(self, point: Point, until: int) -> Point:
         """Take iterations without checks, up to number ``until``, and return the point there."""
@@ -245,6 +261,7 @@ class _Run:
         objective = np.nan
         if check:
             objective = sums.value + self.problem.atoms.value(atoms)
+            value = self.held_value if value is None else value
             objective += 0.0 if value is None else value / self.problem.total
         return Point(
             iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, image,
@@ -277,8 +294,7 @@ class _Run:
         self.steps = StepSizes(self.problem, self.fixed, self.given, 1.0, gram, atoms, point.image)
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
-            states = self.executor.scatter(saved["point"]["samples"][1])
-            self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
+            self._hold(self.executor.scatter(saved["point"]["samples"][1]))
         return point, best, History.resumed(saved["history"])
 
     def _packed(self, point: Point) -> dict[str, Any]:

@@ -60,7 +60,12 @@ def code_shard(
 
 def total_objective(executor: Executor, coefficients: Any, atoms: NDArray[np.float64]) -> float:
     """Return ``F`` at a point whose coefficients are with an executor, but for priors on atoms."""
-    result: float = executor.map_blocks(keep_value, [coefficients], atoms)[1][0]
+    problem = executor.problem
+    if problem.coefficients.separable:
+        result: float = executor.map_blocks(keep_value, [coefficients], atoms)[1][0]
+        return result
+    result = executor.map_blocks(_samples_value, [coefficients], atoms)[1][0]
+    result += problem.coefficients.value(executor.gather(coefficients)) / problem.total
     return result
 
 
@@ -70,3 +75,13 @@ def keep_value(
     """Leave coefficients as they are and find their share of the objective."""
     energies = backend.problem.fit.energies(atoms, rows)
     return coefficients, (backend.problem.rows_value(rows, coefficients, energies, atoms),)
+
+
+def _samples_value(
+    backend: Backend, rows: slice, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
+) -> Any:
+    """Find the share of the objective that is the likelihood of a block."""
+    problem = backend.problem
+    energies = problem.fit.energies(atoms, rows)
+    image = problem.operator.forward(coefficients, atoms)
+    return None, (problem.samples_value(rows, coefficients, energies, image),)

@@ -44,7 +44,7 @@ from graphdict.core.solvers.coding import total_objective
 from graphdict.core.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.core.terms.base import name_of
 
-__all__ = ["Update", "mm", "mm_lacks", "over_relax", "stationarity"]
+__all__ = ["Update", "mm", "mm_lacks", "over_relax", "stationarity", "update_coefficients"]
 
 INNER = 4  # updates of a block for each pass over the data
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
@@ -214,7 +214,7 @@ class _Run:
             over_relaxed,
         )  # fmt: skip
         columns = [point.coefficients, point.energies]
-        states, sums = self.executor.map_blocks(_update_coefficients, columns, message)
+        states, sums = self.executor.map_blocks(update_coefficients, columns, message)
         value, square, scale, distances, of_images = sums
         if isinstance(of_images, np.ndarray):
             distances = self.linear.adjoint(of_images)
@@ -300,13 +300,14 @@ def _atom_slopes(
 
 
 @deferred
-def _update_coefficients(
+def update_coefficients(
     backend: Backend,
     rows: slice,
     coefficients: NDArray[np.float64],
     energies: NDArray[np.float64] | None,
     update: Update,
 ) -> Deferred:
+    """Take the multiplicative updates of a block."""
     return backend.update_coefficients(rows, coefficients, update._replace(energies=energies))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import BlockStates
 from graphdict.core.solvers.primal_dual import PassSums
-from graphdict.core.solvers.step_sizes import split_step
+from graphdict.core.solvers.step_sizes import NO_SIGMA, split_step
 
 __all__ = ["Point", "residuals"]
 
@@ -43,10 +43,11 @@ def residuals(problem: Problem, fixed: str | None, before: Point, after: Point) 
     Each is a subgradient at the new point, so all vanish together only where it is stationary,
     whatever the step sizes; a small step alone would not show that.
     """
-    tau_atoms = after.steps[0]
+    tau_atoms, tau, sigma = after.steps
     sums = after.sums
-    found = {"dual": _relative(sums.dual_gap**0.5, sums.image**0.5)}
-    if fixed != "atoms":
+    moves = sigma > NO_SIGMA  # a step of zero holds its variable
+    found = {"dual": _relative(sums.dual_gap**0.5, sums.image**0.5) if moves else 0.0}
+    if fixed != "atoms" and tau_atoms:
         gap = (before.atoms - after.atoms) / tau_atoms
         gap += after.gradient_atoms - before.gradient_atoms
         fit = np.linalg.norm(before.gradient_atoms) + np.linalg.norm(after.gradient_atoms)
@@ -59,7 +60,7 @@ def residuals(problem: Problem, fixed: str | None, before: Point, after: Point) 
             ]
             size = np.linalg.norm(after.atoms)
             found["split_atoms"] = _relative(np.linalg.norm(gaps), size)
-    if fixed != "coefficients":
+    if fixed != "coefficients" and tau:
         found["coefficients"] = _relative(sums.coefficient_gap**0.5, sums.energy**0.5)
         if problem.coefficients.split:
             found["split_coefficients"] = _relative(sums.split_gap**0.5, sums.size**0.5)

@@ -202,8 +202,8 @@ def ascend_split_duals(
     rows: slice = slice(None),
 ) -> tuple[NDArray[np.float64], ...]:
     """Take dual steps of the split-off terms, whose operator is the identity."""
-    if not duals:
-        return ()
+    if not duals or not tau:
+        return tuple(duals)
     sigma = split_step(tau, len(duals))
     return tuple(
         group.prox_conjugate(term, dual + sigma * extrapolated, sigma, rows)
@@ -262,9 +262,13 @@ def check_numbers(
         # exactly zero where nothing moves any more.
         extrapolated = 2 * coefficients - before.coefficients
         dual_gap = problem.operator.forward(extrapolated, step.extrapolated) - image
-        dual_gap += (before.dual - after.dual) / step.sigma
+        dual_gap += (before.dual - after.dual) / (step.sigma or 1.0)
         if gradient is not None and before.gradient is not None:
-            slack = gradient - before.gradient - (coefficients - before.coefficients) / step.tau
+            slack = (
+                gradient
+                - before.gradient
+                - (coefficients - before.coefficients) / (step.tau or 1.0)
+            )
             coefficient_gap = _weighted_square(problem, rows, slack)
     return CheckNumbers(
         value, _square(dual_gap), _square(image), _weighted_square(problem, rows, energies),
@@ -285,7 +289,7 @@ def check_sums(
     value, split_gap, wrong = numbers.value, 0.0, 0
     if problem.coefficients.separable:
         value += problem.coefficients.value(after.coefficients, rows) / problem.total
-    if before is not None and after.split_duals:
+    if before is not None and after.split_duals and step.tau:
         change = after.coefficients - before.coefficients
         sigma = split_step(step.tau, len(after.split_duals))
         for old, new in zip(before.split_duals, after.split_duals, strict=True):

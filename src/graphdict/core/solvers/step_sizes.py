@@ -13,9 +13,10 @@ from graphdict.core.protocols import Backend, BlockStates, Executor
 from graphdict.core.terms import base
 from graphdict.native.log_barrier import StepSizeRules
 
-__all__ = ["StepSizes", "first_dual", "first_sigma", "split_step"]
+__all__ = ["NO_SIGMA", "StepSizes", "first_dual", "first_sigma", "split_step"]
 
 ROWS_FOR_SIGMA = 1000  # from which the first sigma is found
+NO_SIGMA = 1e-30  # stands for a sigma of zero, at which proxes of a dual of zero divide by it
 SAFETY = 0.99
 PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
 CHANGING = ("sigma", "floors", "room", "caution", "checks_since_halving")
@@ -39,7 +40,7 @@ class StepSizes:
         self.problem = problem
         self.fixed = fixed
         self.given = given
-        self.sigma = given[2] or sigma
+        self.sigma = sigma if given[2] is None else given[2]
         self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
         self.room = 1.0  # how much sigma may still be rebalanced
         self.caution = 1.0  # shrinks the primal steps after trouble
@@ -83,17 +84,18 @@ class StepSizes:
         # The other half of 1 / tau is for the duals of the split-off terms, where there are any.
         bound_atoms *= 2 if self.problem.atoms.split else 1
         bound_coefficients *= 2 if self.problem.coefficients.split else 1
-        return (
-            self.given[0] or self.caution * SAFETY / bound_atoms,
-            self.given[1] or self.caution * SAFETY / bound_coefficients,
-            self.sigma,
-        )
+        tau_atoms, tau, _ = self.given
+        if tau_atoms is None:
+            tau_atoms = self.caution * SAFETY / max(bound_atoms, 1e-300)
+        if tau is None:
+            tau = self.caution * SAFETY / max(bound_coefficients, 1e-300)
+        return tau_atoms, tau, self.sigma
 
     def rules(self, norm: float) -> StepSizeRules:
         """Return what a compiled loop finds the same step sizes from.
 
-        Only where no prior is smooth or split off and no variable is fixed; ``norm`` is that of the
-        map of single graphs.
+        Only where no prior is smooth or split off, no variable is fixed and no given step is zero;
+        ``norm`` is that of the map of single graphs.
         """
         tau_atoms, tau, _ = self.given
         floor_atoms, floor_coefficients = self.floors
@@ -139,12 +141,17 @@ def split_step(tau: float, count: int) -> float:
 
 
 def first_dual(
-    executor: Executor, coefficients: BlockStates, atoms: NDArray[np.float64]
+    executor: Executor,
+    coefficients: BlockStates,
+    atoms: NDArray[np.float64],
+    given: float | None = None,
 ) -> tuple[BlockStates, float]:
     """Return ``Y = prox_{sigma h*}(sigma A)``, for the returned ``sigma`` as large as ``sigma A``.
 
-    ``A`` stands for ``A(Delta, W)``; ``sigma`` is found from some of the samples.
+    ``A`` stands for ``A(Delta, W)``; ``sigma`` is as given, or found from some of the samples.
     """
+    if given is not None:
+        return executor.map_blocks(_dual_step, [coefficients], atoms, given)[0], given
     problem = executor.problem
     some = executor.gather(executor.map_blocks(_some_rows, [coefficients])[0])
     image = problem.operator.forward(some, atoms)

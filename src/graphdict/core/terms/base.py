@@ -23,6 +23,8 @@ several terms exactly instead of splitting them, and ask a term about some sampl
     precedes_elementwise = True           equal neighbours stay equal, so that the prox of the sum
                                           with an elementwise term is that term's prox afterwards
                                           (total variation, constancy over windows)
+    never_split = True                    the term's own prox is taken, and other proximable terms
+                                          are split off: every iterate satisfies this constraint
 
 A term without any of these is always given the whole array.
 """

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core import graphs
 from graphdict.core.operators import Spectra
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.missing import Gaps
 
-__all__ = ["ModalSmoothness", "modal_smoothness"]
+__all__ = ["ModalSmoothness", "ModeMixing", "modal_smoothness"]
 
 ALL = slice(None)
 BLOCK = 1 << 21
@@ -52,6 +53,35 @@ class ModalSmoothness:
         self, coefficients: NDArray[np.float64], rows: slice = ALL
     ) -> NDArray[np.float64]:
         return self.spectra.adjoint(coefficients.T @ self.powers[rows])
+
+
+class ModeMixing:
+    """``alpha / 2 sum_k sum_{m != m'} (u_m' L_k u_m')^2``: zero where modes are eigenvectors."""
+
+    def __init__(self, alpha: float, spectra: Spectra):
+        self.alpha = alpha
+        self.spectra = spectra
+
+    def value(self, atoms: NDArray[np.float64]) -> float:
+        mixed = self._mixed(atoms)
+        return self.alpha / 2 * float(np.vdot(mixed, mixed))
+
+    def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+        modes = self.spectra.modes
+        matrices = modes @ self._mixed(atoms) @ modes.T
+        result: NDArray[np.float64] = self.alpha * graphs.laplacian_adjoint(matrices)
+        return result
+
+    def lipschitz(self, atoms: NDArray[np.float64]) -> float:
+        """``2 N alpha``, from the norm of the map to Laplacians; orthonormal modes add nothing."""
+        return 2 * self.alpha * len(self.spectra.modes)
+
+    def _mixed(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``U' L_k U`` (K, M, M) without its diagonal."""
+        modes = self.spectra.modes
+        found = modes.T @ graphs.laplacian(atoms) @ modes
+        result: NDArray[np.float64] = found - found * np.eye(modes.shape[1], dtype=found.dtype)
+        return result
 
 
 def modal_smoothness(

@@ -65,6 +65,7 @@ def choose_patterns(
         open_signals(np.concatenate(blocks), window_size, len(patterns)) as others,
     ):
         noise = NOISE * mean_square(data)
+        settings = settings.with_alpha(data, patterns.shape[1])
         for size in range(1, int(sizes.max()) + 1):
             allowed = patterns[sizes <= size]
             if one is None:
@@ -96,7 +97,8 @@ def _short_fit(
 ) -> Fit:
     """Return a short run with some patterns (C, K); ``done`` were run before."""
     start = random_start(data, allowed, noise, rng, settings)
-    trials = Trials(data, shrinkage_for(allowed, settings.alpha_w), settings, done)
+    shrink = shrinkage_for(allowed, settings.alpha_w or 0.0, noise / NOISE)
+    trials = Trials(data, shrink, settings, done)
     annealing, steps = annealing_schedule(ANNEALING_STEPS), ANNEALING_STEPS + TRIAL_STEPS
     (fit,) = trials.run([start], annealing=annealing, max_iter=steps)
     return fit

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.likelihood import SMALLEST
+from graphdict.core.marginal.likelihood import NOISE, SMALLEST
 from graphdict.core.marginal.m_step import m_step
 from graphdict.core.marginal.protocols import AtomPenalty
 from graphdict.core.solvers.base import Callback, Progress, warn_interrupted
@@ -28,7 +28,7 @@ from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = ["WeightLevels", "average_draws"]
 
-FADED = 10 * SMALLEST  # a weight that EM took away and only pruning would make zero
+FADED = 10 * SMALLEST  # of the signals' precision: a weight that only pruning would make zero
 STRONG = 0.2  # share of the weights, the largest ones, whose mean is the size of a strong edge
 ABSENT, LEAST, MOST = 1e-4, 0.05, 2.0  # relative to it: no edge, and the range of common weights
 COMMON, BEYOND = 8, 1.5  # number of common weights, and the ratio of those that are larger
@@ -41,11 +41,12 @@ class WeightLevels:
     values: NDArray  # (levels,) ascending
 
     @classmethod
-    def of(cls, atoms: NDArray) -> WeightLevels:
-        """Return levels that cover the weights of atoms (K, E)."""
+    def of(cls, atoms: NDArray, variance: float = 1.0) -> WeightLevels:
+        """Return levels that cover the weights of atoms (K, E), for signals of some variance."""
+        faded = FADED / variance
         ordered = np.sort(atoms[atoms > 0])
         strong = ordered[-max(1, round(STRONG * ordered.size)) :]
-        strong = strong[strong > FADED] if strong[-1] > FADED else strong[-1:]
+        strong = strong[strong > faded] if strong[-1] > faded else strong[-1:]
         # Between channels that are nearly copies of each other a weight can be of any size.
         size = min(float(strong.mean()), 1.5 * float(np.median(strong)))
         values = [ABSENT * size, *np.linspace(LEAST * size, MOST * size, COMMON)]
@@ -86,7 +87,7 @@ def average_draws(
     dictionary, rounds = fit.dictionary, draws // 2 + draws
     if not dictionary.atoms.any():
         return fit
-    levels = WeightLevels.of(dictionary.atoms)
+    levels = WeightLevels.of(dictionary.atoms, dictionary.likelihood.noise / NOISE)
     counts = levels.initial_shares() * np.count_nonzero(dictionary.atoms)
     sums: dict[str, Any] = dict.fromkeys((*_averaged(dictionary), "edges", "count"), 0.0)
     index, interrupted, previous = -1, False, fit.objective

@@ -34,6 +34,15 @@ class Fit:
     interrupted: bool = False
     edge_probabilities: NDArray | None = None  # (K, E) where atoms are averages
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether atoms, probabilities, likelihood and what else it learned are all numbers."""
+        found = self.dictionary
+        learned = (found.atoms, found.probabilities, self.objective, self.log_likelihood)
+        state = [value for name, value in found.likelihood.state().items() if name != "tails"]
+        numbers = [value for value in state if not isinstance(value, str)]
+        return all(bool(np.isfinite(value).all()) for value in (*learned, *numbers))
+
 
 def expectation_maximisation(
     data: OpenSignals,

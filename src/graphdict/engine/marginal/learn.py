@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.likelihood import GaussianLikelihood
+from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
-from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage, shrinkage_for, with_sparsity
+from graphdict.core.marginal.penalty import (
+    ConcavePenalty,
+    shrinkage,
+    shrinkage_for,
+    usual_alpha,
+    with_sparsity,
+)
 from graphdict.core.marginal.protocols import AtomPenalty, PatternLikelihood
 from graphdict.core.marginal.support import SILENT_SHARE, impossible_edges, prune_edges
 from graphdict.core.marginal.time_hierarchy import n_levels
@@ -27,6 +33,7 @@ from graphdict.engine.marginal.passes import (
     mean_square,
     random_distances,
     second_moments,
+    variances_of,
 )
 from graphdict.engine.marginal.samples import OpenSignals
 
@@ -53,7 +60,7 @@ STAY = 0.9  # where the probability to stay begins
 class Settings:
     """How to learn; the names up to ``callback`` are those of the estimator."""
 
-    alpha_w: float = 0.04
+    alpha_w: float | None = None  # None where the signals say
     sparsity: float = 1.0
     prior: str = "independent"
     n_init: int = 8
@@ -77,6 +84,12 @@ class Settings:
     def filtered(self) -> bool:
         """Whether there may be a filter or tails: see ``learn_filtered``."""
         return self.filter_power != 1 or self.tails != np.inf
+
+    def with_alpha(self, data: OpenSignals, atoms: int) -> Settings:
+        """Return the settings with a number for ``alpha_w``: one that suits the signals."""
+        if self.alpha_w is not None:
+            return self
+        return replace(self, alpha_w=usual_alpha(variances_of(data), atoms, data.total))
 
     @property
     def trials(self) -> int:
@@ -149,11 +162,12 @@ def learn(
     ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none.
     """
     by_time = settings.prior == "hierarchy"
+    alpha = settings.with_alpha(data, patterns.shape[1]).alpha_w or 0.0
     if by_time:
-        shrink = shrinkage(settings.alpha_w, 1 / n_levels(patterns.shape[1]))
+        shrink = shrinkage(alpha, 1 / n_levels(patterns.shape[1]), noise / NOISE)
         dictionary = hierarchy_start(data, patterns, noise, settings)
     else:
-        shrink = shrinkage_for(patterns, settings.alpha_w)
+        shrink = shrinkage_for(patterns, alpha, noise / NOISE)
         found = _search(data, patterns, noise, shrink, settings, rng)
         if not found.interrupted:
             found = restart_idle_atoms(data, found, shrink, settings, rng)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
 from graphdict.core.marginal.filter_search import (
+    COARSEST_POWER,
     choose_pool,
     judge_by_edges,
     judge_by_halves,
@@ -166,12 +167,13 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
     """Return the dictionary after rounds of choosing the power and the pool, and of EM."""
     callback = runs.settings.callback
     iterations = min(ITERATIONS, runs.settings.max_iter)
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
         dictionary = _choose_pool(runs, dictionary)
         if runs.settings.filter_power is None:
-            dictionary = _choose_power(runs, dictionary)
+            step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
+            dictionary = _choose_power(runs, dictionary, step)
         rough = ROUGHER * runs.settings.tol
         fit = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback, tol=rough)
         dictionary = fit.dictionary
@@ -183,16 +185,22 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
     return dictionary
 
 
-def _choose_power(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
-    """Return the dictionary with the power that both edges and held-out blocks of time allow."""
+def _choose_power(
+    runs: FilteredRuns, dictionary: PatternDictionary, first_step: float
+) -> PatternDictionary:
+    """Return the dictionary with the power that both edges and held-out blocks of time allow.
+
+    The search begins with steps of ``first_step`` in the logarithm of the power.
+    """
     likelihood, total = filtered(dictionary), runs.data.total
     targets, _ = runs.expect(dictionary)
-    found = search_power(likelihood, dictionary.atoms, judge_by_edges(targets, total), total)
+    judge = judge_by_edges(targets, total)
+    found = search_power(likelihood, dictionary.atoms, judge, total, first_step=first_step)
     most = found[0].filter.parameter
     if most > ONE:
         samples = runs.effective_samples
         judge = judge_by_halves(runs.halves(dictionary), samples)
-        found = search_power(found[0], found[1], judge, samples, most)
+        found = search_power(found[0], found[1], judge, samples, most, first_step)
     return replace(dictionary, likelihood=found[0], atoms=found[1])
 
 

@@ -48,8 +48,10 @@ __all__ = [
     "responsibilities_of",
     "second_moments",
     "tail_logs",
+    "variances_of",
 ]
 
+LEAST_SQUARE = 1e-200  # that can be divided by
 LAGS, LAGS_PER_NODE = 200, 3  # at most, at which samples are compared with later ones
 
 
@@ -87,9 +89,10 @@ def second_moments(
 
 
 def mean_square(data: OpenSignals) -> float:
-    """Return the mean square of all values; 1 where there is no variation at all."""
+    """Return the mean square of all values; 1 where there is no variation to speak of."""
     _, (total,) = data.executor.map_blocks(_squares, [])
-    return total / (data.total * data.nodes) or 1.0
+    found = total / (data.total * data.nodes)
+    return found if found > LEAST_SQUARE else 1.0
 
 
 def random_distances(data: OpenSignals, rng: np.random.RandomState, count: int) -> NDArray:
@@ -126,6 +129,12 @@ def e_step_by_halves(
     averages = [each / data.total for each in sums]
     count = len(averages) // 2
     return [(part[0], tuple(part[1:])) for part in (averages[:count], averages[count:])]
+
+
+def variances_of(data: OpenSignals) -> NDArray:
+    """Return the variances (d,) of all signals along their principal directions, least first."""
+    _, (moments,) = data.executor.map_blocks(_all_moments, [])
+    return np.maximum(np.linalg.eigvalsh(reduce_moments(moments / data.total)), 0)
 
 
 def memory_of(data: OpenSignals) -> float:
@@ -257,14 +266,22 @@ def _keep_if_small(data: OpenSignals, compute: Step, step: EStep) -> BlockStates
 # On blocks: learning --------------------------------------------------------------------------
 
 
-def _posterior(samples: WindowedSignals, rows: slice, step: EStep, messages: list) -> Posterior:
-    return step.posterior(samples.block(rows), samples.first + rows.start, *messages)
+def _posterior(
+    samples: WindowedSignals,
+    rows: slice,
+    step: EStep,
+    messages: list,
+    block: SignalBlock | None = None,
+) -> Posterior:
+    block = samples.block(rows) if block is None else block
+    return step.posterior(block, samples.first + rows.start, *messages)
 
 
 def _e_step(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step, statistics, coefficients = given
-    posterior = _posterior(samples, rows, step, messages)
-    sums = step.sums(samples.block(rows), posterior, statistics)
+    block = samples.block(rows)
+    posterior = _posterior(samples, rows, step, messages, block)
+    sums = step.sums(block, posterior, statistics)
     return step.coefficients(posterior) if coefficients else None, sums
 
 
@@ -309,7 +326,7 @@ def _e_step_by_halves(samples: WindowedSignals, rows: slice, *given: Any) -> Any
 
 
 def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
-    signals = samples.block(rows).signals.astype(np.float64)
+    signals = samples.imputed_block(rows).signals.astype(np.float64)
     return None, (signals.T @ signals,)
 
 
@@ -341,8 +358,8 @@ def _lagged_products(signals: NDArray, lags: int) -> NDArray:
 
 def _tail_logs(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step = given
-    posterior = _posterior(samples, rows, step, messages)
-    given_block = samples.block(rows), posterior.responsibilities
+    block = samples.block(rows)
+    given_block = block, _posterior(samples, rows, step, messages, block).responsibilities
     return None, (step.dictionary.likelihood.tail_logs(step.factors, *given_block),)
 
 
@@ -354,8 +371,8 @@ def _certainty(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
 
 def _gains(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step = given
-    posterior = _posterior(samples, rows, step, messages)
-    given_block = samples.block(rows), posterior.responsibilities
+    block = samples.block(rows)
+    given_block = block, _posterior(samples, rows, step, messages, block).responsibilities
     return step.dictionary.likelihood.posterior_gains(step.factors, *given_block), ()
 
 

@@ -97,7 +97,7 @@ class WindowedSignals:
 
     def block(self, rows: slice) -> SignalBlock:
         """Return some windows as they were observed."""
-        return SignalBlock(self.fit.array[self._sample_rows(rows)], self.counts[rows])
+        return SignalBlock(self.fit.array[self._sample_rows(rows)], self.counts[rows], {})
 
     def imputed_block(self, rows: slice) -> SignalBlock:
         """Return some windows, missing values imputed where there is an imputer."""

@@ -158,7 +158,7 @@ def _penalties(
     ``usage`` (C,) is the share of the samples that have each pattern.
     """
     patterns, variance = model.patterns_, model.noise_ / NOISE
-    shrink = shrinkage_for(patterns, model.alpha_w)
+    shrink = shrinkage_for(patterns, getattr(model, "alpha_w_", model.alpha_w), variance)
     per_atom = float((usage @ patterns).mean()) * samples
     separate = pattern_sizes(patterns).max() <= 1
     return shrink, with_sparsity(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import platform
+import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["atomic_file", "write_atomically"]
+__all__ = ["atomic_file", "remove_orphans", "temporary_prefix", "write_atomically"]
 
 
 @contextmanager
@@ -23,7 +27,9 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[A
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: the folder {path.parent} does not exist")
     permissions = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    remove_orphans(path.parent, path.name)
+    prefix = temporary_prefix(path.name)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     try:
         os.close(handle)
@@ -36,6 +42,44 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[A
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def temporary_prefix(name: str) -> str:
+    """Return how the names of temporary files of this process begin that are to become ``name``."""
+    return f".{name}.{_host()}-{os.getpid()}-"
+
+
+def remove_orphans(folder: Path, name: str) -> None:
+    """Remove temporary files and folders that processes left which were killed on this machine.
+
+    They are known by their names, which begin with :func:`temporary_prefix`.
+    """
+    if os.name != "posix":  # elsewhere there is no harmless way to ask for a process
+        return
+    pattern = re.compile(rf"\.{re.escape(name)}\.{re.escape(_host())}-(\d+)-[a-z0-9_]+")
+    for path in folder.glob(f".{glob.escape(name)}.*"):
+        found = pattern.fullmatch(path.name)
+        if found is None or _alive(int(found[1])):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):  # of somebody else; no process at all
+        pass
+    return True
+
+
+def _host() -> str:
+    """The name of this machine, in letters that file names have."""
+    return re.sub(r"[^A-Za-z0-9]", "", platform.node())[:32] or "here"
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:

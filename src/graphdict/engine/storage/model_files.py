@@ -128,6 +128,7 @@ def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]
             raise ValueError(f"{name} is there twice")
         target[entry] = array
     settings, fitted = found["settings"], found["fitted"]
+    kind, settings = kind._of_file(settings)
     model = kind()
     unknown = sorted(set(settings) - set(model.get_params(deep=False)).difference(kind._not_saved))
     if unknown:

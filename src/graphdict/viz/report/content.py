@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from graphdict import __version__
 from graphdict.core import graphs
-from graphdict.results import describe_signals, thresholded_atoms
-from graphdict.selection.density import EDGE
+from graphdict.results import thresholded_atoms
+from graphdict.selection.findings import describe_findings
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.encode import packed, windows
 from graphdict.viz.report.layout import node_layout
@@ -32,10 +32,12 @@ def describe(
     positions: Any = None,
     source: str | None = None,
     title: str | None = None,
+    findings: Sequence[str] = (),
     remarks: Sequence[str] = (),
+    min_confidence: float = 0.5,
 ) -> dict[str, Any]:
     """Return the content of the report as a dict for JSON; arguments as for `write_report`."""
-    present = np.asarray(thresholded_atoms(model), dtype=np.float64)
+    present = np.asarray(thresholded_atoms(model, min_confidence), dtype=np.float64)
     names = [str(name) for name in model.node_names]
     points, layout, about_nodes = node_layout(present, names, positions)
     timeline, about_time = _timeline(coefficients, silent, times, time_unit)
@@ -65,8 +67,17 @@ def describe(
         "settings": [[name, _shown(value)] for name, value in model.get_params(deep=False).items()],
         "results": _results(model),
         "history": _history(getattr(model, "history_", {})),
-        "remarks": [*describe_signals(model), *remarks, *about_time, *about_atoms, *about_nodes],
+        "findings": list(findings) or _findings(model, times, min_confidence),
+        "remarks": [*remarks, *about_time, *about_atoms, *about_nodes],
     }
+
+
+def _findings(model: Any, times: NDArray[Any] | None, min_confidence: float) -> list[str]:
+    """Return what was found, as far as a model says that has its training samples."""
+    if getattr(model, "coefficients_", None) is None:
+        return []
+    given = times if times is not None and len(times) == len(model.coefficients_) else None
+    return describe_findings(model, times=given, min_confidence=min_confidence)
 
 
 def _atoms(
@@ -86,12 +97,11 @@ def _atoms(
     for k, (weights, present, degree) in enumerate(
         zip(atoms, thresholded, graphs.degrees(thresholded))
     ):
-        edges = np.flatnonzero(weights)
+        edges = np.flatnonzero(present if probabilities is None else weights)
         if len(edges) > most:
             cut += 1
             strongest = np.lexsort((-weights[edges], present[edges] == 0))
             edges = np.sort(edges[strongest[:most]])
-        clear = np.where(present > EDGE * present.max(), present, 0)
         described.append(
             {
                 "edges": packed(edges, "u4"),
@@ -99,9 +109,9 @@ def _atoms(
                 "probabilities": (
                     None if probabilities is None else packed(probabilities[k, edges], "f4")
                 ),
-                "joined": int(np.count_nonzero(clear)),
+                "joined": int(np.count_nonzero(present)),
                 "degree": packed(degree, "f4"),
-                "community": communities(clear).tolist(),
+                "community": communities(present).tolist(),
                 "mean": float(mean[k]),
                 "often": float(often[k]),
             }

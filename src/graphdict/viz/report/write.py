@@ -32,7 +32,9 @@ def write_report(
     positions: Positions | None = None,
     source: str | None = None,
     title: str | None = None,
+    findings: Sequence[str] = (),
     remarks: Sequence[str] = (),
+    min_confidence: float = 0.5,
 ) -> None:
     """Write an HTML page to explore atoms, coefficients and instantaneous graphs.
 
@@ -43,8 +45,7 @@ def write_report(
     Parameters
     ----------
     model : fitted graph dictionary
-        Any of ``GraphDictLog``, ``GraphDictSpectral``, ``GraphDictExact``, ``GraphDictHier`` and
-        ``GraphDictMarginal``.
+        Any of the dictionaries of ``graphdict``.
     path : path
         Where to write. An existing file is replaced.
     coefficients : array (T, K) or InstantaneousGraphs, optional
@@ -62,8 +63,13 @@ def write_report(
         Name of the data, for example of their file.
     title : str, optional
         Title of the page.
+    findings : sequence of str, optional
+        What was found, in sentences, which the page begins with; by default those of
+        :func:`graphdict.selection.describe_findings`.
     remarks : sequence of str, optional
         Remarks on the data, such as how they were preprocessed.
+    min_confidence : float, default=0.5
+        Least confidence of an edge that is drawn; 0 draws all.
 
     Raises
     ------
@@ -84,7 +90,8 @@ def write_report(
     rows = _coefficients(model, coefficients)
     content = describe(
         model, rows, silent=silent, times=_times(times, len(rows)), time_unit=time_unit,
-        positions=positions, source=source, title=title, remarks=remarks,
+        positions=positions, source=source, title=title, findings=findings,
+        remarks=remarks, min_confidence=min_confidence,
     )  # fmt: skip
     write_atomically(path, assemble(content))
 

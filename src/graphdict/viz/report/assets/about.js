@@ -108,8 +108,10 @@ function fillTexts() {
   const remarks = [
     ...page.remarks,
     drawn[page.nodes.layout],
-    'Pairs count as joined from 1 % of an atom’s heaviest edge. Communities maximise modularity, step by step (Louvain).',
+    'Pairs count as joined from 1 % of an atom’s heaviest edge and a confidence of one half. Communities maximise modularity, step by step (Louvain).',
   ];
+  byId('findings').append(...page.findings.map((text) => make('li', { dir: 'auto' }, readable(text))));
+  byId('found').hidden = page.findings.length === 0;
   byId('remarks').append(...remarks.map((text) => make('li', { dir: 'auto' }, readable(text))));
   byId('atoms-hint').textContent =
     `All on one scale: the wider and darker a line, the heavier the edge, up to ${number(strongest.atom)}; the larger a dot, the higher its degree. Point at a node or an edge for its values, press a community to mark it.`;

@@ -1,0 +1,166 @@
+"""The tables of README and docs, written from the results: each stands between two marks.
+
+<!-- table NAME -->
+...
+<!-- end -->
+
+python results/pages.py            # write them anew
+python results/pages.py --check    # fail where a page says other than the results
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/experiments.md", "docs/models.md", "docs/speed.md", "docs/brain.md")
+MARKED = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def read(name: str) -> list[dict[str, str]]:
+    """Return the lines of a CSV file."""
+    return list(csv.DictReader((ROOT / name).read_text().splitlines()))
+
+
+def table_of(name: str, which: int = 0) -> str:
+    """Return one of the tables of a Markdown file, counted from zero."""
+    found, lines = [], []
+    for line in [*(ROOT / name).read_text().splitlines(), ""]:
+        if line.startswith("|"):
+            lines.append(line)
+        elif lines:
+            found.append("\n".join(lines))
+            lines = []
+    return found[which]
+
+
+def front_edges() -> str:
+    """Return the README's table of edge recovery."""
+    columns = {
+        "sums of up to 1 graph": ("superposition", "s1"),
+        "3 graphs": ("superposition", "s3"),
+        "5 graphs": ("superposition", "s5"),
+        "evolving 32 x 20": ("time-varying", "emeg-32x20"),
+        "evolving 512 x 1": ("time-varying", "emeg-512x1"),
+    }
+    ours = {
+        "GraphDictMarginal": "`GraphDictMarginal`",
+        "GraphDictLog": "`GraphDictLog`, the paper's best",
+    }
+    rows: dict[str, list[float]] = {name: [] for name in [*ours.values(), OTHERS]}
+    for experiment, data in columns.values():
+        lines = read(f"results/{experiment}/summary.csv")
+        scores = {x["model"]: 100 * float(x["mcc"]) for x in lines if x["data"] == data}
+        for model, name in ours.items():
+            rows[name].append(scores.pop(model))
+        rows[OTHERS].append(max(scores.values()))
+    tops = [max(column) for column in zip(*rows.values())]
+    body = [
+        [name, *(f"**{x:.1f}**" if x == top else f"{x:.1f}" for x, top in zip(values, tops))]
+        for name, values in rows.items()
+    ]
+    return markdown(["", *columns], body)
+
+
+OTHERS = "best of the others (clusters, mixtures, windows, trees)"
+
+
+def front_speed() -> str:
+    """Return the README's table of speed and memory."""
+    lines = read("benchmarks/results/comparison.csv")
+
+    def numbers(start: str, samples: str) -> list[str]:
+        line = next(x for x in lines if x["what"].startswith(start) and x["samples"] == samples)
+        return [f"{rounded(float(line[side]))} {line['unit']}" for side in ("peer", "graphdict")]
+
+    rows = {
+        "`GraphDictLog` to the objective of 1,000 of its iterations (2,500 x 30, 5 atoms)": (
+            "GraphDictLog, to the objective", "2500",
+        ),
+        "coefficients of 100,000 new signals (64 nodes, 5 atoms)": ("transform", "100000"),
+        "an iteration of its algorithm on 60,000 x 64, 3 atoms": (
+            "GraphDictLog, BiPDS iteration, float64", "60000",
+        ),
+        "memory beyond the data there": ("peak memory", "60000"),
+    }  # fmt: skip
+    body = [[name, *numbers(*where)] for name, where in rows.items()]
+    return markdown(["", "authors' package", "graphdict"], body)
+
+
+def rounded(value: float) -> str:
+    """Return a number with two digits that count, three from one hundred on."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value >= 1 else f"{value:.2g}"
+
+
+def brain() -> str:
+    """Return the table of the brain experiment: one row for each pipeline and model."""
+    lines = read("results/brain/summary.csv")
+    starts = {"0": "from the cue", "1": "from 1 s after it"}
+    groups: dict[tuple[str, str], dict[str, list[tuple[str, str]]]] = {}
+    for line in lines:
+        start = str(int(float(line["start"])))
+        entry = f"{100 * float(line['auroc']):.1f} ± {100 * float(line['auroc_std']):.1f}"
+        group = groups.setdefault((line["pipeline"], line["model"]), {})
+        group.setdefault(start, []).append((line["size"], entry))
+    body = []
+    for (pipeline, model), found in groups.items():
+        sizes = [size for size, _ in found["0"]]
+        cells = []
+        for start in starts:
+            entries = dict(found.get(start, []))
+            cells.append(" / ".join(entries.get(size, "-") for size in sizes) if entries else "")
+        body.append([pipeline, model, " / ".join(filter(None, sizes)), *cells])
+    return markdown(["pipeline", "model", "size", *starts.values()], body, text=3)
+
+
+def markdown(header: list[str], body: list[list[str]], text: int = 1) -> str:
+    """Return a table whose first ``text`` columns are words."""
+    rule = ["---"] * text + ["---:"] * (len(header) - text)
+    lines = [header, rule, *body]
+    return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "front-edges": front_edges,
+    "front-speed": front_speed,
+    "superposition": lambda: table_of("results/superposition/table.md"),
+    "time-varying": lambda: table_of("results/time-varying/table.md"),
+    "comparison": lambda: table_of("benchmarks/results/comparison.md"),
+    "bound": lambda: table_of("benchmarks/results/accuracy.md", 0),
+    "atoms": lambda: table_of("benchmarks/results/accuracy.md", 1),
+    "seconds": lambda: table_of("benchmarks/results/accuracy.md", 2),
+    "apart": lambda: table_of("benchmarks/results/accuracy.md", 3),
+    "brain": brain,
+}
+
+
+def renewed(page: str) -> str:
+    """Return the text of a page with its tables as the results have them."""
+    text = (ROOT / page).read_text()
+    return MARKED.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
+
+
+def main() -> int:
+    """Write the pages, or check them; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing, fail if stale")
+    check = parser.parse_args().check
+    stale = []
+    for page in PAGES:
+        text = renewed(page)
+        if text != (ROOT / page).read_text():
+            stale.append(page)
+            if not check:
+                (ROOT / page).write_text(text)
+    for page in stale:
+        print(f"{page}: {'stale' if check else 'written'}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Make every table and figure of README, docs and results anew, from the code as it is.
+
+    make results                                        # or: python results/regenerate.py
+    python results/regenerate.py --list                 # the steps, and which are done
+    python results/regenerate.py --only superposition   # some of them
+    python results/regenerate.py --check                # whether one code made all that is here
+
+It takes hours and may be stopped at any time: what is done stays in ``build/results``, under a
+digest of the code, and the same command goes on. Other code begins anew, so that figures of two
+versions never stand side by side. Nothing in ``results`` changes before its step is complete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from graphdict.app.experiments.code import code_digest
+
+ROOT = Path(__file__).parents[1]
+EXPERIMENTS = ("superposition", "time-varying", "brain")
+
+
+class Step(NamedTuple):
+    """One command; an experiment's is run in a folder of its own, whose files are then taken."""
+
+    name: str
+    command: list[str]
+    experiment: bool = False
+
+
+def steps(data_dir: str | None, jobs: int) -> list[Step]:
+    """Return all steps, in order; speed comes last, on a machine that is otherwise idle."""
+    command = [sys.executable, "-m", "graphdict.app.cli", "experiment"]
+    recordings = [] if data_dir is None else ["--data-dir", data_dir]
+    scripts = {
+        "noise": "results/noise/check.py",
+        **{f"figure-{name}": f"docs/figures/{name}.py" for name in FIGURES},
+        "accuracy": "benchmarks/accuracy.py",
+        "comparison": "benchmarks/compare.py",
+        "scaling": "benchmarks/scaling.py",
+    }
+    return [
+        *(
+            Step(
+                name,
+                [*command, name, "--full", "--jobs", str(jobs),
+                 *(["--starts", "5"] if name != "brain" else recordings)],
+                experiment=True,
+            )
+            for name in EXPERIMENTS
+        ),
+        *(Step(name, [sys.executable, script]) for name, script in scripts.items()),
+        Step("pages", [sys.executable, "results/pages.py"]),
+    ]  # fmt: skip
+
+
+FIGURES = ("front", "overfitting", "missing", "filters", "explorer")
+
+
+def run(step: Step, work: Path) -> bool:
+    """Run a step unless it is done; return whether it is."""
+    done = work / f"{step.name}.done"
+    if done.exists() and step.name != "pages":
+        print(f"{step.name}: done before", flush=True)
+        return True
+    folder = work / step.name
+    command = [*step.command, "--output", str(folder)] if step.experiment else step.command
+    print(f"{step.name}: {' '.join(command)}", flush=True)
+    if subprocess.run(command, cwd=ROOT, check=False).returncode:  # noqa: S603
+        print(f"{step.name}: failed; the same command tries it again", file=sys.stderr)
+        return False
+    if step.experiment:
+        take(folder, ROOT / "results" / step.name)
+    done.touch()
+    return True
+
+
+def take(folder: Path, to: Path) -> None:
+    """Copy the tables and figures of an experiment, but not its cells, which are many."""
+    to.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        if path.suffix in (".csv", ".md", ".png", ".json") and path.name != "timings.csv":
+            shutil.copyfile(path, to / path.name)
+
+
+def check() -> int:
+    """Return 1 and say so unless one code, this one, made all experiments in ``results``."""
+    wrong = 0
+    for name in EXPERIMENTS:
+        written = json.loads((ROOT / "results" / name / "manifest.json").read_text()).get("code")
+        if written != code_digest():
+            print(f"results/{name}: made by code {written}, this is {code_digest()}")
+            wrong = 1
+    pages = [sys.executable, "results/pages.py", "--check"]
+    return wrong or subprocess.run(pages, cwd=ROOT, check=False).returncode  # noqa: S603
+
+
+def main() -> int:
+    """Run what is asked for; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", metavar="A,B", help="these steps")
+    parser.add_argument("--without", metavar="A,B", default="", help="all but these steps")
+    parser.add_argument("--data-dir", metavar="DIR", help="folder of the EEG recordings")
+    parser.add_argument("--jobs", type=int, default=1, help="cells that run at the same time")
+    parser.add_argument("--list", action="store_true", help="name the steps, and run none")
+    parser.add_argument("--check", action="store_true", help="run nothing; fail on mixed code")
+    given = parser.parse_args()
+    if given.check:
+        return check()
+    work = ROOT / "build" / "results" / code_digest()
+    declared = steps(given.data_dir, given.jobs)
+    names = [step.name for step in declared]
+    wanted = given.only.split(",") if given.only else names
+    left_out = [name for name in given.without.split(",") if name]
+    for name in (*wanted, *left_out):
+        if name not in names:
+            parser.error(f"unknown step {name!r}; known: {', '.join(names)}")
+    if given.list:
+        for name in names:
+            print(f"{name}: {'done' if (work / f'{name}.done').exists() else 'missing'}")
+        return 0
+    work.mkdir(parents=True, exist_ok=True)
+    chosen = [step for step in declared if step.name in wanted and step.name not in left_out]
+    failed = [step.name for step in chosen if not run(step, work)]
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+"""Alternate between spectra and coefficients of graphs that share their eigenvectors.
+
+With ``L_k = U diag(lambda_k) U'`` the objective is convex in the spectra ``Lambda`` (K, M), which
+lie in a cone (:mod:`graphdict.core.terms.cone`), and convex in the coefficients ``Delta``:
+
+    1/T sum_tm [ (Delta Lambda)_tm p_tm - log (Delta Lambda)_tm ] + priors
+
+Each iteration takes one Newton step of all spectra within the cone, a quadratic programme that no
+longer sees samples, shortened until the objective falls; then multiplicative updates of the
+coefficients, as in :mod:`graphdict.core.solvers.mm`, and once these gain no more, their optimum.
+Products of
+atoms (orthogonality) are bounded by ``(|sum_k w_k|^2 - sum_k |w_k|^2) / 2``, whose concave part is
+replaced by its tangent. So the objective never rises, and every point is in the cone.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.problem import Problem
+from graphdict.core.protocols import Backend, BlockStates, Executor
+from graphdict.core.solvers.base import (
+    Callback,
+    History,
+    Progress,
+    Solution,
+    in_precision,
+    signal_precision,
+    warn_interrupted,
+)
+from graphdict.core.solvers.bipds import bipds
+from graphdict.core.solvers.coding import code_shard, codes_samples_alone, total_objective
+from graphdict.core.solvers.mm import FLOOR, INNER, STANDSTILL, Update, update_coefficients
+from graphdict.core.terms.atoms import Orthogonality
+from graphdict.core.terms.base import name_of
+from graphdict.core.terms.cone import GraphsOfModes, minimise_quadratic
+from graphdict.core.terms.constraints import L1, Sum, UnitBox
+
+__all__ = ["lacks_newton", "shared_modes"]
+
+HALVINGS = 30
+CODING_STEPS = 20  # of BiPDS, where priors tie samples together
+
+
+def lacks_newton(problem: Problem) -> str | None:
+    """Return why this problem is beyond the solver, or None where it is not."""
+    if not any(isinstance(term, GraphsOfModes) for term in problem.atom_terms):
+        return "its atoms are not constrained to share eigenvectors"
+    for term in problem.atom_terms:
+        if not isinstance(term, (GraphsOfModes, Sum, Orthogonality)):
+            return f"the atom prior {name_of(term)} is not a sum or a product of weights"
+    return None
+
+
+def shared_modes(
+    executor: Executor,
+    coefficients: NDArray[np.float64] | BlockStates,
+    atoms: NDArray[np.float64],
+    *,
+    fixed: str | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-4,
+    callback: Callback | None = None,
+    stage: Any = None,
+) -> Solution:
+    """Minimise the problem of an executor from a starting point, whose atoms lie in the cone.
+
+    It stops when the square roots of what the two half steps gain are below ``tol``, or when an
+    iteration lowers the objective by less than a hundredth of ``tol``, relatively. The objective of
+    what is returned is not above that of the start.
+    """
+    converged, interrupted, stopped = False, False, False
+    run = _Run(executor, fixed)
+    if stage is None or stage.saved is None:
+        point, history = run.start(coefficients, atoms), History()
+    else:
+        point, history = run.restore(stage.saved), History.resumed(stage.saved["history"])
+    iteration = point.iteration
+    try:
+        for iteration in range(point.iteration + 1, max_iter + 1):
+            following, residuals = run.update(point)
+            history.add(following.objective, residuals, iteration)
+            gain = point.objective - following.objective
+            point = run.persist(following)
+            progress = Progress(
+                iteration, point.objective, history.residual[-1], run.atoms(point),
+                partial(executor.gather, point.coefficients),
+            )  # fmt: skip
+            stopped = callback is not None and bool(callback(progress))
+            settled = gain <= STANDSTILL * tol * max(abs(point.objective), 1.0)
+            settled = settled or history.residual[-1] <= tol
+            converged = not stopped and settled and (point.exact or not run.codes_alone)
+            if stopped or converged:
+                break
+            point = point._replace(exact=point.exact or settled)
+            if stage is not None:
+                stage.offer(partial(run.save, point, history))
+    except KeyboardInterrupt:
+        interrupted = True
+        warn_interrupted(iteration)
+    return Solution(
+        run.atoms(point), partial(executor.gather, point.coefficients), lambda: None,
+        point.objective, history, iteration, converged, interrupted, stopped,
+    )  # fmt: skip
+
+
+class _Point(NamedTuple):
+    """Where an iteration is."""
+
+    iteration: int
+    spectra: NDArray[np.float64]  # (K, M), in double precision
+    coefficients: BlockStates
+    objective: float
+    exact: bool = False  # whether coefficients are now optimal for the atoms before
+
+
+class _Run:
+    """One call: the cone, the penalties, and the two half steps by passes over the samples."""
+
+    def __init__(self, executor: Executor, fixed: str | None):
+        self.executor = executor
+        self.problem: Problem = executor.problem
+        self.fixed = fixed
+        terms = self.problem.atom_terms
+        self.cone: GraphsOfModes = next(t for t in terms if isinstance(t, GraphsOfModes))
+        self.overlap = sum(t.alpha for t in terms if isinstance(t, Orthogonality))
+        multiplicative = all(isinstance(t, (UnitBox, L1)) for t in self.problem.coefficient_terms)
+        penalties = [t.alpha for t in self.problem.coefficient_terms if isinstance(t, L1)]
+        self.shrinkage = float(sum(penalties)) if multiplicative else None
+        self.codes_alone = fixed is None and codes_samples_alone(self.problem)
+        self.dtype = getattr(self.problem.fit, "dtype", np.dtype(np.float64))
+
+    def start(
+        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64]
+    ) -> _Point:
+        """Begin as given; coefficients and weights that are zero are raised, or none would move."""
+        atoms = signal_precision(atoms, self.problem)
+        states = self.executor.scatter(in_precision(coefficients, atoms))
+        spectra = self.cone.project(atoms)
+        given = _Point(0, spectra, states, self._objective(spectra, states))
+        if self.fixed != "coefficients":
+            states, _ = self.executor.map_blocks(_raise, [states])
+        spectra = self.cone.interior(spectra)
+        raised = _Point(0, spectra, states, self._objective(spectra, states))
+        if not np.isfinite(given.objective):
+            return raised
+        # From nearly the same point, the raised one can leave where the given one is stuck.
+        first, _ = self.update(raised)
+        return first._replace(iteration=0) if first.objective <= given.objective else given
+
+    def atoms(self, point: _Point) -> NDArray[np.float64]:
+        """Return the atoms (K, E) of a point, in the precision of the signals."""
+        return self._weights(point.spectra)
+
+    def persist(self, point: _Point) -> _Point:
+        return point._replace(coefficients=self.executor.persist(point.coefficients)[0])
+
+    def save(self, point: _Point, history: History) -> dict[str, Any]:
+        """All that :meth:`restore` needs to go on as if nothing had happened."""
+        return {
+            "iteration": point.iteration, "spectra": point.spectra, "objective": point.objective,
+            "exact": point.exact,
+            "coefficients": self.executor.gather(point.coefficients),
+            "history": history.until(point.iteration),
+        }  # fmt: skip
+
+    def restore(self, saved: dict[str, Any]) -> _Point:
+        states = self.executor.scatter(saved["coefficients"])
+        names = ("objective", "exact")
+        return _Point(saved["iteration"], saved["spectra"], states, *(saved[n] for n in names))
+
+    def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
+        """Return the next point, and the roots of what its half steps gained."""
+        residuals, before = {}, point.objective
+        spectra, objective = self._move_spectra(point)
+        residuals["atoms"] = max(before - objective, 0.0) ** 0.5
+        point = point._replace(iteration=point.iteration + 1, spectra=spectra, objective=objective)
+        if self.fixed != "coefficients":
+            point = self._move_coefficients(point)
+            residuals["coefficients"] = max(objective - point.objective, 0.0) ** 0.5
+        return point, residuals
+
+    def _move_spectra(self, point: _Point) -> tuple[NDArray[np.float64], float]:
+        """Take a Newton step within the cone, as long as the objective allows."""
+        spectra, states = point.spectra, point.coefficients
+        _, sums = self.executor.map_blocks(_derivatives, [states], spectra)
+        distances, gain, curvature = sums
+        weights = self.cone.weights(spectra)
+        slopes = distances + self.problem.atoms.gradient(weights)
+        gradient = slopes @ self.cone.matrix - gain
+        target = minimise_quadratic(self._hessian(curvature), gradient, spectra, self.cone)
+        length = 1.0
+        for _ in range(HALVINGS):
+            moved = spectra + length * (target - spectra)
+            objective = self._objective(moved, states)
+            if objective < point.objective:
+                return moved, objective
+            length /= 2
+        return spectra, point.objective
+
+    def _hessian(self, curvature: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the matrix (K M, K M) of the quadratic model, from pairs of atoms (P, M)."""
+        pairs, modes = curvature.shape
+        count = round((np.sqrt(8 * pairs + 1) - 1) / 2)
+        full = np.zeros((count, modes, count, modes))
+        mode = np.arange(modes)
+        for pair, (k, other) in enumerate(zip(*np.triu_indices(count))):
+            full[k, mode, other, mode] = full[other, mode, k, mode] = curvature[pair]
+        if self.overlap:
+            full += self.overlap * self.cone.gram[None, :, None, :]
+        result = full.reshape(count * modes, -1)
+        diagonal = np.diag_indices(len(result))
+        result[diagonal] += 1e-10 * result[diagonal].mean() + 1e-300
+        return result
+
+    def _move_coefficients(self, point: _Point) -> _Point:
+        """Take multiplicative updates of the coefficients, or some iterations of BiPDS.
+
+        They go all the way to the optimum only in the end: there, coefficients of zero hold their
+        atoms still.
+        """
+        atoms, executor = self._weights(point.spectra), self.executor
+        if point.exact and self.codes_alone:
+            return self._better(point, executor.map_shards(code_shard, [], atoms)[0])
+        if self.shrinkage is None:
+            found = bipds(
+                executor, point.coefficients, atoms, fixed="atoms", max_iter=CODING_STEPS, tol=1e-6
+            )
+            states = executor.scatter(in_precision(found.coefficients, atoms))
+            return self._better(point, states)
+        for over_relaxed in (True, False):
+            message = Update(
+                atoms, self.problem.images(atoms), None, None, self.shrinkage, INNER, over_relaxed
+            )
+            columns = [point.coefficients, executor.scatter(None)]
+            states, _ = executor.map_blocks(update_coefficients, columns, message)
+            following = self._better(point, states)
+            if following is not point:
+                break
+        return following
+
+    def _better(self, point: _Point, states: BlockStates) -> _Point:
+        """Return the point with other coefficients, where these lower the objective."""
+        objective = self._objective(point.spectra, states)
+        if not objective < point.objective:
+            return point
+        return point._replace(coefficients=states, objective=objective)
+
+    def _weights(self, spectra: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.cone.weights(spectra).astype(self.dtype, copy=False)
+
+    def _objective(self, spectra: NDArray[np.float64], states: BlockStates) -> float:
+        atoms = self._weights(spectra)
+        return total_objective(self.executor, states, atoms) + self.problem.atoms.value(atoms)
+
+
+# Steps ----------------------------------------------------------------------------------------
+
+
+def _raise(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
+    return np.clip(coefficients, FLOOR, 1), ()
+
+
+def _derivatives(
+    backend: Backend, rows: slice, coefficients: NDArray[np.float64], spectra: NDArray[np.float64]
+) -> Any:
+    """Find ``(p Delta)' Z`` (K, E), and both derivatives of the logarithms in the spectra.
+
+    The second derivative (P, M) has one row for each of the P pairs of atoms.
+    """
+    problem = backend.problem
+    distances = problem.weighted_distances(rows, coefficients).astype(np.float64)
+    coefficients = coefficients.astype(np.float64)
+    inverse = 1 / (coefficients @ spectra)
+    weighted = problem.shares(rows, coefficients) * coefficients
+    first, second = np.triu_indices(coefficients.shape[1])
+    pairs = weighted[:, first] * coefficients[:, second]
+    return None, (distances, weighted.T @ inverse, pairs.T @ np.square(inverse))

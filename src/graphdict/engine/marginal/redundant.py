@@ -1,0 +1,48 @@
+"""Atoms that a fit could do without: those that nothing uses, and those that are like others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.exceptions import DeadAtomWarning, warn
+
+__all__ = ["alike_atoms", "idle_atoms", "warn_of_redundant_atoms"]
+
+ALIKE = 0.99  # cosine of the weights of two atoms from which on they are
+
+
+def idle_atoms(atoms: NDArray, usage: NDArray) -> list[int]:
+    """Return the atoms (K, E) without edges, or active in less than one sample.
+
+    ``usage`` (K,) is the expected number of samples in which each is active.
+    """
+    return np.flatnonzero(~atoms.any(axis=1) | (usage < 1)).tolist()
+
+
+def alike_atoms(atoms: NDArray) -> list[tuple[int, int]]:
+    """Return pairs of atoms (K, E) whose weights have a cosine above 0.99."""
+    weights = np.asarray(atoms, dtype=np.float64)
+    sizes = np.linalg.norm(weights, axis=1)
+    unit = weights / np.where(sizes > 0, sizes, 1)[:, None]
+    first, second = np.nonzero(np.triu(unit @ unit.T > ALIKE, 1))
+    return list(zip(first.tolist(), second.tolist(), strict=True))
+
+
+def warn_of_redundant_atoms(atoms: NDArray, usage: NDArray) -> None:
+    """Warn of atoms (K, E) that nothing uses, and of those that are alike."""
+    if idle := idle_atoms(atoms, usage):
+        warn(
+            f"{len(idle)} of {len(atoms)} atoms have no edges or are active in less than one "
+            f"sample: {idle}. Fewer atoms would do.",
+            DeadAtomWarning,
+        )
+    if pairs := alike_atoms(np.delete(atoms, idle, axis=0)):
+        used = np.delete(np.arange(len(atoms)), idle)
+        named = ", ".join(f"{used[a]} and {used[b]}" for a, b in pairs[:5])
+        named += " ..." if len(pairs) > 5 else ""
+        warn(
+            f"atoms {named} are the same graph but for its strength (cosine above {ALIKE}): "
+            "signals do not tell them apart, or differ in loudness only. Fewer atoms would do.",
+            DeadAtomWarning,
+        )

@@ -1,0 +1,124 @@
+"""Would it come out again? A dictionary beside those of each half of the time, and other starts."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from graphdict.selection.folds import complete
+from graphdict.selection.trials import as_array, fit_quietly
+
+__all__ = ["Stability", "near_copies", "similarity", "stability"]
+
+ALIKE = 0.99  # cosine from which on two atoms are one
+AGAIN = 0.8  # similarity from which on an atom came out again
+FEWER_STARTS = 4
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How alike atoms and coefficients are that were learned again.
+
+    Attributes
+    ----------
+    halves : array (2, K)
+        Cosine between the weights of each atom and of the atom that corresponds to it, learned from
+        the first and from the second half of the time.
+    coefficients : array (2, K)
+        Correlation of their coefficients over all samples.
+    starts : array (K,)
+        Cosine with the corresponding atom learned from all samples and other random starts.
+    """
+
+    halves: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    starts: NDArray[np.float64]
+
+    @property
+    def again(self) -> NDArray[np.bool_]:
+        """Which atoms (K,) came out again each time, with a cosine of at least 0.8."""
+        worst: NDArray[np.bool_] = np.minimum(self.halves.min(axis=0), self.starts) >= AGAIN
+        return worst
+
+
+def similarity(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """Return cosines (K, L) between the rows of (K, E) and (L, E); 0 where a row is all zeros."""
+    sizes = np.outer(np.linalg.norm(first, axis=1), np.linalg.norm(second, axis=1))
+    products: NDArray[np.float64] = first @ second.T / np.where(sizes > 0, sizes, 1)
+    return products
+
+
+def near_copies(atoms: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return pairs of atoms (K, E) whose weights are alike, up to a factor: cosine above 0.99."""
+    alike = np.triu(similarity(atoms, atoms) > ALIKE, 1)
+    return [(int(i), int(j)) for i, j in zip(*np.nonzero(alike), strict=True)]
+
+
+def stability(model: Any, X: ArrayLike) -> Stability:
+    """Learn the dictionary again from halves of the time and from other starts, and compare.
+
+    Parameters
+    ----------
+    model : fitted graph dictionary
+        It is cloned; at most four random starts are used.
+    X : array (T, N)
+        The signals that it was fitted to, in the order of time. Missing values are interpolated.
+
+    Returns
+    -------
+    Stability
+        ``stability.again`` says which atoms came out again.
+    """
+    check_is_fitted(model, "atoms_")
+    signals = complete(as_array(model, X))
+    known = model.get_params()
+    seed = int(check_random_state(known.get("random_state")).randint(1 << 30))
+    trial = clone(model)
+    if "n_init" in known:
+        trial.set_params(n_init=min(known["n_init"], FEWER_STARTS))
+    window = known.get("window_size", 1)
+    middle = max(1, len(signals) // 2 // window) * window
+    halves, coefficients = [], []
+    for part in (signals[:middle], signals[middle:]):
+        again = clone(trial)
+        fit_quietly(again, part)
+        order = _matched(model.atoms_, again.atoms_)
+        halves.append(_cosines(model.atoms_, again.atoms_[order]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = np.asarray(again.transform(signals))[:, order]
+        coefficients.append(_correlations(model.coefficients_, found))
+    other = clone(trial)
+    if "random_state" in known:
+        other.set_params(random_state=seed)
+    fit_quietly(other, signals)
+    starts = _cosines(model.atoms_, other.atoms_[_matched(model.atoms_, other.atoms_)])
+    return Stability(np.array(halves), np.array(coefficients), starts)
+
+
+def _matched(atoms: NDArray[Any], others: NDArray[Any]) -> NDArray[np.intp]:
+    """Return which of the others corresponds to each atom, by optimal assignment."""
+    order: NDArray[np.intp] = linear_sum_assignment(-similarity(atoms, others))[1]
+    return order
+
+
+def _cosines(atoms: NDArray[Any], others: NDArray[Any]) -> NDArray[np.float64]:
+    return np.diagonal(similarity(atoms, others)).copy()
+
+
+def _correlations(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the correlation of each column; 1 where neither varies, 0 where one does not."""
+    first = first - first.mean(axis=0)
+    second = second - second.mean(axis=0)
+    sizes = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
+    products = np.einsum("tk,tk->k", first, second)
+    constant = (np.linalg.norm(first, axis=0) < 1e-9) & (np.linalg.norm(second, axis=0) < 1e-9)
+    return np.where(constant, 1.0, products / np.where(sizes > 0, sizes, 1))

