@@ -17,6 +17,7 @@ from graphdict.app.experiments.real.environments import (
 from graphdict.app.experiments.real.measure import ENVIRONMENT_OF, measure
 from graphdict.app.experiments.real.sets import FOLDS, load
 from graphdict.datasets import DatasetNotFoundError, RecordingError
+from graphdict.datasets.eyes import find_runs
 
 __all__ = ["RealGrid", "grid", "prepare"]
 
@@ -184,8 +185,8 @@ def _readable(arguments: Any, folders: tuple[Path | None, ...], say: Any) -> dic
     kept = []
     for part in arguments["parts"]:
         try:
-            if by_subject:
-                load({**arguments, "subject": part}, folders)
+            if arguments["kind"] == "eyes":
+                find_runs(part if by_subject else arguments["subject"], folders[0])
             elif not kept:
                 load(arguments, folders)
             kept.append(part)
