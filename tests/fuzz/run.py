@@ -24,8 +24,17 @@ SLOW = 60  # seconds of work from which on a small case is a break
 def attacks():
     """The attacks by name; imported here, since threads are set before NumPy is loaded."""
     import estimators
+    import forgeries
+    import kills
+    import native_calls
 
-    return {"estimators": estimators.attack, "filters": estimators.attack_filters}
+    return {
+        "filters": estimators.attack_filters,
+        "estimators": estimators.attack,
+        "kills": kills.attack,
+        "forgeries": forgeries.attack,
+        "native": native_calls.attack,
+    }
 
 
 def one(name, seed, number):

@@ -6,6 +6,7 @@ is a number only where neither drowns the other in rounding.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 __all__ = ["LEAST", "check_penalties"]
@@ -20,8 +21,9 @@ def check_penalties(model: Any, variance: float) -> None:
     ``model._penalty_units`` has the parameters, and the power of the variance that each goes with.
     """
     for name, power in model._penalty_units.items():
+        value: Any
         value, unit = getattr(model, name), variance**power
-        if value is None or value <= LARGEST * unit:
+        if not isinstance(value, Real) or float(value) <= LARGEST * unit:  # "auto", None
             continue
         if power and not model.rescale:
             raise ValueError(

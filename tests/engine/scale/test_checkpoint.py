@@ -19,6 +19,13 @@ CASES = {
     "shared modes": {"model": "GraphDictSpectral", "n_init": 2, "max_iter": 20, "tol": 0},
     "total variation": {"model": "GraphDictLog", "alpha_diff": 0.5, "max_iter": 150, "n_init": 2},
     "marginal": {"model": "GraphDictMarginal", "n_init": 2, "max_iter": 15, "prior": "markov"},
+    "averages": {
+        "model": "GraphDictMarginal",
+        "n_init": 1,
+        "max_iter": 4,
+        "average": 12,
+        "max_active": 1,
+    },
     "exact": {"model": "GraphDictExact", "max_iter": 15, "tol": 0, "n_atoms": 2},
 }
 

@@ -71,7 +71,11 @@ def edge_estimates(
     dimension = likelihood.dimension
     for index in np.flatnonzero(counts > dimension).tolist():
         activation = likelihood.activations[index]
+        if not (activation @ atoms).any():
+            continue  # without any edge there is no step from one
         weights, variances = _of_pattern(likelihood, index, atoms, moments[index])
+        if not variances.any():  # a pattern without edges says nothing of them
+            continue
         certainty = counts[index] / np.maximum(variances, TINY * variances.max())
         normal += certainty[:, None, None] * np.outer(activation, activation)
         right += (certainty * weights)[:, None] * activation

@@ -42,7 +42,9 @@ def pattern_spectra(activations: NDArray, atoms: NDArray) -> Spectra:
     reduced = basis.T @ graphs.laplacian(atoms) @ basis
     mixed = (activations @ reduced.reshape(len(atoms), -1)).reshape(-1, size, size)
     eigenvalues, vectors = np.linalg.eigh(mixed)
-    return Spectra(np.maximum(eigenvalues, TINY * eigenvalues[:, -1:]), vectors)
+    largest = eigenvalues[:, -1:]
+    least = np.where(largest > 0, TINY * largest, 1.0)  # 1 where a pattern has no edges
+    return Spectra(np.maximum(eigenvalues, least), vectors)
 
 
 def reduce_moments(moments: NDArray) -> NDArray:

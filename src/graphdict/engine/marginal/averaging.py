@@ -31,6 +31,7 @@ __all__ = ["WeightLevels", "average_draws"]
 FADED = 10 * SMALLEST  # of the signals' precision: a weight that only pruning would make zero
 STRONG = 0.2  # share of the weights, the largest ones, whose mean is the size of a strong edge
 ABSENT, LEAST, MOST = 1e-4, 0.05, 2.0  # relative to it: no edge, and the range of common weights
+KEPT = ("round", "previous", "counts", "sums")  # by a checkpoint
 COMMON, BEYOND = 8, 1.5  # number of common weights, and the ratio of those that are larger
 
 
@@ -77,12 +78,14 @@ def average_draws(
     pattern_prior: str,
     rng: np.random.RandomState,
     callback: Callback | None = None,
+    stage: Any = None,
 ) -> Fit:
     """Return ``fit`` with atoms, probabilities and ``stay`` averaged over rounds that follow it.
 
     There are ``draws`` of them, after half as many that are not counted. Edges that were not ruled
     out have no weight of zero in the average; ``edge_probabilities`` says how often they were
-    there. The objective is that of ``penalty`` at the average: higher than at its minimum.
+    there. The objective is that of ``penalty`` at the average: higher than at its minimum. A
+    ``stage`` of a checkpoint is asked where to begin and told where to go on.
     """
     dictionary, rounds = fit.dictionary, draws // 2 + draws
     if not dictionary.atoms.any():
@@ -90,9 +93,14 @@ def average_draws(
     levels = WeightLevels.of(dictionary.atoms, dictionary.likelihood.noise / NOISE)
     counts = levels.initial_shares() * np.count_nonzero(dictionary.atoms)
     sums: dict[str, Any] = dict.fromkeys((*_averaged(dictionary), "edges", "count"), 0.0)
-    index, interrupted, previous = -1, False, fit.objective
+    first, interrupted, previous = 0, False, fit.objective
+    if stage is not None and stage.saved is not None:
+        first, previous, counts, sums = (stage.saved[name] for name in KEPT)
+        dictionary = dictionary.with_state(stage.saved["dictionary"])
+        rng.set_state(tuple(stage.saved["random"]))
+    index = first - 1
     try:
-        for index in range(rounds):
+        for index in range(first, rounds):
             expected = e_step(data, dictionary)
             # One more draw of each pattern than expected: none is ever ruled out.
             smoothed = expected._replace(draws=expected.draws + 1)
@@ -107,6 +115,9 @@ def average_draws(
                 means = replace(dictionary, atoms=drawn.means)
                 new = {**_averaged(means), "edges": drawn.edges, "count": 1}
                 sums = {name: sums[name] + value for name, value in new.items()}
+            if stage is not None:
+                kept = zip(KEPT, (index + 1, previous, counts, sums), strict=True)
+                stage.offer(partial(_state, dict(kept), dictionary, rng.get_state(legacy=True)))
             if callback is not None:
                 objective = -2 * expected.log_likelihood + penalty.value(drawn.atoms)
                 change = abs(objective - previous) / max(1.0, abs(objective))
@@ -119,6 +130,9 @@ def average_draws(
     except KeyboardInterrupt:
         interrupted = True
         warn_interrupted(index + 1)
+    if stage is not None and interrupted:
+        stage.flush()
+    sums = dict(sums)
     count = sums.pop("count")
     if not count:
         return replace(fit, interrupted=True)
@@ -135,6 +149,11 @@ def average_draws(
         interrupted=interrupted,
         edge_probabilities=edge_probabilities,
     )
+
+
+def _state(kept: dict[str, Any], dictionary: PatternDictionary, random: Any) -> dict[str, Any]:
+    """Return what draws need to go on from here, as a checkpoint keeps it."""
+    return {**kept, "dictionary": dictionary.state(), "random": list(random)}
 
 
 def _averaged(dictionary: PatternDictionary) -> dict[str, Any]:

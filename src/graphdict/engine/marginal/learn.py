@@ -189,7 +189,8 @@ def learn(
         if best.interrupted or not settings.average:
             return best
         given = settings.average, settings.pattern_prior, rng, settings.callback
-        return average_draws(data, best, shrink, *given)
+        stage = settings.checkpoint.stage()
+        return average_draws(data, best, shrink, *given, stage=stage)
     penalty = _sparsity_penalty(data, best, shrink, settings.sparsity)
     # Pruning only lowers the objective of this last stage, whose history is kept.
     options["history"] = History()
