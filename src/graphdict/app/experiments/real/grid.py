@@ -21,15 +21,6 @@ from graphdict.datasets.eyes import find_runs
 
 __all__ = ["RealGrid", "grid", "prepare"]
 
-TITLES = {
-    "returns": "S&P 500 returns",
-    "temperature": "US temperature changes",
-    "brittany": "Brittany temperature changes",
-    "flights": "flight delays",
-    "income": "income growth of states",
-    "fmri": "fMRI at rest",
-}
-
 
 class RealGrid(Grid):
     """A grid whose sets have one task each, which only settings of that task suit."""
@@ -45,7 +36,6 @@ class RealGrid(Grid):
             for cell in super().cells(models, data, seeds)
             if cell.seed in self.data[cell.data]["parts"]
             and cell.setting["task"] == self.data[cell.data]["task"]
-            and cell.setting.get("only", cell.data) == cell.data
         ]
 
 
@@ -71,6 +61,7 @@ def _sets(scale: str, subjects: list[int]) -> dict[str, dict[str, Any]]:
     for number in (1, 2) if quick else (1, 2, 3, 5, 8, 10, 13, 15):
         found[f"netsim-{number}"] = {
             "kind": "netsim", "task": "graphs", "parts": [0], "simulation": number,
+            "count": 15 if quick else 50,
         }  # fmt: skip
     return found
 
@@ -82,9 +73,9 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
     """
     quick = scale == "quick"
     sizes = [3] if quick else [3, 6]
-    ours = [{"n_atoms": 3, "prior": "markov"}, {"n_atoms": 3, "prior": "independent"}]
+    ours = [{"n_atoms": 1}, {"n_atoms": 3, "prior": "markov"}]
     if not quick:
-        ours += [{"n_atoms": 1}, {"n_atoms": 6, "prior": "markov"}]
+        ours += [{"n_atoms": 3, "prior": "independent"}, {"n_atoms": 6, "prior": "markov"}]
     ours = [{**setting, "max_active": 1} for setting in ours]
     ridges = {"n_states": sizes, "ridge": [1e-3, 1e-2]}
     penalties = {"alpha": [0.1] if quick else [0.05, 0.2], "beta": [1.0] if quick else [1.0, 10.0]}

@@ -79,9 +79,13 @@ def _load(kind: str, folders: tuple[Path | None, ...], options: tuple) -> Any:
 
 def load(arguments: Mapping[str, Any], folders: tuple[Path | None, ...]) -> Any:
     """Return the set that ``arguments`` of a grid describe."""
-    kept = {k: v for k, v in arguments.items() if k not in ("kind", "task", "parts", "run")}
+    kept = {
+        k: v for k, v in arguments.items() if k not in ("kind", "task", "parts", "run", "count")
+    }
     options = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
     found = _load(arguments["kind"], folders, tuple(sorted(options.items())))
+    if "count" in arguments:  # of subjects
+        return found[: arguments["count"]]
     if "run" in arguments:  # one of the two runs of a recording
         kept_samples = found.states == arguments["run"]
         return MeasuredSignals(found.signals[kept_samples], found.names, places=found.places)
