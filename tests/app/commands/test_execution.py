@@ -33,7 +33,7 @@ def wide(tmp_path, truth):
     return path
 
 
-FIT = ("--model", "log", "-k", 2, "--max-iter", 4, "--set", "n_init=1", "-q")
+FIT = ("--model", "log", "-k", 2, "--max-iter", 4, "--set", "n_init=1", "--no-evidence", "-q")
 
 
 def fitted(run, file, folder, *options):

@@ -9,12 +9,13 @@ import textwrap
 import numpy as np
 import pytest
 
-from graphdict import load_model
+from graphdict import graphs, load_model
 from graphdict.app.commands.progress_bar import ProgressBar
+from graphdict.datasets import sample_lgmrf
 from graphdict.files import read_signals, write_table
 from graphdict.metrics import match_atoms
 
-QUICK = ("-k", "3", "--active", "1", "--max-iter", "40", "--set", "n_init=2")
+QUICK = ("-k", "3", "--active", "1", "--max-iter", "40", "--set", "n_init=2", "--no-evidence")
 
 
 def test_a_file_becomes_a_model_coefficients_and_a_page(run, table, truth):
@@ -48,7 +49,7 @@ def test_json_says_everything_and_nothing_else(run, table):
 
 
 def test_quiet_says_nothing(run, table):
-    result = run("fit", table, "-k", 2, "--active", 1, "--quiet")
+    result = run("fit", table, "-k", 2, "--active", 1, "--quiet", "--no-evidence")
     assert result.exit_code == 0
     assert result.output == ""
 
@@ -56,7 +57,18 @@ def test_quiet_says_nothing(run, table):
 @pytest.mark.parametrize("model", ["log", "spectral", "spectral-relaxed", "exact", "hier"])
 def test_every_model(run, table, model):
     result = run(
-        "fit", table, "-k", 3, "--model", model, "--window", 40, "--max-iter", 30, "--json"
+        "fit",
+        table,
+        "-k",
+        3,
+        "--model",
+        model,
+        "--window",
+        40,
+        "--max-iter",
+        30,
+        "--json",
+        "--no-evidence",
     )
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["result"]["objective"] is not None
@@ -83,17 +95,39 @@ def test_the_degree_of_the_atoms_can_be_chosen(run, table):
 
 
 def test_an_unreachable_degree_is_told(run, table):
-    result = run("fit", table, "-k", 3, "--model", "log", "--degree", 6.9, "--window", 10)
+    result = run(
+        "fit", table, "-k", 3, "--model", "log", "--degree", 6.9, "--window", 10, "--no-evidence"
+    )
     assert result.exit_code == 0
     assert "no penalty gives atoms of the wanted density" in result.stderr
 
 
-def test_the_number_of_atoms_can_be_left_to_the_data(run, table):
-    result = run("fit", table, "--window", 10, "--set", "n_init=4", "--json")
+def test_the_number_of_atoms_can_be_left_to_the_data(run, tmp_path):
+    rng = np.random.default_rng(5)
+    first, second = graphs.edge_index(7)
+    cycle = (second - first == 1) | (second - first == 6)
+    atoms = cycle * [[1.0], [0.2]] + (rng.random((2, 21)) < 0.3) * rng.uniform(0.5, 2, (2, 21))
+    path = np.repeat(np.arange(20) % 2, 40)
+    signals = np.asarray(sample_lgmrf(atoms[path], random_state=1))
+    columns = {f"n{i}": column for i, column in enumerate(signals.T)}
+    write_table(tmp_path / "switching.csv", columns, digits=10)
+    result = run("fit", "switching.csv", "--set", "n_init=2", "--json")
     content = json.loads(result.stdout)
-    assert content["model"]["settings"]["n_atoms"] == 3
+    assert content["model"]["settings"]["n_atoms"] == 2
     assert content["model"]["settings"]["max_active"] == 1
+    assert content["model"]["settings"]["prior"] == "markov"  # states last, which is found out
     assert "held-out" in result.stderr
+    found = content["result"]["evidence"]
+    assert found["more_than_one_graph"]
+    assert found["gain"] > 2 * found["error"] > 0
+    assert found["p_value"] == 1 / 40
+    assert content["result"]["findings"][0] == found["in_words"]
+    assert content["result"]["stability"]["came_out_again"] == [True, True]
+    rows = (tmp_path / "switching-graphdict" / "atoms.csv").read_text().splitlines()
+    assert rows[0] == "atom,source,target,weight,confidence,low,high"
+    assert len(rows) == 1 + sum(atom["edges"] for atom in content["result"]["atoms"])
+    one = json.loads(run("fit", "switching.csv", "-k", 1, "--json", "--force").stdout)
+    assert one["result"]["evidence"] is None  # nothing to compare with
 
 
 def columns_of(truth, **changed):
@@ -199,7 +233,7 @@ WRONG_OPTIONS = [
 
 @pytest.mark.parametrize(("options", "words"), WRONG_OPTIONS)
 def test_options_that_make_no_sense(run, table, options, words):
-    result = run("fit", table, "-k", 2, "--active", 1, *options)
+    result = run("fit", table, "-k", 2, "--active", 1, "--no-evidence", *options)
     assert result.exit_code == 2
     assert words in result.stderr
     assert not (table.parent / "signals-graphdict").exists()
@@ -237,12 +271,12 @@ def test_results_are_never_replaced_unasked(run, table):
     assert run("fit", table, *QUICK).exit_code == 0
     model = table.parent / "signals-graphdict" / "model.graphdict"
     before = model.read_bytes()
-    result = run("fit", table, "-k", 2, "--active", 1)
+    result = run("fit", table, "-k", 2, "--active", 1, "--no-evidence")
     assert result.exit_code == 4
     assert "exists already" in result.stderr
     assert result.stderr.count("\n") == 1
     assert model.read_bytes() == before
-    assert run("fit", table, "-k", 2, "--active", 1, "--force").exit_code == 0
+    assert run("fit", table, "-k", 2, "--active", 1, "--force", "--no-evidence").exit_code == 0
     assert model.read_bytes() != before
 
 
@@ -315,7 +349,7 @@ def test_what_was_done_to_the_columns_is_in_the_page_and_in_info(run, tmp_path):
     path = tmp_path / "prices.csv"
     np.savetxt(path, prices, delimiter=",", header="a,b,c,d", comments="")
     folder = tmp_path / "out"
-    done = run("fit", path, "-k", "2", "--active", "1", "-o", folder)
+    done = run("fit", path, "-k", "2", "--active", "1", "-o", folder, "--no-evidence")
     assert "columns drift slowly" in done.stderr
     assert "samples are treated as independent" in done.stderr
     assert "columns are standardised" in (folder / "report.html").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from graphdict.files import read_signals, write_table
 
 @pytest.fixture
 def fitted(run, table):
-    arguments = ("-k", 3, "--active", 1, "--window", 10, "--set", "n_init=2", "-q")
+    arguments = ("-k", 3, "--active", 1, "--window", 10, "--set", "n_init=2", "-q", "--no-evidence")
     assert run("fit", table, *arguments, "-o", "out").exit_code == 0
     return table.parent / "out"
 
@@ -80,7 +80,7 @@ def test_report_again_and_of_other_signals(run, table, fitted):
 
 
 def test_averaged_atoms_have_the_edges_that_are_probable(run, table):
-    arguments = ("-k", 2, "--active", 1, "--window", 10, "--set", "n_init=2")
+    arguments = ("-k", 2, "--active", 1, "--window", 10, "--set", "n_init=2", "--no-evidence")
     assert run("fit", table, *arguments, "--set", "average=10", "-o", "out").exit_code == 0
     model = load_model(table.parent / "out" / "model.graphdict")
     held = model.edge_probabilities_ >= 0.5
