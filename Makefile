@@ -70,6 +70,7 @@ format: $(TESTS)  ## rewrite files in the project's format
 
 bench: $(TESTS)  ## compare speed and memory with the authors' package (about ten minutes)
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/answers.py
 	$(BIN)/python benchmarks/scaling.py
 
 accuracy: $(TESTS)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)

@@ -17,7 +17,10 @@ KNOWN = {"models", "baselines", "results", "metrics", "datasets", "eeg", "viz", 
 def lint_imports(folder):
     """Check the imports of the package in a folder, in a process: it switches loggers off."""
     code = (
-        "import sys; sys.path.insert(0, 'src'); from importlinter.cli import lint_imports; "
+        "import sys; sys.path.insert(0, 'src'); "
+        # An editable install has a finder of its own, which comes before any path.
+        "sys.meta_path = [f for f in sys.meta_path if 'Redirecting' not in type(f).__name__]; "
+        "from importlinter.cli import lint_imports; "
         "sys.exit(lint_imports(config_filename='pyproject.toml', no_cache=True))"
     )
     return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)

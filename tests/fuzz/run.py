@@ -24,6 +24,7 @@ SLOW = 60  # seconds of work from which on a small case is a break
 def attacks():
     """The attacks by name; imported here, since threads are set before NumPy is loaded."""
     import estimators
+    import files
     import forgeries
     import kills
     import native_calls
@@ -31,6 +32,7 @@ def attacks():
     return {
         "filters": estimators.attack_filters,
         "estimators": estimators.attack,
+        "files": files.attack,
         "kills": kills.attack,
         "forgeries": forgeries.attack,
         "native": native_calls.attack,

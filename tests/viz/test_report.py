@@ -20,6 +20,7 @@ from graphdict import (
     load_model,
 )
 from graphdict.core import graphs
+from graphdict.results import thresholded_atoms
 from graphdict.viz.report import write_report
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.content import describe
@@ -88,7 +89,7 @@ def test_every_dictionary_has_a_report_fresh_or_loaded(estimator, signals, tmp_p
     assert text == (tmp_path / "loaded.html").read_text()
 
     content = json.loads(Scripts(text).found[0])
-    np.testing.assert_allclose(dense_atoms(content), estimator.atoms_, rtol=1e-6)
+    np.testing.assert_allclose(dense_atoms(content), thresholded_atoms(estimator), rtol=1e-6)
     mean = unpack(content["time"]["mean"], "<f4").reshape(estimator.coefficients_.shape)
     np.testing.assert_allclose(mean, estimator.coefficients_, rtol=1e-6)
     assert dict(content["settings"]).keys() == estimator.get_params().keys()

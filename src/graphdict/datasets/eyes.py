@@ -18,7 +18,7 @@ from graphdict.datasets.eegbci import (
 )
 from graphdict.datasets.measured import MeasuredSignals
 
-__all__ = ["load_eyes"]
+__all__ = ["find_runs", "load_eyes"]
 
 RUNS = {1: "open", 2: "closed"}
 
@@ -67,7 +67,7 @@ def load_eyes(
     if not 1 <= subject <= SUBJECTS:
         raise ValueError(f"subject must be a number from 1 to {SUBJECTS}, got {subject}")
     signals, times, states = [], [], []
-    for run, path in _paths(mne, subject, folder, download).items():
+    for run, path in find_runs(subject, folder, download).items():
         raw = read_run(mne, subject, path, 160.0)
         raw.filter(*band, verbose="error").resample(sfreq, verbose="error")
         part: NDArray[np.float64] = 1e6 * raw.get_data().T
@@ -83,8 +83,11 @@ def load_eyes(
     )
 
 
-def _paths(mne: Any, subject: int, folder: StrPath | None, download: bool) -> dict[int, Path]:
-    """Return the file of each run, from a folder of files or from MNE's."""
+def find_runs(subject: int, folder: StrPath | None, download: bool = True) -> dict[int, Path]:
+    """Return the file of each run, from a folder of files or from MNE's, as `load_eyes` does."""
+    from graphdict.eeg.extra import require_mne
+
+    mne = require_mne()
     if folder is not None:
         for root in (Path(folder).expanduser(), Path(folder).expanduser() / "eyes"):
             found = {run: root / f"S{subject:03d}R{run:02d}.edf" for run in RUNS}

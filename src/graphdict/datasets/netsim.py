@@ -44,7 +44,7 @@ def load_netsim(folder: StrPath | None = None, *, simulation: int = 1) -> list[M
             len(networks), -1, networks.shape[-1]
         )
     else:
-        signals = np.load(path)[..., 0].swapaxes(1, 2).astype(np.float64)
+        signals = np.load(path, allow_pickle=False)[..., 0].swapaxes(1, 2).astype(np.float64)
         structure = np.loadtxt(path.with_name(f"{name}_struct.csv"), delimiter=",")
         networks = np.broadcast_to(
             _square(structure.ravel(), signals.shape[2]), (len(signals), *[signals.shape[2]] * 2)

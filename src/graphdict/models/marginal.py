@@ -485,6 +485,9 @@ class GraphDictMarginal(GraphDictionary):
         rows = windows * (patterns if self.max_active else min(patterns, 5000)) * 8
         solving = 8 * self.n_atoms * graphs.n_edges(nodes) * size
         solving += 4 * min(rows, BLOCK) + 2 * samples * self.n_atoms * size
+        if self.prior != "hierarchy" and not self.average and self._may_be_filtered:
+            # Second moments, spectra and their products, for every set of atoms.
+            solving += 8 * min(patterns, MOST_FILTERED) * nodes**2 * 8
         if self.prior == "markov" and not too_large((rows,), np.uint8):  # kept for sweeps
             solving += rows
         return 0, solving
@@ -498,6 +501,11 @@ class GraphDictMarginal(GraphDictionary):
             return 0.0
         averaged = hasattr(self, "edge_probabilities_")
         return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
+
+    @property
+    def _may_be_filtered(self) -> bool:
+        """Whether the parameters leave room for another power than 1, or for tails."""
+        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf)
 
     @property
     def _mean_activations(self) -> NDArray:

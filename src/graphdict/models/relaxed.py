@@ -91,6 +91,10 @@ class GraphDictSpectralRelaxed(ModalDictionary):
         )  # fmt: skip
         self.alpha_modes = alpha_modes
 
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {**super()._penalty_units, "alpha_modes": 2}
+
     def _weight_terms(self) -> list[Any]:
         terms = super()._weight_terms()
         if self.alpha_modes > 0:

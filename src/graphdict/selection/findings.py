@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.results import describe_signals, thresholded_atoms
-from graphdict.selection.stability import near_copies
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.selection.one_graph import Evidence
@@ -83,7 +82,7 @@ def _graphs(count: int) -> str:
 
 
 def _copies(model: Any) -> list[str]:
-    pairs = near_copies(np.asarray(model.atoms_))
+    pairs = getattr(model, "alike_atoms_", None) or []
     if not pairs:
         return []
     named = ", ".join(f"{i + 1} and {j + 1}" for i, j in pairs[:NAMED])

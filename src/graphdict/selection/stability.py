@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from graphdict.selection.folds import complete
 from graphdict.selection.trials import as_array, fit_quietly
 
-__all__ = ["Stability", "near_copies", "similarity", "stability"]
+__all__ = ["Stability", "similarity", "stability"]
 
-ALIKE = 0.99  # cosine from which on two atoms are one
 AGAIN = 0.8  # similarity from which on an atom came out again
 FEWER_STARTS = 4
 
@@ -54,12 +53,6 @@ def similarity(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]
     sizes = np.outer(np.linalg.norm(first, axis=1), np.linalg.norm(second, axis=1))
     products: NDArray[np.float64] = first @ second.T / np.where(sizes > 0, sizes, 1)
     return products
-
-
-def near_copies(atoms: NDArray[Any]) -> list[tuple[int, int]]:
-    """Return pairs of atoms (K, E) whose weights are alike, up to a factor: cosine above 0.99."""
-    alike = np.triu(similarity(atoms, atoms) > ALIKE, 1)
-    return [(int(i), int(j)) for i, j in zip(*np.nonzero(alike), strict=True)]
 
 
 def stability(model: Any, X: ArrayLike) -> Stability:

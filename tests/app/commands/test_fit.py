@@ -116,6 +116,17 @@ def test_columns_of_different_units_are_standardised_and_told(run, tmp_path, tru
     assert "taken as they are" in untouched.stderr
 
 
+def test_series_too_short_for_their_settings_are_refused_before_work_begins(run, tmp_path, truth):
+    values = truth.train.signals[:4]
+    write_table(tmp_path / "few.csv", {f"n{i}": v for i, v in enumerate(values.T)})
+    many = run("fit", "few.csv", "-k", 5)
+    assert many.exit_code == 2
+    assert "5 graphs are more than the 4 there may be: 4 samples" in many.stderr
+    auto = run("fit", "few.csv")
+    assert auto.exit_code == 3
+    assert "too few to choose the number of graphs" in auto.stderr
+
+
 def test_standardising_keeps_unlike_spreads_from_joining_columns(run, tmp_path):
     values = np.random.default_rng(5).standard_normal((400, 8))
     values[:, :2] /= 5  # independent columns, two of them with a fifth of the spread

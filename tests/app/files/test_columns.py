@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
 from graphdict.files import InputError, read_signals
 
@@ -48,6 +49,26 @@ def test_parts_of_a_date_beside_a_time_are_left_out(read):
     signals = read({**parts(HOURS), "a": A, "b": B, "time_hour": HOURS})
     assert signals.names == ["a", "b"]
     assert told(signals, "left out", "parts of a date", "'month'")
+
+
+def test_parts_of_a_date_that_are_asked_for_are_signals(read):
+    columns = {**parts(HOURS), "a": A}
+    assert read(columns, columns=("hour", "a")).names == ["hour", "a"]
+    expected = read(columns, expected=("month", "a"))
+    assert expected.names == ["month", "a"]
+    assert expected.time_name != "month"
+
+
+def test_parts_of_a_date_in_files_larger_than_memory(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({**parts(HOURS), "a": A, "b": B, "flag": np.arange(96) % 2})
+    frame.to_parquet(tmp_path / "table.parquet")
+    with config_context(working_memory=1e-3):
+        signals = read_signals(tmp_path / "table.parquet", in_parts=True)
+    assert told(signals, "read in chunks")
+    assert signals.names == ["a", "b"]
+    np.testing.assert_array_equal(signals.times, HOURS)
 
 
 def test_days_and_hours_are_joined(read):

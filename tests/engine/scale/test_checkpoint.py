@@ -26,8 +26,12 @@ CASES = {
         "average": 12,
         "max_active": 1,
     },
+    "filter and tails": {
+        "model": "GraphDictMarginal", "n_atoms": 2, "max_active": 1, "filter_power": 2,
+        "n_init": 1, "max_iter": 12, "tol": 0,
+    },
     "exact": {"model": "GraphDictExact", "max_iter": 15, "tol": 0, "n_atoms": 2},
-}
+}  # fmt: skip
 
 
 def run(case, **kill):

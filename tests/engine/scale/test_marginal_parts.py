@@ -26,6 +26,9 @@ MODELS = {
     "free, in windows": GraphDictMarginal(3, prior="free", window_size=7, max_active=2, **SHORT),
     "markov": GraphDictMarginal(3, prior="markov", max_active=1, **SHORT),
     "markov, in windows": GraphDictMarginal(2, prior="markov", window_size=4, **SHORT),
+    "filter and tails, graded": GraphDictMarginal(
+        2, max_active=1, levels=2, filter_power=2, tails=5, **SHORT
+    ),
     "hierarchy": GraphDictMarginal(3, prior="hierarchy", **SHORT),
 }
 each_model = pytest.mark.parametrize("name", MODELS)
@@ -193,6 +196,7 @@ def spread(signals):
         ("independent", "signals"),
         ("markov, in windows", "signals"),
         ("markov", "gappy"),
+        ("filter and tails, graded", "signals"),
         ("hierarchy", "signals"),
     ],
 )

@@ -85,7 +85,8 @@ def _is_hierarchy(signals: SignalTable, options: dict[str, Any]) -> bool:
         return False
     if atoms == "auto":
         raise click.UsageError("prior=hierarchy needs the number of its windows, such as -k 7")
-    options["active"] = atoms  # the hierarchy decides which atoms are active
+    if options["active"] == "auto":
+        options["active"] = atoms  # the hierarchy decides which atoms are active
     return True
 
 

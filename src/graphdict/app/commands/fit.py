@@ -305,6 +305,10 @@ def _check(options: dict[str, Any]) -> None:
 
 def _check_length(rows: int, window: int, options: dict[str, Any]) -> None:
     """Raise an error, before anything is learned, for a series too short for its settings."""
+    if window > rows:
+        raise click.BadParameter(
+            f"{window} samples are more than the {rows} there are", param_hint="--window"
+        )
     windows = -(-rows // window)
     what = f"{rows:,} samples" + f" in windows of {window}" * (window > 1)
     if options["atoms"] == "auto" and windows < LEAST_WINDOWS:

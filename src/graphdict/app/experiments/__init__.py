@@ -1,4 +1,4 @@
-"""The paper's experiments, each a grid of cells that are run and saved one by one."""
+"""Experiments, the paper's and on measured signals: grids of cells, run and saved one by one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from graphdict.app.experiments import brain, brain_report, superposition, time_varying
 from graphdict.app.experiments.grids import Cell, Dataset, Grid
+from graphdict.app.experiments.real import grid as real_grid
+from graphdict.app.experiments.real import report as real_report
 from graphdict.app.experiments.tables import write_tables
 
 __all__ = ["EXPERIMENTS", "Cell", "Dataset", "Experiment", "Grid"]
@@ -28,7 +30,8 @@ class Experiment:
     tables : callable
         ``tables(grid, rows, folder) -> (outcomes, paths)``: write tables of the cells' rows.
     options : sequence of str
-        Further options of the command that ``grid`` takes: "data_dir", "subjects".
+        Further options of the command that ``grid`` takes: "data_dir", "subjects", "data_folder",
+        "environments".
     prepare : callable, optional
         ``prepare(grid, say) -> grid``: drop what cannot be run, before anything is run.
     scales : dict of str
@@ -70,6 +73,19 @@ EXPERIMENTS: dict[str, Experiment] = {
         scales={
             "quick": "Three subjects and few models: two minutes on two cores. The default.",
             "full": "Fifteen subjects, all models and sizes: under an hour on two cores.",
+        },
+    ),
+    "real": Experiment(
+        "Measured signals, beside what people use today. EEG needs the extra eeg.",
+        real_grid.grid,
+        real_report.report,
+        tables=real_report.tables,
+        options=("data_folder", "environments", "subjects"),
+        prepare=real_grid.prepare,
+        scales={
+            "quick": "One fold, three subjects, few settings: three minutes on two cores. The "
+            "default.",
+            "full": "All folds, fifteen subjects, all settings: under 90 minutes on two cores.",
         },
     ),
 }

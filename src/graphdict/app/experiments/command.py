@@ -1,4 +1,4 @@
-"""``graphdict experiment``: run or resume one of the paper's experiments."""
+"""``graphdict experiment``: run or resume an experiment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STOPPED = 130  # what a shell reports after Ctrl-C
 
 @click.group()
 def experiment() -> None:
-    """Repeat an experiment of the paper, with all methods tuned in the same way.
+    """Repeat an experiment, with all methods tuned in the same way.
 
     Finished cells are saved at once: after Ctrl-C or a crash, the same command resumes.
     """
@@ -53,6 +53,15 @@ EXTRA_OPTIONS = {
     "data_dir": click.option(
         "--data-dir", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
         help="Folder of the recordings, downloaded where missing  [default: MNE's own]",
+    ),
+    "data_folder": click.option(
+        "--data-dir", "data_folder", type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR", help="Folder of the sets  [default: what GRAPHDICT_DATA names]",
+    ),
+    "environments": click.option(
+        "--environments", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+        help="Folder in which other packages get environments of their own, made on first use; "
+        "without it only scikit-learn's methods are compared.",
     ),
     "subjects": click.option(
         "--subjects", callback=_numbers, metavar="1,2,3", help="Only these subjects, of 1 to 109.",

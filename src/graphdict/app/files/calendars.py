@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,13 @@ CLOCK = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 COMMON_YEAR = 2001  # stands for a year that the table does not have
 
 
-def join_date_and_time(candidates: list[Column], table: Table) -> Column | None:
-    """Replace a column of dates and one of times of day, or of hours, by one time; else None."""
+def join_date_and_time(
+    candidates: list[Column], table: Table, nodes: Collection[str]
+) -> Column | None:
+    """Replace a column of dates and one of times of day, or of hours, by one time; else None.
+
+    Columns in ``nodes`` are signals and stay.
+    """
     texts = [c for c in candidates if c.values.dtype.kind in "OM" and not c.missing.any()]
     clocks = [
         c for c in texts if c.values.dtype == object and parse_time_of_day(c.values) is not None
@@ -29,7 +35,7 @@ def join_date_and_time(candidates: list[Column], table: Table) -> Column | None:
     read = parse_times(dates[0])
     if read is None or read[0].dtype.kind != "M":
         return None
-    days, parts = read[0], _parts(table.columns)
+    days, parts = read[0], _parts(table.columns, nodes)
     if (days != days.astype("datetime64[D]")).any():
         return None
     if clocks:
@@ -47,12 +53,13 @@ def join_date_and_time(candidates: list[Column], table: Table) -> Column | None:
     return _replace(table, [dates[0], *used], moments, read[2])
 
 
-def join_calendar(table: Table) -> Column | None:
+def join_calendar(table: Table, nodes: Collection[str]) -> Column | None:
     """Replace columns such as year, month, day and hour by one time; None where they are not there.
 
-    Month and day without a year count as days of a year of 365 days.
+    Month and day without a year count as days of a year of 365 days. Columns in ``nodes`` are
+    signals and stay.
     """
-    parts = _parts(table.columns)
+    parts = _parts(table.columns, nodes)
     year = parts.get("year")
     second = next((part for part in ("month", "yearday", "quarter") if part in parts), None)
     if second is None or (year is None and (second != "month" or "day" not in parts)):
@@ -79,11 +86,11 @@ def join_calendar(table: Table) -> Column | None:
     return _replace(table, columns, passed, ["the year is unknown: times are days"], "days")
 
 
-def _parts(columns: list[Column]) -> dict[str, Column]:
-    """Return the first column of each part of a date."""
+def _parts(columns: list[Column], nodes: Collection[str]) -> dict[str, Column]:
+    """Return the first column of each part of a date, but those that are ``nodes``."""
     found: dict[str, Column] = {}
     for column in columns:
-        part = calendar_part(column)
+        part = None if column.name in nodes else calendar_part(column)
         if part is not None:
             found.setdefault(part, column)
     return found

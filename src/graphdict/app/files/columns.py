@@ -208,9 +208,10 @@ def find_time_column(table: Table, options: ReadOptions) -> Column | None:
         return next(column for column in table.columns if column.name == options.time)
     others = (column for column in table.columns if column.name not in options.expected)
     candidates = [column for column in others if is_time_column(column, table)]
-    joined = join_date_and_time(candidates, table)
+    nodes = {*options.expected, *options.columns}
+    joined = join_date_and_time(candidates, table, nodes)
     if joined is None and all(calendar_part(column) == "year" for column in candidates):
-        joined = join_calendar(table)
+        joined = join_calendar(table, nodes)
     if joined is not None or not candidates:
         return joined
     named = [column for column in candidates if named_like_time(column.name)]

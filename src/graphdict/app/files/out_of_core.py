@@ -20,6 +20,7 @@ from graphdict.app.files.columns import (
 from graphdict.app.files.errors import InputError
 from graphdict.app.files.lazy_signals import LazySignals
 from graphdict.app.files.long_format import find_long_format
+from graphdict.app.files.roles import calendar_part
 from graphdict.app.files.table import Column, SignalTable, Table, quote_names
 
 __all__ = ["read_out_of_core"]
@@ -84,7 +85,9 @@ def _may_be_time(column: Column, table: Table, options: ReadOptions) -> bool:
     """Return whether a column may hold the times, judged by the first rows."""
     if options.no_time or options.time is not None:
         return column.name == options.time
-    return column.name not in options.expected and is_time_column(column, table)
+    if column.name in options.expected:
+        return False
+    return is_time_column(column, table) or calendar_part(column) is not None
 
 
 def _without_blanks(

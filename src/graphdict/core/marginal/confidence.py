@@ -6,8 +6,10 @@ the learned one,
 
     Theta = f(L_c)        estimate = 2 Theta - Theta S_c Theta,
 
-with the second moments ``S_c`` of the pattern's samples, and its errors are those of a Wishart
-matrix: ``var tr(M estimate) = 2 tr(M Theta M Theta) / n_c`` for any symmetric ``M``. The weights of
+with the second moments ``S_c`` of the pattern's samples; where there are many samples and the
+moments have a steady inverse, it is that inverse, which is right however wrong the graph. Its
+errors are those of a Wishart matrix: ``var tr(M estimate) = 2 tr(M Theta M Theta) / n_c`` for any
+symmetric ``M``. The weights of
 the pattern's graph follow through the inverse of the filter, to first order. Those of atoms are
 least squares: the weights of a pattern are the sums of those of its active atoms, each pattern
 counting by its errors.
@@ -37,6 +39,7 @@ from graphdict.core.marginal.spectra import pattern_spectra, reduce_moments, zer
 __all__ = ["EdgeEstimates", "edge_confidence", "edge_estimates", "edge_intervals"]
 
 TINY = 1e-12  # of the largest variance: none is smaller
+MANY, STEADY = 10, 1e6  # samples for each dimension, and condition, for the inverse itself
 CLIP, ROUNDS = 2.0, 50  # errors above the level from which on a pair is no part of it
 SMALLEST_SIZE = 3.0  # of edges in units of their errors, typically
 LARGEST_SIZE = 1e4
@@ -71,7 +74,9 @@ def edge_estimates(
     dimension = likelihood.dimension
     for index in np.flatnonzero(counts > dimension).tolist():
         activation = likelihood.activations[index]
-        weights, variances = _of_pattern(likelihood, index, atoms, moments[index])
+        if not (activation @ atoms).any():
+            continue  # without any edge there is no step from one
+        weights, variances = _of_pattern(likelihood, index, atoms, moments[index], counts[index])
         if not variances.any():  # a pattern without edges says nothing of them
             continue
         certainty = counts[index] / np.maximum(variances, TINY * variances.max())
@@ -81,7 +86,7 @@ def edge_estimates(
 
 
 def _of_pattern(
-    likelihood: FilteredLikelihood, index: int, atoms: NDArray, moments: NDArray
+    likelihood: FilteredLikelihood, index: int, atoms: NDArray, moments: NDArray, count: float
 ) -> tuple[NDArray, NDArray]:
     """Return weights (E,) of a pattern's graph, and the variance (E,) that one sample gives."""
     spectra = pattern_spectra(likelihood.activations[index][None], atoms)
@@ -95,6 +100,9 @@ def _of_pattern(
     inverse = np.where(np.outer(seen, seen), inverse, 0.0)
     rotated = vectors.T @ reduce_moments(moments[None])[0] @ vectors
     step = np.diag(values) - values[:, None] * rotated * values
+    size = len(values)
+    if seen.all() and count > MANY * size and np.linalg.cond(rotated) < STEADY:
+        step = np.linalg.inv(rotated) * (count - size - 1) / count - np.diag(values)
     nodal = zero_sum_basis(likelihood.nodes) @ vectors  # (N, d)
     laplacian = nodal @ (np.diag(eigenvalues) + inverse * step) @ nodal.T
     rows, cols = graphs.edge_index(likelihood.nodes)

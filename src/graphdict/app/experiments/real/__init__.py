@@ -1,0 +1,7 @@
+"""Measured signals, beside what people use today: `graphdict experiment real`.
+
+Three tasks: **signals** predicts held-out blocks of time (likelihood, hidden entries) and compares
+edges with a map; **states** finds two known states, and should find nothing in a control;
+**graphs** compares edges with networks that are known. Methods that scikit-learn lacks run in
+environments of their own.
+"""

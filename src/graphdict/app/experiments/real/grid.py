@@ -1,0 +1,195 @@
+"""What is run: sets, methods and their settings, for the quick and the full experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from graphdict.app.experiments.grids import Cell, Grid, settings
+from graphdict.app.experiments.real.environments import (
+    EnvironmentFailedError,
+    fetch_data,
+    make,
+)
+from graphdict.app.experiments.real.measure import ENVIRONMENT_OF, measure
+from graphdict.app.experiments.real.sets import FOLDS, load
+from graphdict.datasets import DatasetNotFoundError, RecordingError
+from graphdict.datasets.eyes import find_runs
+
+__all__ = ["RealGrid", "grid", "prepare"]
+
+
+class RealGrid(Grid):
+    """A grid whose sets have one task each, which only settings of that task suit."""
+
+    def cells(
+        self,
+        models: Iterable[str] | None = None,
+        data: Iterable[str] | None = None,
+        seeds: Iterable[int] | None = None,
+    ) -> list[Cell]:
+        return [
+            cell
+            for cell in super().cells(models, data, seeds)
+            if cell.seed in self.data[cell.data]["parts"]
+            and cell.setting["task"] == self.data[cell.data]["task"]
+        ]
+
+
+def _sets(scale: str, subjects: list[int]) -> dict[str, dict[str, Any]]:
+    """Return the sets by name: kind, task, parts (folds, subjects or shares) and what to load."""
+    quick = scale == "quick"
+    folds = [0] if quick else list(range(FOLDS))
+    found: dict[str, dict[str, Any]] = {}
+    for kind in ("returns", "temperature", "brittany", "flights", "fmri", "income"):
+        found[kind] = {"kind": kind, "task": "signals", "parts": folds}
+    for subject in subjects[:1] if quick else subjects[:5]:
+        for run in ("open",) if quick else ("open", "closed"):
+            found[f"eeg-{subject}-{run}"] = {
+                "kind": "eyes", "task": "signals", "parts": [0] if quick else [0, 2],
+                "subject": subject, "run": run,
+            }  # fmt: skip
+    for name, band in (("eyes", [1.0, 30.0]), ("eyes-alpha", [7.0, 14.0])):
+        if not quick or name == "eyes":
+            found[name] = {"kind": "eyes", "task": "states", "parts": subjects, "band": band}
+    found["seasons"] = {
+        "kind": "temperature", "task": "states", "parts": [0, 1] if quick else [0, 1, 2, 3],
+    }  # fmt: skip
+    for number in (1, 2) if quick else (1, 2, 3, 5, 8, 10, 13, 15):
+        found[f"netsim-{number}"] = {
+            "kind": "netsim", "task": "graphs", "parts": [0], "simulation": number,
+            "count": 15 if quick else 50,
+        }  # fmt: skip
+    return found
+
+
+def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the settings of each method; none has more than ours has for the same task.
+
+    Methods that choose their own penalty (Ledoit-Wolf, graphical lasso) have one setting.
+    """
+    quick = scale == "quick"
+    sizes = [3] if quick else [3, 6]
+    ours = [{"n_atoms": 1}, {"n_atoms": 3, "prior": "markov"}]
+    if not quick:
+        ours += [{"n_atoms": 3, "prior": "independent"}, {"n_atoms": 6, "prior": "markov"}]
+    ours = [{**setting, "max_active": 1} for setting in ours]
+    ridges = {"n_states": sizes, "ridge": [1e-3, 1e-2]}
+    penalties = {"alpha": [0.1] if quick else [0.05, 0.2], "beta": [1.0] if quick else [1.0, 10.0]}
+    signals: dict[str, list[dict[str, Any]]] = {
+        "GraphDictMarginal": ours,
+        "StudentT": settings(ridge=[1e-6, 1e-2]),
+        "LedoitWolf": [{}],
+        "GraphicalLassoCV": [{}],
+        "Correlation": [{}],
+        "GaussianMixture": settings(**ridges),
+        "GaussianHMM": settings(**ridges),
+        "TimeGraphicalLasso": settings(**penalties),
+        "GGLasso": settings(gamma=[0.1]),
+        "AuthorsGraphDictLog": settings(n_atoms=[3], l1_w=[0.1] if quick else [0.01, 0.1, 1.0]),
+    }
+    states: dict[str, list[dict[str, Any]]] = {
+        "GraphDictMarginal": settings(max_active=[1], sparsity=[1.0] if quick else [1.0, 0.0]),
+        "PowerKMeans": [{}],
+        "GaussianMixture": settings(n_states=[2], ridge=[1e-2] if quick else [1e-3, 1e-2]),
+        "GaussianHMM": settings(n_states=[2], ridge=[1e-2], components=[20] if quick else [10, 20]),
+        "RiemannKmeans": settings(
+            estimator=["lwf"], metric=["logeuclid"] if quick else ["riemann", "logeuclid"]
+        ),
+        "Microstates": settings(n_microstates=[4] if quick else [4, 6]),
+        "AuthorsGraphDictLog": settings(n_atoms=[2], l1_w=[0.1] if quick else [0.01, 0.1]),
+    }
+    graphs: dict[str, list[dict[str, Any]]] = {
+        "GraphDictMarginal": settings(n_atoms=[1], sparsity=[1.0] if quick else [1.0, 0.0]),
+        "LedoitWolf": [{}],
+        "GraphicalLassoCV": [{}],
+        "Correlation": [{}],
+        "GGLasso": settings(gamma=[0.1] if quick else [0.0, 0.1]),
+    }
+    models: dict[str, list[dict[str, Any]]] = {}
+    for task, tried in (("signals", signals), ("states", states), ("graphs", graphs)):
+        for name, found in tried.items():
+            models.setdefault(name, []).extend({"task": task, **setting} for setting in found)
+    return models
+
+
+def grid(
+    scale: str,
+    data_folder: Path | None = None,
+    environments: Path | None = None,
+    subjects: list[int] | None = None,
+) -> RealGrid:
+    """Return the grid of the "quick" or the "full" experiment."""
+    chosen = subjects or ([1, 2, 3] if scale == "quick" else list(range(1, 16)))
+    sets = _sets(scale, chosen)
+    return RealGrid(
+        experiment="real",
+        scale=scale,
+        data=sets,
+        models=_models(scale),
+        seeds=sorted({part for found in sets.values() for part in found["parts"]}),
+        draw=partial(_no_draw, (data_folder, environments), {}),
+        build=_no_draw,
+        thresholds=(),
+        measure=measure,
+    )
+
+
+def prepare(declared: Grid, say: Callable[[str], None]) -> Grid:
+    """Return the grid with what can be run: sets that are there, methods that are installed."""
+    data_folder, home = declared.draw.args[0]  # type: ignore[attr-defined]
+    folders: tuple[Path | None, ...] = (data_folder, None) if data_folder else (None,)
+    pythons: dict[str, Path] = {}
+    needed = [name for name in declared.models if name in ENVIRONMENT_OF]
+    if home is None:
+        say(f"left out, since --environments names no folder: {', '.join(needed)}")
+    else:
+        for name in dict.fromkeys(ENVIRONMENT_OF[method] for method in needed):
+            try:
+                pythons[name] = make(name, home)
+            except EnvironmentFailedError as error:
+                say(f"left out: {error}")
+        try:
+            folders = (*folders, fetch_data(home))
+        except EnvironmentFailedError as error:
+            say(str(error))
+    sets = {name: _readable(a, folders, say) for name, a in declared.data.items()}
+    sets = {name: found for name, found in sets.items() if found["parts"]}
+    if not sets:
+        raise ValueError("no set can be read: --data-dir names the folder with their files")
+    models = {
+        name: tried
+        for name, tried in declared.models.items()
+        if name not in ENVIRONMENT_OF or ENVIRONMENT_OF[name] in pythons
+    }
+    draw = partial(_no_draw, folders, pythons)
+    seeds = [s for s in declared.seeds if any(s in found["parts"] for found in sets.values())]
+    return replace(declared, data=sets, models=models, seeds=seeds, draw=draw)
+
+
+def _readable(arguments: Any, folders: tuple[Path | None, ...], say: Any) -> dict[str, Any]:
+    """Return a set with the parts that can be read."""
+    by_subject = arguments["kind"] == "eyes" and arguments["task"] == "states"
+    kept = []
+    for part in arguments["parts"]:
+        try:
+            if arguments["kind"] == "eyes":
+                find_runs(part if by_subject else arguments["subject"], folders[0])
+            elif not kept:
+                load(arguments, folders)
+            kept.append(part)
+        except (DatasetNotFoundError, RecordingError) as error:
+            say(f"left out: {error}")
+            if not by_subject:
+                break
+        except ImportError as error:
+            say(f"left out: {error}")
+            break
+    return {**arguments, "parts": kept}
+
+
+def _no_draw(*arguments: Any) -> Any:
+    raise NotImplementedError("cells of this experiment load their sets themselves")
