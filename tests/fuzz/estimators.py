@@ -15,6 +15,7 @@ from graphdict import (
     GraphDictLog,
     GraphDictMarginal,
     GraphDictSpectral,
+    GraphDictSpectralRelaxed,
     load_model,
 )
 from graphdict.baselines import (
@@ -52,7 +53,7 @@ count, seed, window = pick(1, 2, 3, 5), pick(0, 1, 2), pick(1, 1, 2, 5)
 tolerance = pick(0.0, 1e-12, 1e-4, 1e-2, 1.0, 1e300)
 SOFT = {
     "n_atoms": count, "alpha_w": any_size, "alpha_c": any_size, "alpha_orth": any_size,
-    "alpha_diff": any_size, "window_size": window, "solver": pick("auto", "bipds", "mm"),
+    "alpha_diff": any_size, "window_size": window, "solver": pick("auto", "bipds", "mm", "alternating"),
     "init": pick("k-means++", "uniform", "discrete"), "n_init": pick(1, 2), "tol": tolerance,
     "max_iter": pick(1, 4, 20), "rescale": pick(True, False), "random_state": seed,
 }  # fmt: skip
@@ -67,6 +68,7 @@ CLUSTERS = {
 OPTIONS = {
     GraphDictLog: {**SOFT, "forgetting": pick(1.0, 0.9, 1e-300)},
     GraphDictSpectral: SOFT,
+    GraphDictSpectralRelaxed: SOFT,
     GraphDictExact: {**SOFT, "max_iter": pick(1, 5)},
     GraphDictHier: {
         "depth": pick(0, 1, 2, 9), "n_windows": pick(None, None, 1, 3), "alpha_w": any_size,

@@ -25,7 +25,7 @@ def draw_fit(rng):
         prior = str(rng.choice(["independent", "markov", "free"]))
         average = int(rng.choice([0, 6]))
         return GraphDictMarginal(max_iter=8, prior=prior, average=average, **given), x
-    solver = str(rng.choice(["mm", "bipds"]))
+    solver = "bipds" if kind == 1 else str(rng.choice(["mm", "bipds"]))
     difference = float(rng.choice([0.0, 0.3])) if solver == "bipds" and kind < 2 else 0.0
     soft = (GraphDictLog, GraphDictSpectral, GraphDictExact)[kind]
     return soft(solver=solver, alpha_diff=difference, max_iter=25, **given), x

@@ -243,7 +243,7 @@ def test_penalties_of_any_size_give_numbers_or_are_named(kind, size):
 @quiet
 def test_penalties_are_measured_by_the_signals_where_these_are_not_rescaled():
     with pytest.raises(ValueError, match=r"alpha_w=0.04 .* mean square of .*e-2\d: use at"):
-        GraphDictMarginal(2, rescale=False).fit(1e-13 * samples())
+        GraphDictMarginal(2, alpha_w=0.04, rescale=False).fit(1e-13 * samples())
 
 
 @quiet
