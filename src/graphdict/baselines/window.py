@@ -120,6 +120,8 @@ class WindowLogModel(WindowBaseline):
         As for the dictionaries.
     """
 
+    states_: NDArray[np.intp]
+
     atoms_: NDArray[np.float64]
     objective_: float
     residual_: float

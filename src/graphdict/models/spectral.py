@@ -44,6 +44,8 @@ class GraphDictSpectral(ModalDictionary):
     projection on the cone as the proximal operator of the atoms. "mm" does not apply.
     """
 
+    modes_: NDArray[np.float64]
+
     @classmethod
     def _of_file(cls, settings: dict[str, Any]) -> tuple[type[ModalDictionary], dict[str, Any]]:
         """Files of version 0.1.0 hold graphs that do not share their eigenvectors."""

@@ -95,7 +95,7 @@ def graphs_on_the_map(
     rows: Sequence[Mapping[str, Any]], folders: tuple[Path | None, ...]
 ) -> Figure | None:
     """Draw the strongest edges of our mean graph where the nodes are, beside the map's own."""
-    found = {}
+    found: dict[str, Any] = {}
     for row in rows:
         data = row["cell"]["data"]
         if data in MAPS and row["status"] == "done" and row["cell"]["model"] == OURS:

@@ -73,12 +73,14 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
     """
     quick = scale == "quick"
     sizes = [3] if quick else [3, 6]
-    ours = [{"n_atoms": 1}, {"n_atoms": 3, "prior": "markov"}]
+    ours: list[dict[str, Any]] = [{"n_atoms": 1}, {"n_atoms": 3, "prior": "markov"}]
     if not quick:
         ours += [{"n_atoms": 3, "prior": "independent"}, {"n_atoms": 6, "prior": "markov"}]
     ours = [{**setting, "max_active": 1} for setting in ours]
-    ridges = {"n_states": sizes, "ridge": [1e-3, 1e-2]}
-    penalties = {"alpha": [0.1] if quick else [0.05, 0.2], "beta": [1.0] if quick else [1.0, 10.0]}
+    ridges: dict[str, list[Any]] = {"n_states": sizes, "ridge": [1e-3, 1e-2]}
+    penalties: dict[str, list[Any]] = {
+        "alpha": [0.1] if quick else [0.05, 0.2], "beta": [1.0] if quick else [1.0, 10.0]
+    }  # fmt: skip
     signals: dict[str, list[dict[str, Any]]] = {
         "GraphDictMarginal": ours,
         "StudentT": settings(ridge=[1e-6, 1e-2]),
@@ -173,7 +175,7 @@ def prepare(declared: Grid, say: Callable[[str], None]) -> Grid:
 def _readable(arguments: Any, folders: tuple[Path | None, ...], say: Any) -> dict[str, Any]:
     """Return a set with the parts that can be read."""
     by_subject = arguments["kind"] == "eyes" and arguments["task"] == "states"
-    kept = []
+    kept: list[Any] = []
     for part in arguments["parts"]:
         try:
             if arguments["kind"] == "eyes":
