@@ -3,7 +3,7 @@
 import pytest
 import run
 
-CASES = {"estimators": 40, "filters": 4, "files": 80, "forgeries": 60, "native": 300}
+CASES = {"estimators": 25, "filters": 4, "files": 80, "forgeries": 40, "native": 300}
 
 
 @pytest.mark.filterwarnings("ignore")
