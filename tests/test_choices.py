@@ -39,7 +39,7 @@ def test_more_sparsity_where_fewer_neighbours_are_wanted(data, degree):
 
 def test_averaged_atoms_have_the_edges_that_are_probable(data):
     model = GraphDictMarginal(3, max_active=2, window_size=20, average=10, random_state=0)
-    choice = choose_penalty(model.set_params(n_init=1), data.signals, degree=4.0)
+    choice = choose_penalty(model.set_params(n_init=1), data.signals, degree=3.5)
     assert choice.reached
     fitted = model.set_params(sparsity=choice.value).fit(data.signals)
     assert densities(thresholded_atoms(fitted)).mean() * 7 == pytest.approx(4.0, rel=0.1)
