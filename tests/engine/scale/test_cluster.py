@@ -8,7 +8,7 @@ import pytest
 from places import sizes_gathered
 
 import graphdict
-from graphdict import GraphDictLog, GraphDictSpectral
+from graphdict import GraphDictLog, GraphDictSpectral, GraphDictSpectralRelaxed
 from graphdict.engine import executor as blocks
 from graphdict.engine.cluster import bundle_size
 from graphdict.exceptions import ClusterError, SilentNodeWarning
@@ -56,13 +56,13 @@ def spread(signals, rows=50):
     return da.from_array(signals, chunks=(rows, -1))
 
 
-def assert_same(model, array, signals):
+def assert_same(model, array, signals, tolerance=1e-12):
     there = model.fit(array)
     found = there.atoms_, there.coefficients_, there.objective_, there.n_iter_, there.scale_
     here = model.set_params(callback=None).fit(signals)
     wanted = here.atoms_, here.coefficients_, here.objective_, here.n_iter_, here.scale_
     for one, other in zip(found, wanted):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,16 @@ def test_the_result_is_that_of_one_machine(client, signals, model, settings):
     [
         (GraphDictLog, {"solver": "mm"}),
         (GraphDictLog, {"solver": "bipds", "alpha_diff": 0.5}),
+        (GraphDictSpectralRelaxed, {"window_size": 4}),
         (GraphDictSpectral, {"window_size": 4}),
     ],
 )
 def test_missing_values_are_handled_there_as_here(client, signals, model, settings):
     gappy = np.where(np.random.default_rng(1).random(signals.shape) < 0.1, np.nan, signals)
+    # Coefficients of the shared spectra are flat here, and rounding moves them a little further.
+    tolerance = 1e-8 if model is GraphDictSpectral else 1e-12
     model = model(3, max_iter=3, random_state=0, **settings)
-    assert_same(model, spread(gappy), gappy)
+    assert_same(model, spread(gappy), gappy, tolerance)
     np.testing.assert_allclose(model.transform(spread(gappy)), model.transform(gappy), atol=1e-9)
 
 
