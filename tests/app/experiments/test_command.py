@@ -25,7 +25,9 @@ def test_help_names_both_experiments():
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_unknown_names_list_the_known_ones(name, tmp_path):
     grid = EXPERIMENTS[name].grid("quick")
-    result = invoke(name, "--output", tmp_path / "out", "--models", f"{next(iter(grid.models))},GraphDict")
+    result = invoke(
+        name, "--output", tmp_path / "out", "--models", f"{next(iter(grid.models))},GraphDict"
+    )
     assert result.exit_code == 2
     assert "unknown model 'GraphDict'" in result.output
     for model in grid.models:
