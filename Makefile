@@ -68,7 +68,7 @@ format: $(TESTS)  ## rewrite files in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i src/graphdict/native/*.?pp
 
-bench: $(TESTS)  ## compare speed and memory with the authors' package (about ten minutes)
+bench: $(TESTS)  ## compare speed and memory with other packages (about twenty minutes)
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/answers.py
 	$(BIN)/python benchmarks/scaling.py
@@ -76,7 +76,7 @@ bench: $(TESTS)  ## compare speed and memory with the authors' package (about te
 accuracy: $(TESTS)  ## measure GraphDictMarginal on fresh draws against what the data allow (about 20 minutes)
 	$(BIN)/python benchmarks/accuracy.py
 
-# Resumes where it was stopped; RESULTS="--data-dir DIR --jobs 2" says where the EEG recordings are.
+# Resumes where it was stopped; RESULTS="--data-dir DIR --real-dir DIR --jobs 2" says where recordings and sets are.
 results: $(DOCS)  ## make every table and figure of README, docs and results anew (hours)
 	$(BIN)/python results/regenerate.py $(RESULTS)
 

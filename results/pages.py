@@ -15,10 +15,14 @@ import csv
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/experiments.md", "docs/models.md", "docs/speed.md", "docs/brain.md")
+PAGES = (
+    "README.md", "docs/index.md", "docs/experiments.md", "docs/models.md", "docs/speed.md",
+    "docs/brain.md", "docs/real.md",
+)  # fmt: skip
 MARKED = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -68,6 +72,46 @@ def front_edges() -> str:
 
 
 OTHERS = "best of the others (clusters, mixtures, windows, trees)"
+
+
+SETS = {
+    "returns": "returns of shares, 20",
+    "temperature": "temperature of US states, 45",
+    "brittany": "weather of Brittany, 37",
+    "flights": "delays of flights, 30",
+    "income": "income of US states, 48",
+    "fmri": "fMRI at rest, 28",
+    "eeg": "EEG at rest, 64",
+    "eyes": "EEG: eyes open or closed, 64",
+    "eyes-alpha": "the same, 7 to 14 Hz",
+    "seasons": "temperature: winter or summer, 45",
+}
+
+
+def front_real() -> str:
+    """Return the README's table of measured signals: ours beside the best other on each set."""
+    columns = {
+        "nats": "held-out nats a sample, ahead by",
+        "imputation": "error of hidden entries",
+        "map": "edges: AUC",
+        "states": "states: adjusted Rand",
+    }
+    cells: dict[str, dict[str, str]] = {}
+    for line in read("results/real/verdicts.csv"):
+        measure = "map" if line["measure"] == "graphs" else line["measure"]
+        if measure not in columns:
+            continue
+        ours, other = float(line["ours"]), float(line["best_other"])
+        if measure == "nats":
+            text = f"{float(line['ahead']):+.2f} ± {float(line['error']):.2f}"
+        else:
+            text = f"{ours:.2f} ({other:.2f})"
+        bold = f"**{text}**" if line["verdict"] == "better" else text
+        mark = " (behind)" if line["verdict"] == "worse" else ""
+        name = line["data"].replace("netsim-", "simulated fMRI ")
+        cells.setdefault(SETS.get(line["data"], name), {})[measure] = bold + mark
+    body = [[name, *(found.get(m, "") for m in columns)] for name, found in cells.items()]
+    return markdown(["set, number of signals", *columns.values()], body)
 
 
 def front_speed() -> str:
@@ -125,6 +169,10 @@ def markdown(header: list[str], body: list[list[str]], text: int = 1) -> str:
     return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
 
 
+REAL = (
+    "verdicts", "nats", "imputation", "map", "map-precision", "states", "control", "graphs",
+    "graph-precision",
+)  # fmt: skip
 TABLES: dict[str, Callable[[], str]] = {
     "front-edges": front_edges,
     "front-speed": front_speed,
@@ -136,6 +184,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "seconds": lambda: table_of("benchmarks/results/accuracy.md", 2),
     "apart": lambda: table_of("benchmarks/results/accuracy.md", 3),
     "brain": brain,
+    "front-real": front_real,
+    **{
+        f"real-{name}": partial(table_of, "results/real/table.md", index)
+        for index, name in enumerate(REAL)
+    },
+    "answers": lambda: table_of("benchmarks/results/answers.md"),
 }
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from graphdict.app.experiments.code import code_digest
 
 ROOT = Path(__file__).parents[1]
-EXPERIMENTS = ("superposition", "time-varying", "brain")
+EXPERIMENTS = ("superposition", "time-varying", "brain", "real")
 
 
 class Step(NamedTuple):
@@ -34,15 +34,21 @@ class Step(NamedTuple):
     experiment: bool = False
 
 
-def steps(data_dir: str | None, jobs: int) -> list[Step]:
+def steps(data_dir: str | None, real_dir: str | None, jobs: int) -> list[Step]:
     """Return all steps, in order; speed comes last, on a machine that is otherwise idle."""
     command = [sys.executable, "-m", "graphdict.app.cli", "experiment"]
-    recordings = [] if data_dir is None else ["--data-dir", data_dir]
+    options = {
+        "brain": [] if data_dir is None else ["--data-dir", data_dir],
+        "real": ["--environments", str(ROOT / ".bench" / "environments")],
+    }
+    if real_dir is not None:
+        options["real"] += ["--data-dir", real_dir]
     scripts = {
         "noise": "results/noise/check.py",
         **{f"figure-{name}": f"docs/figures/{name}.py" for name in FIGURES},
         "accuracy": "benchmarks/accuracy.py",
         "comparison": "benchmarks/compare.py",
+        "answers": "benchmarks/answers.py",
         "scaling": "benchmarks/scaling.py",
     }
     return [
@@ -50,7 +56,7 @@ def steps(data_dir: str | None, jobs: int) -> list[Step]:
             Step(
                 name,
                 [*command, name, "--full", "--jobs", str(jobs),
-                 *(["--starts", "5"] if name != "brain" else recordings)],
+                 *options.get(name, ["--starts", "5"])],
                 experiment=True,
             )
             for name in EXPERIMENTS
@@ -107,6 +113,7 @@ def main() -> int:
     parser.add_argument("--only", metavar="A,B", help="these steps")
     parser.add_argument("--without", metavar="A,B", default="", help="all but these steps")
     parser.add_argument("--data-dir", metavar="DIR", help="folder of the EEG recordings")
+    parser.add_argument("--real-dir", metavar="DIR", help="folder of the measured sets")
     parser.add_argument("--jobs", type=int, default=1, help="cells that run at the same time")
     parser.add_argument("--list", action="store_true", help="name the steps, and run none")
     parser.add_argument("--check", action="store_true", help="run nothing; fail on mixed code")
@@ -114,7 +121,7 @@ def main() -> int:
     if given.check:
         return check()
     work = ROOT / "build" / "results" / code_digest()
-    declared = steps(given.data_dir, given.jobs)
+    declared = steps(given.data_dir, given.real_dir, given.jobs)
     names = [step.name for step in declared]
     wanted = given.only.split(",") if given.only else names
     left_out = [name for name in given.without.split(",") if name]

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.io import savemat
 from scipy.stats import multivariate_normal, multivariate_t
 
 from graphdict import GraphDictMarginal
 from graphdict.app.cli import main
 from graphdict.app.experiments import EXPERIMENTS
 from graphdict.app.experiments.real import environments
+from graphdict.app.experiments.real.figures import graphs_on_the_map, states_in_time
 from graphdict.app.experiments.real.grid import RealGrid, grid
 from graphdict.app.experiments.real.measure import ENVIRONMENT_OF, run_cell_of
 from graphdict.app.experiments.real.methods import METHODS, density_of
@@ -24,6 +26,7 @@ from graphdict.app.experiments.real.selection import OURS, Scores, compare, gath
 from graphdict.app.experiments.real.sets import cut, state_trials
 from graphdict.app.experiments.real.switching import SwitchingDensity, contrasts
 from graphdict.datasets import MeasuredSignals
+from graphdict.datasets.measured import nearest_neighbours
 
 
 def a_density(rng, states, dimension, *, chain=False, tails=np.inf):
@@ -188,8 +191,6 @@ def test_a_failing_environment_says_why(tmp_path, monkeypatch):
 @pytest.fixture
 def folder(tmp_path):
     """Small files of some of the sets."""
-    from scipy.io import savemat
-
     rng = np.random.default_rng(4)
     x = rng.normal(size=(2, 60, 4)).cumsum(axis=2)
     savemat(tmp_path / "sim1.mat", {"ts": x.reshape(-1, 4), "net": np.stack([np.eye(4, k=1)] * 2)})
@@ -227,6 +228,28 @@ def test_cells_measure_what_their_task_asks(folder, tmp_path):
     assert {path.name for path in paths} == {"scores.csv", "verdicts.csv", "table.md"}
     drawn = EXPERIMENTS["real"].report(declared, outcomes, tmp_path)
     assert {path.name for path in drawn} == {"nats.png", "nats.pdf"}
+
+
+def test_states_are_drawn_above_the_known_ones():
+    shown = [
+        row(model, seed, "eyes", "states", states=0.5, control=0.0, truth=[0, 0, 1, 1], found=found)
+        for seed in (1, 2)
+        for model, found in ((OURS, [1, 1, 0, 0]), ("PowerKMeans", [0, 1, 1, 1]))
+    ]
+    figure = states_in_time(shown)
+    assert len(figure.axes) == 2
+    image = figure.axes[0].images[0].get_array()
+    np.testing.assert_array_equal(image, [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1]])
+
+
+def test_graphs_are_drawn_on_their_map(tmp_path):
+    places = np.column_stack([np.arange(8.0), np.zeros(8)])
+    names = np.array([f"state {i}" for i in range(8)], dtype=object)
+    file = {"data_2d_state": np.zeros((9, 8)), "center_vector": places, "state_list": names}
+    savemat(tmp_path / "us_temperature.mat", file)
+    weights = np.linspace(0, 1, 28).tolist()
+    figure = graphs_on_the_map([row(OURS, 0, "temperature", edges=weights)], (tmp_path,))
+    assert len(figure.axes[0].collections[0].get_segments()) == nearest_neighbours(places).sum()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -37,7 +37,8 @@ def hmm(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     for seed in range(STARTS):
         model = GaussianHMM(
             states, "full", n_iter=60, random_state=seed, min_covar=ridge,
-            covars_prior=ridge * len(samples) / states,
+            # A matrix: hmmlearn would add a number to all entries, not to the diagonal.
+            covars_prior=ridge * len(samples) / states * np.eye(samples.shape[1]),
         )  # fmt: skip
         try:
             model.fit(samples, lengths)
