@@ -53,7 +53,8 @@ count, seed, window = pick(1, 2, 3, 5), pick(0, 1, 2), pick(1, 1, 2, 5)
 tolerance = pick(0.0, 1e-12, 1e-4, 1e-2, 1.0, 1e300)
 SOFT = {
     "n_atoms": count, "alpha_w": any_size, "alpha_c": any_size, "alpha_orth": any_size,
-    "alpha_diff": any_size, "window_size": window, "solver": pick("auto", "bipds", "mm", "alternating"),
+    "alpha_diff": any_size, "window_size": window,
+    "solver": pick("auto", "bipds", "mm", "alternating"),
     "init": pick("k-means++", "uniform", "discrete"), "n_init": pick(1, 2), "tol": tolerance,
     "max_iter": pick(1, 4, 20), "rescale": pick(True, False), "random_state": seed,
 }  # fmt: skip
