@@ -11,6 +11,7 @@ from graphdict.core import graphs
 from graphdict.results import describe_signals, thresholded_atoms
 
 if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.base import GraphDictionary
     from graphdict.selection.one_graph import Evidence
     from graphdict.selection.stability import Stability
 
@@ -26,7 +27,7 @@ SEASONAL = 0.25  # by how much the mean coefficient of months differs, from whic
 
 
 def describe_findings(
-    model: Any,
+    model: GraphDictionary,
     *,
     evidence: Evidence | None = None,
     stability: Stability | None = None,

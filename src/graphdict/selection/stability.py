@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.selection.folds import complete
 from graphdict.selection.trials import as_array, fit_quietly
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.base import GraphDictionary
 
 __all__ = ["Stability", "similarity", "stability"]
 
@@ -55,7 +58,7 @@ def similarity(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]
     return products
 
 
-def stability(model: Any, X: ArrayLike) -> Stability:
+def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
     """Learn the dictionary again from halves of the time and from other starts, and compare.
 
     Parameters
@@ -71,7 +74,11 @@ def stability(model: Any, X: ArrayLike) -> Stability:
         ``stability.again`` says which atoms came out again.
     """
     check_is_fitted(model, "atoms_")
-    signals = complete(as_array(model, X))
+    return _learned_again(model, complete(as_array(model, X)))
+
+
+def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:
+    """Return the stability of a fitted model on complete signals (T, N)."""
     known = model.get_params()
     seed = int(check_random_state(known.get("random_state")).randint(1 << 30))
     trial = clone(model)
