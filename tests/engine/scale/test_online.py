@@ -336,3 +336,14 @@ def test_a_hierarchy_has_no_stream_and_says_why():
     with pytest.raises(AttributeError, match="partial_fit") as found:
         GraphDictMarginal(3, prior="hierarchy").partial_fit(signals(50))
     assert "which a stream does not have" in str(found.value.__cause__)
+
+
+@pytest.mark.parametrize("kind", [GraphDictLog, GraphDictMarginal])
+def test_a_batch_in_which_all_nodes_agree_leaves_the_scale(kind):
+    """With a short memory nothing else is left to measure by."""
+    x = np.random.default_rng(0).standard_normal((12, 4))
+    model = kind(2, forgetting=1e-300, n_init=1, max_iter=3, random_state=0).fit(x)
+    before = model.scale_
+    model.partial_fit(np.ones((5, 4)))
+    assert model.scale_ == before
+    assert np.isfinite(model.atoms_).all()

@@ -30,6 +30,7 @@ from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, SilentNode
 __all__ = ["Batch", "Statistics", "StreamRules", "restart", "take_batch"]
 
 LEAST_KEPT = 100  # samples for each atom that are fitted together, however short the memory
+SILENT = 1e-20  # of the variance so far: less is rounding, and no unit to measure by
 GROWTH = 2  # by which their number grows from one such fit to the next
 OF_EDGES = ("atoms", "shown", "moments", "gains")  # statistics with one column for each edge
 GRAPHS = {"atoms", "shown"}  # those in units of edges, which change with the scale
@@ -174,8 +175,8 @@ def _update(
     preparation = Preparation(old.active | new_nodes, old.scale)
     signals = preparation.apply(samples)
     scale = old.scale
-    if model.rescale:
-        change = 1 - share + share * _mean_square(signals)
+    change = 1 - share + share * _mean_square(signals)
+    if model.rescale and change > SILENT:
         scale *= float(np.sqrt(change))
         signals = signals / signals.dtype.type(np.sqrt(change))
         for name in GRAPHS & stream.keys():
