@@ -90,7 +90,7 @@ def compare(samples: int, nodes: int, python: Path) -> dict:
     basis = contrasts(nodes)
     given = {
         "task": "signals", "coordinates": train @ basis, "lengths": np.array([samples]),
-        "setting": json.dumps({"n_states": STATES, "ridge": 1e-3}),
+        "setting": json.dumps({"n_states": STATES, "ridge": None}),
     }  # fmt: skip
     peer = environments.run(python, "GaussianHMM", given)
     density = SwitchingDensity.from_covariances(

@@ -73,39 +73,48 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
     """
     quick = scale == "quick"
     sizes = [3] if quick else [3, 6]
-    ours: list[dict[str, Any]] = [{"n_atoms": 1}, {"n_atoms": 3, "prior": "markov"}]
+    ours: list[dict[str, Any]] = [
+        {"n_atoms": 1, "sparsity": 0.0},  # every edge that helps to predict stays
+        {"n_atoms": 3, "prior": "markov", "sparsity": 0.0},
+    ]
     if not quick:
-        ours += [{"n_atoms": 3, "prior": "independent"}, {"n_atoms": 6, "prior": "markov"}]
+        ours.append({"n_atoms": 6, "prior": "markov", "sparsity": 0.0})
+        ours.append({"n_atoms": 3, "prior": "markov", "sparsity": 1.0})
     ours = [{**setting, "max_active": 1} for setting in ours]
-    ridges: dict[str, list[Any]] = {"n_states": sizes, "ridge": [1e-3, 1e-2]}
+    ridges: dict[str, list[Any]] = {"n_states": sizes, "ridge": [1e-5, 1e-3]}  # of the variance
+    own: dict[str, list[Any]] = {"n_states": sizes, "ridge": [None, 1e-3]}  # None: hmmlearn's prior
     penalties: dict[str, list[Any]] = {
         "alpha": [0.1] if quick else [0.05, 0.2], "beta": [1.0] if quick else [1.0, 10.0]
     }  # fmt: skip
     signals: dict[str, list[dict[str, Any]]] = {
         "GraphDictMarginal": ours,
-        "StudentT": settings(ridge=[1e-6, 1e-2]),
+        "StudentT": settings(ridge=[1e-6, 1e-3]),
         "LedoitWolf": [{}],
         "GraphicalLassoCV": [{}],
         "Correlation": [{}],
         "GaussianMixture": settings(**ridges),
-        "GaussianHMM": settings(**ridges),
+        "GaussianHMM": settings(**own),
         "TimeGraphicalLasso": settings(**penalties),
         "GGLasso": settings(gamma=[0.1]),
-        "AuthorsGraphDictLog": settings(n_atoms=[3], l1_w=[0.1] if quick else [0.01, 0.1, 1.0]),
+        "AuthorsGraphDictLog": settings(
+            n_atoms=[3], max_iter=[300], l1_w=[0.1] if quick else [0.01, 0.1, 1.0]
+        ),
     }
     states: dict[str, list[dict[str, Any]]] = {
         "GraphDictMarginal": settings(max_active=[1], sparsity=[1.0] if quick else [1.0, 0.0]),
         "PowerKMeans": [{}],
-        "GaussianMixture": settings(n_states=[2], ridge=[1e-2] if quick else [1e-3, 1e-2]),
-        "GaussianHMM": settings(n_states=[2], ridge=[1e-2], components=[20] if quick else [10, 20]),
+        "GaussianMixture": settings(n_states=[2], ridge=[1e-3] if quick else [1e-5, 1e-3]),
+        "GaussianHMM": settings(n_states=[2], ridge=[None], components=[20] if quick else [10, 20]),
         "RiemannKmeans": settings(
             estimator=["lwf"], metric=["logeuclid"] if quick else ["riemann", "logeuclid"]
         ),
         "Microstates": settings(n_microstates=[4] if quick else [4, 6]),
-        "AuthorsGraphDictLog": settings(n_atoms=[2], l1_w=[0.1] if quick else [0.01, 0.1]),
+        "AuthorsGraphDictLog": settings(
+            n_atoms=[2], max_iter=[50 if quick else 300], l1_w=[0.1] if quick else [0.01, 0.1]
+        ),
     }
     graphs: dict[str, list[dict[str, Any]]] = {
-        "GraphDictMarginal": settings(n_atoms=[1], sparsity=[1.0] if quick else [1.0, 0.0]),
+        "GraphDictMarginal": settings(n_atoms=[1], sparsity=[0.0] if quick else [1.0, 0.0]),
         "LedoitWolf": [{}],
         "GraphicalLassoCV": [{}],
         "Correlation": [{}],

@@ -32,14 +32,16 @@ def hmm(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
         axes = np.linalg.svd(samples - samples.mean(0), full_matrices=False)[2]
         samples = samples @ axes[: setting["components"]].T
     states = setting["n_states"]
-    ridge = setting["ridge"] * samples.var()
+    scale = float(np.sqrt(samples.var()))  # its priors are for signals of unit variance
+    samples = samples / scale
+    prior = {}
+    if setting["ridge"] is not None:
+        # A matrix: hmmlearn would add a number to all entries, not to the diagonal.
+        added = setting["ridge"] * len(samples) / states
+        prior = {"covars_prior": added * np.eye(samples.shape[1])}
     best: tuple[float, Any] = (-np.inf, None)
     for seed in range(STARTS):
-        model = GaussianHMM(
-            states, "full", n_iter=60, random_state=seed, min_covar=ridge,
-            # A matrix: hmmlearn would add a number to all entries, not to the diagonal.
-            covars_prior=ridge * len(samples) / states * np.eye(samples.shape[1]),
-        )  # fmt: skip
+        model = GaussianHMM(states, "full", n_iter=60, random_state=seed, **prior)
         try:
             model.fit(samples, lengths)
             score = model.score(samples, lengths)
@@ -54,8 +56,8 @@ def hmm(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
         shares = model.predict_proba(samples, lengths)
         return {"states": _by_window(shares, int(given["window"])).argmax(1)}
     return {
-        "means": model.means_,
-        "covariances": model.covars_,
+        "means": model.means_ * scale,
+        "covariances": model.covars_ * scale**2,
         "start": model.get_stationary_distribution(),
         "transitions": model.transmat_,
     }
@@ -126,8 +128,8 @@ def authors(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     samples = given["signals"] / given["signals"].std()
     window = int(given["window"]) if given["task"] == "states" else 1
     model = GraphDictLog(
-        n_atoms=setting["n_atoms"], window_size=window, l1_w=setting["l1_w"], max_iter=300,
-        random_state=0,
+        n_atoms=setting["n_atoms"], window_size=window, l1_w=setting["l1_w"],
+        max_iter=setting["max_iter"], random_state=0,
     )  # fmt: skip
     model.fit(samples)
     coefficients = np.asarray(model.coefficients_).T
