@@ -58,7 +58,7 @@ def describe_findings(
         The most important sentence first.
     """
     said = [_how_many(model, evidence)]
-    said += _copies(model)
+    said += _copies(model, evidence)
     said += _atoms(model, times, step, min_confidence)
     if stability is not None:
         said.append(_again(stability))
@@ -82,11 +82,13 @@ def _graphs(count: int) -> str:
     return "1 graph was" if count == 1 else f"{count} graphs were"
 
 
-def _copies(model: Any) -> list[str]:
+def _copies(model: Any, evidence: Evidence | None) -> list[str]:
     pairs = getattr(model, "alike_atoms_", None) or []
     if not pairs:
         return []
     named = ", ".join(f"{i + 1} and {j + 1}" for i, j in pairs[:NAMED])
+    if evidence is not None and evidence.clear:
+        return [f"Atoms {named} differ in strength and in little else (cosine above 0.99)."]
     return [f"Atoms {named} are the same graph up to a factor: fewer atoms would do."]
 
 

@@ -268,7 +268,8 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     if idle and options["model"] != "hier":
         named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
         console.warn(f"no sample uses atom(s) {named}: use fewer atoms")
-    if pairs := getattr(model, "alike_atoms_", []):
+    pairs = getattr(model, "alike_atoms_", [])
+    if pairs and not (found is not None and found.clear):  # sentences say it otherwise
         named = ", ".join(f"{a + 1} and {b + 1}" for a, b in pairs[:5])
         console.warn(f"atoms {named} are the same graph but for its strength: use fewer atoms")
     for path in written:
