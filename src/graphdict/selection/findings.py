@@ -23,6 +23,7 @@ NAMED = 3  # edges, columns or months that a sentence names
 SAMPLES_FOR_WEIGHT = 2  # for each weight of each atom: with fewer they are too few
 SECONDS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 MONTHS = "January February March April May June July August September October November December"
+PLAIN = 1.05  # powers up to which are 1
 SEASONAL = 0.25  # by how much the mean coefficient of months differs, from which on they are named
 
 
@@ -194,7 +195,10 @@ def _caution(model: Any, min_confidence: float) -> list[str]:
     """Return what not to conclude: negative dependence, few samples, and what an edge is."""
     said = []
     intervals = getattr(model, "edge_intervals_", None)
-    if intervals is not None:
+    # Under a filter the sign of a weight is known to first order only.
+    power = getattr(model, "filter_power_", 1.0)
+    plain = getattr(model, "filter_", "power") == "power" and power < PLAIN
+    if intervals is not None and plain:
         negative = (intervals[..., 1] < 0).any(axis=0)
         expected = 0.025 * len(intervals)  # by accident
         share = float(negative.mean())
