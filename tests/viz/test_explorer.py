@@ -357,8 +357,14 @@ def test_the_threshold_hides_lighter_edges(report, marginal, open_page):
         settle(page)
         least = (value / 1000) ** 2 * top * (1 - 1e-6)
         for k, atom in enumerate(marginal.atoms_):
-            drawn = page.locator(f"[data-atom='{k + 1}'] svg").get_attribute("data-edges")
-            assert int(drawn) == np.count_nonzero((atom > 0) & (atom >= least))
+            expected = int(np.count_nonzero((atom > 0) & (atom >= least)))
+            # Atoms are drawn again when the page has time: they come to the right number, or fail.
+            page.wait_for_function(
+                "([atom, edges]) => document.querySelector(`[data-atom='${atom}'] svg`)"
+                ".dataset.edges === `${edges}`",
+                arg=[k + 1, expected],
+                timeout=10_000,
+            )
 
 
 def test_too_dense_graphs_start_with_their_strongest_edges(tmp_path, open_page):
