@@ -1,9 +1,9 @@
 // The one Cholesky factorisation, A = G G', and what is solved with it.
 //
-// It factorises one matrix, or as many small ones as a register has lanes: an element is a number, or
-// a register with an entry of each matrix. What differs is what a register holds, several entries
-// of one column of G or one entry, and how G lies in memory; a layout says so. G takes the place of
-// the lower half of A, and its diagonal is kept as its inverse.
+// It factorises one matrix, or as many small ones as a register has lanes: an element is a number,
+// or a register with an entry of each matrix. What differs is what a register holds, several
+// entries of one column of G or one entry, and how G lies in memory; a layout says so. G takes the
+// place of the lower half of A, and its diagonal is kept as its inverse.
 #pragma once
 
 #include "tiles.hpp"

@@ -5,7 +5,8 @@
 //     1/2 sum_{c contains the atom} n_c log(1 + a_c d r_c)  -  1/2 d D,
 //
 // with the activation a_c of the atom and the effective resistances r_c of the edge under each
-// pattern's graph, and the inverse of each of these graphs by a matrix of rank one. See graphdict.core.marginal.averaging.
+// pattern's graph, and the inverse of each of these graphs by a matrix of rank one. See
+// graphdict.core.marginal.averaging.
 #pragma once
 
 #include <algorithm>
