@@ -92,6 +92,6 @@ def load_brittany_weather(
     times = np.datetime64("2014-01-01T00") + np.arange(len(signals))
     if changes:
         signals, times = np.diff(signals, axis=0), times[1:]
-    places = np.asarray(group.coords, dtype=np.float64)
+    places = np.asarray(group.coordinates, dtype=np.float64)[:, :2]
     names = [str(name) for name in group.grasp_node_names]
     return MeasuredSignals(signals, names, times, places, nearest_neighbours(places))

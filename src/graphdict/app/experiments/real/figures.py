@@ -43,6 +43,7 @@ def nats(scores: Sequence[Scores]) -> Figure | None:
                     color=colour, elinewidth=1, capsize=2,
                 )  # fmt: skip
         ax.axvline(0, color="0.3", linewidth=0.8)
+        ax.set_xscale("symlog", linthresh=1, linscale=0.7)
         ax.set_title(data, fontsize=8)
         ax.tick_params(labelsize=7, length=2)
         ax.grid(axis="x", color="0.92", linewidth=0.6)
@@ -51,7 +52,8 @@ def nats(scores: Sequence[Scores]) -> Figure | None:
         ax.set_ylim(len(models) - 0.5, -0.5)
     for ax in axes[len(sets) :]:
         ax.set_visible(False)
-    figure.supxlabel(f"held-out nats a sample beyond {OURS}'s: left of zero is worse", fontsize=8)
+    label = f"held-out nats a sample beyond {OURS}'s: left of zero is worse; logarithmic beyond 1"
+    figure.supxlabel(label, fontsize=8)
     return figure
 
 

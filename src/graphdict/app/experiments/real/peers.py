@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 STARTS = 4  # of methods that depend on where they begin; the likeliest counts
+FLOOR = 1e-6  # least variance of hmmlearn's states, whose covariances may else be singular or worse
 
 
 def hmm(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
@@ -55,9 +56,11 @@ def hmm(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     if given["task"] == "states":
         shares = model.predict_proba(samples, lengths)
         return {"states": _by_window(shares, int(given["window"])).argmax(1)}
+    values, vectors = np.linalg.eigh(model.covars_)
+    covariances = vectors * np.maximum(values, FLOOR)[:, None, :] @ vectors.swapaxes(1, 2)
     return {
         "means": model.means_ * scale,
-        "covariances": model.covars_ * scale**2,
+        "covariances": covariances * scale**2,
         "start": model.get_stationary_distribution(),
         "transitions": model.transmat_,
     }
@@ -83,7 +86,7 @@ def microstates(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any
     names = [str(name) for name in given["names"]]
     info = mne.create_info(names, float(given["sfreq"]), "eeg")
     raw = mne.io.RawArray(given["signals"].T * 1e-6, info).set_eeg_reference("average")
-    model = ModKMeans(setting["n_microstates"], n_init=20, random_state=0)
+    model = ModKMeans(setting["n_microstates"], n_init=10, random_state=0)
     model.fit(raw, n_jobs=1, verbose="ERROR")
     labels = model.predict(raw, factor=0, half_window_size=0, verbose="ERROR").labels
     one_hot = (labels[:, None] == np.arange(setting["n_microstates"])).astype(float)
@@ -134,7 +137,9 @@ def authors(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     model.fit(samples)
     coefficients = np.asarray(model.coefficients_).T
     if given["task"] == "states":
-        return {"states": coefficients[: len(samples) // window].argmax(1)}
+        if len(coefficients) > len(samples) // window:  # one row for each sample
+            coefficients = _by_window(coefficients, window)
+        return {"states": _two_means(coefficients[: len(samples) // window])}
     return {"edges": coefficients.mean(0) @ model.weights_}
 
 

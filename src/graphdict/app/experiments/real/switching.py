@@ -48,7 +48,11 @@ class SwitchingDensity:
 
     @classmethod
     def from_covariances(cls, means: Any, covariances: Any, **others: Any) -> SwitchingDensity:
-        """Return the density with the inverses of ``covariances`` (K, d, d) as precisions."""
+        """Return the density with the inverses of ``covariances`` (K, d, d) as precisions.
+
+        Raises LinAlgError where one is not positive definite, since that is no density.
+        """
+        np.linalg.cholesky(covariances)
         return cls(np.atleast_2d(means), np.linalg.inv(np.asarray(covariances)), **others)
 
     @cached_property
