@@ -111,8 +111,7 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
         "Microstates": settings(n_microstates=[4] if quick else [4, 6]),
     }
     if not quick:  # the slowest of all
-        tried = settings(n_atoms=[2], max_iter=[300], l1_w=[0.01, 0.1])
-        states["AuthorsGraphDictLog"] = tried
+        states["AuthorsGraphDictLog"] = settings(n_atoms=[2], max_iter=[300], l1_w=[0.01, 0.1])
     graphs: dict[str, list[dict[str, Any]]] = {
         "GraphDictMarginal": settings(n_atoms=[1], sparsity=[0.0] if quick else [1.0, 0.0]),
         "LedoitWolf": [{}],
