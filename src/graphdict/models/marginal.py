@@ -80,8 +80,8 @@ class GraphDictMarginal(MarginalState):
     filter_power : "auto" or float of at least 1, default="auto"
         The precision of a signal is ``L_c`` to this power: 1 is the paper's model, larger ones are
         for signals that are smooth in space (potentials on the scalp, weather, traffic). "auto"
-        learns it, up to 4, by counting edges; where not even that is enough, the precision may
-        become ``(exp(kappa L_c) - 1) / kappa``.
+        learns it, up to 4, by held-out blocks of time; where not even that is enough, the precision
+        may become ``(exp(kappa L_c) - 1) / kappa``.
     tails : "auto", "gaussian" or float above 2, default="auto"
         Samples that differ in loudness: degrees of freedom of a Student t in place of the Gaussian
         of each set. "auto" learns them.
@@ -89,9 +89,9 @@ class GraphDictMarginal(MarginalState):
         Where power and tails turn out to be 1 and Gaussian, the fit is the one with these given.
         Otherwise atoms are steadied by what they have in common and not by ``alpha_w``, edges go
         whose loss of likelihood is below ``sparsity`` times what the Bayesian information criterion
-        asks, and ``n_init`` counts half. Missing values, ``prior="hierarchy"``, ``average``,
-        streams and more than 256 sets know a power of 1 and Gaussian tails only, which "auto" then
-        stands for.
+        asks, as long as held-out blocks of time are explained as well, and ``n_init`` counts half.
+        Missing values, ``prior="hierarchy"``, ``average``, streams and more than 256 sets know a
+        power of 1 and Gaussian tails only, which "auto" then stands for.
     alpha_w : "auto" or float, default="auto"
         L1 penalty on every weight, which steadies the estimate: as if noise of that variance had
         been added to every squared difference. "auto" is the less, the more samples there are, and

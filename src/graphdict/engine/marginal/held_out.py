@@ -29,7 +29,8 @@ __all__ = ["choose_pool", "held_out_evidence", "judge_by_evidence", "without_unp
 STEPS = 25  # on the atoms of a half, from those of all samples
 POOL_ITERATIONS, POOL_STEPS = 8, 5  # of EM on a half, and on the atoms in each
 MORE_STEPS = 15  # from the atoms of the choice before
-POOLS = 30.0, 10.0, 3.0, 1.0, 0.0  # pooled samples to try, in units of the dimension
+MORE_IN_COMMON = 3.0, 10.0, 30.0  # pooled samples to try first, in units of the dimension
+LESS_IN_COMMON = 1.0, 0.0  # and where more than the first are too many
 
 
 class Judged(NamedTuple):
@@ -96,23 +97,25 @@ def without_unprofitable(
 def choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
     """Return the dictionary with as many pooled samples as let one half explain the other best.
 
-    They are the most of those that do about as well, within a standard error. Here responsibilities
-    are learned from one half as well: those of all samples know of the other half, and would ask
-    for atoms that have less in common. From much in common to little, each half forgets the other.
+    Here responsibilities are learned from one half as well: those of all samples know of the other
+    half, and would ask for atoms that have less in common.
     """
     likelihood = filtered(dictionary)
     if likelihood.pool is None:
         return dictionary
-    found: list[tuple[float, Judged]] = []
-    atoms = [dictionary.atoms, dictionary.atoms]
-    for amount in POOLS:
-        share = amount * likelihood.dimension / runs.data.total
-        atoms = [_learn_half(runs, dictionary, half, atoms[half], share) for half in (0, 1)]
-        found.append((share, _judge(runs, dictionary, atoms)))
-        if len(found) > 1 and found[-1][1].total < found[-2][1].total:
+    share, most, start = 0.0, -np.inf, (dictionary.atoms, dictionary.atoms)
+    for amounts in (MORE_IN_COMMON, LESS_IN_COMMON):
+        atoms: Sequence[NDArray] = start
+        for amount in amounts:
+            tried = amount * likelihood.dimension / runs.data.total
+            atoms = [_learn_half(runs, dictionary, half, atoms[half], tried) for half in (0, 1)]
+            judged = _judge(runs, dictionary, atoms)
+            if judged.total < most:
+                break
+            share, most = tried, judged.total
+            start = judged.atoms if amount == MORE_IN_COMMON[0] else start
+        if share * runs.data.total > MORE_IN_COMMON[0] * likelihood.dimension:
             break
-    _, best = max(found, key=lambda each: each[1].total)
-    share = next(share for share, judged in found if not best.is_clearly_better_than(judged))
     pool = PooledSamples(likelihood.pool.moments, share)
     return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
