@@ -49,6 +49,7 @@ from graphdict.engine.marginal.passes import (
 from graphdict.engine.marginal.redundant import alike_atoms, warn_of_redundant_atoms
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 from graphdict.engine.marginal.silent_nodes import silent_nodes
+from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
@@ -613,6 +614,7 @@ class GraphDictMarginal(GraphDictionary):
             with_progress(None, settings.trials, self.verbose, "starts") as trial_callback,
             with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback,
             open_signals(signals, self.window_size, len(patterns), rng) as data,
+            open_subset(signals, self.window_size, patterns, rng, data) as some,
         ):
             settings = replace(settings, callback=callback, trial_callback=trial_callback)
             choose = None
@@ -622,7 +624,9 @@ class GraphDictMarginal(GraphDictionary):
                 choose = partial(choose_patterns, *given)
             self.noise_ = NOISE * mean_square(data)
             try:
-                fit = learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
+                fit = learn_filtered(
+                    data, patterns, self.noise_, settings, rng, plain, choose, some
+                )
                 if fit.is_finite:
                     return fit
             except np.linalg.LinAlgError:  # spectra of graphs that are out of all proportion
@@ -645,11 +649,14 @@ class GraphDictMarginal(GraphDictionary):
             patterns = patterns if first is None else first.dictionary.patterns
         else:
             first = None
-        with open_signals(signals, self.window_size, len(patterns), rng) as data:
+        with (
+            open_signals(signals, self.window_size, len(patterns), rng) as data,
+            open_subset(signals, self.window_size, patterns, rng, data) as some,
+        ):
             self.noise_ = NOISE * mean_square(data)
             if first is not None and first.interrupted:
                 return first
-            return self._learn_dictionary(data, patterns, settings.checkpoint, rng)
+            return self._learn_dictionary(data, patterns, settings.checkpoint, rng, some)
 
     def _choose_patterns(
         self, signals: Any, patterns: NDArray, checkpoint: Checkpoint, rng: np.random.RandomState
@@ -667,6 +674,7 @@ class GraphDictMarginal(GraphDictionary):
         patterns: NDArray,
         checkpoint: Checkpoint,
         rng: np.random.RandomState,
+        some: OpenSignals | None = None,
     ) -> Fit:
         settings = self._settings.with_alpha(data, self.n_atoms)
         self.alpha_w_ = settings.alpha_w or 0.0
@@ -679,7 +687,7 @@ class GraphDictMarginal(GraphDictionary):
             settings = replace(
                 settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint
             )
-            return learn(data, patterns, self.noise_, settings, rng)
+            return learn(data, patterns, self.noise_, settings, rng, some)
 
     @contextmanager
     def _open(self, X: ArrayLike) -> Iterator[tuple[OpenSignals, PatternDictionary]]:

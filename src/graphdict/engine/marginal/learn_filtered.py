@@ -75,6 +75,7 @@ def learn_filtered(
     rng: np.random.RandomState,
     plain: Callable[[], Fit],
     choose: Callable[[PatternDictionary], Fit | None] | None = None,
+    some: OpenSignals | None = None,
 ) -> Fit:
     """Return the fit: that of ``plain`` where power and tails are 1 and Gaussian.
 
@@ -90,10 +91,13 @@ def learn_filtered(
         Returns the fit with a power of 1 and Gaussian tails. It is called once at most.
     choose : callable, optional
         Given one graph for all samples, returns a short fit with the patterns to use, or None.
+    some : OpenSignals, optional
+        Some of the signals, for all up to the choice of the filter: what comes after takes all.
     """
     runs = FilteredRuns(data, noise, settings)
+    search = runs if some is None else FilteredRuns(some, noise, settings)
     try:
-        one = dictionary = one_graph(runs)
+        one = dictionary = one_graph(search)
         papers = plain() if _is_allowed_to_be_plain(settings, one) else None
         if papers is not None and (papers.interrupted or suffices(runs, papers.dictionary, one)):
             return papers
@@ -102,8 +106,10 @@ def learn_filtered(
             _complete([chosen])
             patterns = chosen.dictionary.patterns
         if patterns.shape[1] > 1:
-            dictionary = _alternate(runs, _search(runs, one, patterns, rng).dictionary)
-        dictionary = _try_heat(runs, dictionary)
+            dictionary = _alternate(search, _search(search, one, patterns, rng).dictionary)
+        dictionary = _for_more_samples(
+            _try_heat(search, dictionary), data.total / search.data.total
+        )
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
         dictionary = _eliminate(runs, dictionary)
         fit = _finish(runs, dictionary)
@@ -232,6 +238,15 @@ def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDicti
     gain = criterion(runs, dictionary) - criterion(runs, other_dictionary)
     clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
     return other_dictionary if gain > clearly else dictionary
+
+
+def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDictionary:
+    """Return the dictionary for so many times as many samples, beside which the pool stays."""
+    likelihood = filtered(dictionary)
+    if likelihood.pool is None:
+        return dictionary
+    pool = likelihood.pool._replace(share=likelihood.pool.share / times)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
 def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
