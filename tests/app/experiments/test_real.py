@@ -206,7 +206,8 @@ def test_verdicts_compare_on_the_same_blocks():
 def test_every_method_is_declared_and_has_no_more_settings_than_ours():
     for scale in ("quick", "full"):
         declared = grid(scale)
-        assert set(declared.models) == set(METHODS) | set(ENVIRONMENT_OF)
+        left_out = {"OslHMM"} if scale == "quick" else set()  # needs TensorFlow, minutes
+        assert set(declared.models) == set(METHODS) | set(ENVIRONMENT_OF) - left_out
         for task in ("signals", "states", "features", "graphs"):
             counts = {
                 name: sum(s["task"] == task for s in tried)

@@ -41,7 +41,7 @@ def hmm(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
         added = setting["ridge"] * len(samples) / states
         prior = {"covars_prior": added * np.eye(samples.shape[1])}
     best: tuple[float, Any] = (-np.inf, None)
-    for seed in range(STARTS):
+    for seed in range(setting.get("starts", STARTS)):
         model = GaussianHMM(states, "full", n_iter=60, random_state=seed, **prior)
         try:
             model.fit(samples, lengths)
