@@ -67,6 +67,6 @@ def test_few_samples_are_searched_as_they_are():
     x, patterns, rng = switching(400), enumerate_patterns(2, 1), np.random.RandomState(0)
     with (
         open_signals(x, 1, 2) as data,
-        subset.open_subset(x, 1, patterns, rng, data) as some,
+        subset.open_subset(x, 1, rng, data, patterns) as some,
     ):
         assert some is data

@@ -6,8 +6,8 @@ as well as millions; the fit is finished on all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 
-__all__ = ["enough_samples", "open_subset", "take_blocks"]
+__all__ = ["OpenSome", "enough_samples", "open_subset", "take_blocks"]
+
+# Opens as many signals as suffice to search for atoms that make up patterns (C, K).
+OpenSome = Callable[[NDArray], AbstractContextManager[OpenSignals]]
 
 LEAST, PER_ATOM_AND_NODE, WINDOWS = 5_000, 50, 500  # samples, samples and windows that suffice
 SEVERAL = 4  # times as many where several atoms may be active, which is harder to disentangle
@@ -43,11 +46,14 @@ def take_blocks(signals: Any, window_size: int, samples: int) -> NDArray:
 def open_subset(
     signals: Any,
     window_size: int,
-    patterns: NDArray,
     rng: np.random.RandomState,
     data: OpenSignals,
+    patterns: NDArray,
 ) -> Iterator[OpenSignals]:
-    """Open as many of the signals (T, N) as a search needs; all of them, ``data``, if few."""
+    """Open as many of the signals (T, N) as a search needs; ``data``, all of them, if few.
+
+    The search is for atoms that make up ``patterns`` (C, K).
+    """
     enough = enough_samples(patterns, signals.shape[1], window_size)
     if len(signals) < WORTH_IT * enough:
         yield data
