@@ -72,10 +72,10 @@ class ClusterRows(Rows):
         super().__init__(check_array(array, client))
         self.client = client
 
-    def each_block(self, function: Callable[[NDArray[Any]], Any]) -> list[Any]:
+    def each_block(self, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
         from graphdict.engine.cluster import each_block
 
-        return each_block(self.array, self.client, self.dtype, function)
+        return each_block(self.array, self.client, self.dtype, function, numbered)
 
 
 class Prepared:
@@ -93,10 +93,13 @@ class Prepared:
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         return self.preparation.apply(self.rows[rows])
 
-    def each_block(self, function: Callable[[NDArray[Any]], Any]) -> list[Any]:
+    def each_block(self, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
         """``function`` of all rows, some at a time."""
-        prepare = self.preparation.apply
-        return each_block(self.rows, lambda block: function(prepare(block)))
+
+        def of_prepared(*given: Any) -> Any:
+            return function(*given[:-1], self.preparation.apply(given[-1]))
+
+        return each_block(self.rows, of_prepared, numbered=numbered)
 
 
 def open_rows(X: Any) -> Any:
