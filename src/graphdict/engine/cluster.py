@@ -240,9 +240,7 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def _call(
-    function: Callable[..., Any], dtype: Any, block: NDArray[Any], numbers: list[int]
-) -> Any:
+def _call(function: Callable[..., Any], dtype: Any, block: NDArray[Any], numbers: list[int]) -> Any:
     return function(*numbers, np.ascontiguousarray(block, dtype=dtype))
 
 

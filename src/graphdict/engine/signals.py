@@ -195,9 +195,7 @@ def largest_value(dtype: Any) -> float:
     return 1e-3 * float(np.sqrt(np.finfo(dtype).max))
 
 
-def each_block(
-    signals: Any, function: Callable[..., Any], *, numbered: bool = False
-) -> list[Any]:
+def each_block(signals: Any, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
     """``function`` of all rows, some at a time and in order, wherever the signals are.
 
     Where blocks are ``numbered``, the function gets the number of the first row before the block.

@@ -11,7 +11,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -95,11 +95,14 @@ class Prepared:
 
     def each_block(self, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
         """``function`` of all rows, some at a time."""
-
-        def of_prepared(*given: Any) -> Any:
-            return function(*given[:-1], self.preparation.apply(given[-1]))
-
+        of_prepared = partial(_of_prepared, function, self.preparation)
         return each_block(self.rows, of_prepared, numbered=numbered)
+
+
+def _of_prepared(function: Callable[..., Any], preparation: Preparation, *given: Any) -> Any:
+    """Return ``function`` of what is given, the block at its end prepared."""
+    *number, block = given
+    return function(*number, preparation.apply(block))
 
 
 def open_rows(X: Any) -> Any:

@@ -48,9 +48,7 @@ def mean_distances(signals: Any, counts: NDArray[np.intp]) -> NDArray[np.float64
     return Gaps.of_windows(means, seen).fill(means, seen)
 
 
-def distance_sums(
-    signals: Any, counts: NDArray[np.intp], gaps: Gaps | None
-) -> NDArray[np.float64]:
+def distance_sums(signals: Any, counts: NDArray[np.intp], gaps: Gaps | None) -> NDArray[np.float64]:
     """Return sums (B, E) over each window of the squared differences of its samples.
 
     ``gaps`` says how observed pairs of a sample stand for all, where values are missing.
@@ -59,9 +57,7 @@ def distance_sums(
     return _sums(signals, counts, measure)[0]
 
 
-def _sums(
-    signals: Any, counts: NDArray[np.intp], measure: Measure
-) -> list[NDArray[np.float64]]:
+def _sums(signals: Any, counts: NDArray[np.intp], measure: Measure) -> list[NDArray[np.float64]]:
     """Return sums (B, M) over windows of the arrays (T, M) that ``measure`` returns."""
     ends = np.cumsum(counts)
     totals: list[NDArray[np.float64]] = []
