@@ -1,8 +1,9 @@
 """The alternating direction method of multipliers (ADMM): what its iterations share.
 
-A problem brings a *state*, a named tuple of arrays and numbers, and a *step* from one state to the
-next. The loop here measures, stops, balances the penalty ``rho``, and keeps the state where a
-checkpoint asks for it.
+A problem brings a *state*, a named tuple of arrays and numbers (``weights``, ``tied`` and whatever
+else the next iteration needs) with ``balanced(factor)``, the state with the penalty times a factor;
+and a *step* from one state to the next. The loop here measures, stops, balances the penalty, and
+keeps the state where a checkpoint asks for it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,23 +41,6 @@ class CoupledGraphs:
     stopped: bool = False  # by the callback
 
 
-class State(Protocol):
-    """What an iteration starts from; a named tuple, of which a checkpoint keeps the fields."""
-
-    @property
-    def weights(self) -> NDArray[Any]: ...
-    @property
-    def tied(self) -> NDArray[Any]: ...
-    def balanced(self, factor: float) -> Any:
-        """Return the state with the penalty times a factor."""
-
-    def _asdict(self) -> dict[str, Any]: ...
-    def _replace(self, **fields: Any) -> Any: ...
-
-
-Kind = TypeVar("Kind", bound=State)
-
-
 class Step(NamedTuple):
     """What a step found: the next state, the objective there, and the relative residuals."""
 
@@ -67,8 +51,8 @@ class Step(NamedTuple):
 
 
 def admm(
-    step: Callable[[Kind], Step],
-    state: Kind,
+    step: Callable[[Any], Step],
+    state: Any,
     *,
     max_iter: int,
     tol: float,
@@ -109,7 +93,7 @@ def admm(
     return CoupledGraphs(state.weights, state.tied, history, converged, interrupted, stopped)
 
 
-def _saved(state: State, iteration: int, history: History) -> dict[str, Any]:
+def _saved(state: Any, iteration: int, history: History) -> dict[str, Any]:
     return {
         "iteration": iteration, "state": state._asdict(), "history": history.until(iteration),
     }  # fmt: skip

@@ -135,7 +135,7 @@ class GappySmoothness:
 
 
 def _scales(
-    seen: NDArray[np.bool_], pairs: NDArray[np.float64]
+    seen: NDArray[np.float64], pairs: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``a`` and ``q`` of each row."""
     share = seen @ pairs / max(1, int(np.count_nonzero(pairs)))
@@ -144,7 +144,7 @@ def _scales(
 
 def _blocks(
     signals: NDArray[np.float64], counts: NDArray[np.intp]
-) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_]]]:
+) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
     """Windows at a time: their mean squared differences, zero where unseen, and what was seen."""
     edges = graphs.n_edges(signals.shape[1])
     ends = np.cumsum(counts)
