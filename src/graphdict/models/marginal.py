@@ -21,7 +21,7 @@ from graphdict.core import graphs
 from graphdict.core.annotations import PriorName, RandomState, StrPath
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
-from graphdict.core.marginal.filters import FILTERS
+from graphdict.core.marginal.filters import FILTERS, PAPERS, GraphFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import (
     count_patterns,
@@ -105,11 +105,12 @@ class GraphDictMarginal(GraphDictionary):
         or off. Three or four follow coefficients that are graded, for the price of ``levels**n``
         patterns in place of each set of n atoms. Not for "hierarchy", which has activations of its
         own.
-    filter_power : "auto" or float of at least 1, default="auto"
+    filter_power : "auto", float of at least 1 or "heat", default="auto"
         The precision of a signal is ``L_c`` to this power: 1 is the paper's model, larger ones are
         for signals that are smooth in space (potentials on the scalp, weather, traffic). "auto"
         learns it, up to 4, by counting edges; where not even that is enough, the precision may
-        become ``(exp(kappa L_c) - 1) / kappa``.
+        become ``(exp(kappa L_c) - 1) / kappa``. "heat" is the precision ``s exp(L_c)`` of noise
+        that has diffused over the graph; with ``max_active=1`` this is a mixture of heat kernels.
     tails : "auto", "gaussian" or float above 2, default="auto"
         Samples that differ in loudness: degrees of freedom of a Student t in place of the Gaussian
         of each set. "auto" learns them.
@@ -179,7 +180,8 @@ class GraphDictMarginal(GraphDictionary):
     pattern_probabilities_ : array (C,)
         Their probabilities ``pi``.
     filter_, filter_power_ : str, float
-        "power" and the power p, or "exp" and the rate kappa.
+        "power" and the power p, "exp" and the rate kappa, or "heat" and the precision s of the
+        noise, of signals divided by ``scale_``.
     tails_ : float
         Degrees of freedom; inf is Gaussian.
     alpha_w_ : float
@@ -252,7 +254,10 @@ class GraphDictMarginal(GraphDictionary):
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
         "levels": [Interval(Integral, 1, None, closed="left")],
-        "filter_power": [Interval(Real, 1, MOST_POWER, closed="both"), StrOptions({"auto"})],
+        "filter_power": [
+            Interval(Real, 1, MOST_POWER, closed="both"),
+            StrOptions({"auto", "heat"}),
+        ],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
         "alpha_w": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "sparsity": [Interval(Real, 0, None, closed="left")],
@@ -564,15 +569,22 @@ class GraphDictMarginal(GraphDictionary):
                     'filter_power=1 and tails="gaussian" there'
                 )
 
+    @property
+    def _given_filter(self) -> GraphFilter | None:
+        """The filter that ``filter_power`` stands for; None where it is to be learned."""
+        if isinstance(self.filter_power, str):
+            return HeatKernel() if self.filter_power == "heat" else None
+        return PowerFilter(float(self.filter_power))
+
     def _with_filter(self, signals: Any, patterns: NDArray) -> Settings:
         """Return the settings with power and tails, None each where it is to be learned.
 
         "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
         """
-        power = None if self.filter_power == "auto" else float(self.filter_power)
+        chosen = self._given_filter
         given = {"auto": None, "gaussian": np.inf}
         tails = given[self.tails] if isinstance(self.tails, str) else float(self.tails)
-        settings = replace(self._settings, filter_power=power, tails=tails)
+        settings = replace(self._settings, filter=chosen, tails=tails)
         if not settings.filtered:
             return settings
         fixed = self.max_active is not None
@@ -584,14 +596,15 @@ class GraphDictMarginal(GraphDictionary):
             f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
         }
         least = SAMPLES_FOR_FILTERS * self.n_atoms * (signals.shape[1] - 1)
-        if power is tails is None:
+        if chosen is None and tails is None:
             reasons[f"fewer than {least + 1} samples"] = len(signals) <= least
         reason = next((text for text, holds in reasons.items() if holds), None)
         if reason is None:
             return settings
-        if power not in (None, 1.0) or tails not in (None, np.inf):
+        plain = chosen in (None, PAPERS)
+        if not plain or tails not in (None, np.inf):
             name, value = ("filter_power", self.filter_power)
-            if power in (None, 1.0):
+            if plain:
                 name, value = "tails", self.tails
             raise ValueError(
                 f"{name}={value!r} cannot be used with {reason}: use filter_power=1 and "
