@@ -17,9 +17,8 @@ def make_views(seed, views=5, samples=40, nodes=20, changed=0.1):
     """Return consensus, graphs of views that differ from it in some edges, signals, labels."""
     rng = np.random.default_rng(seed)
     shared = erdos_renyi(1, nodes, 3 / nodes, random_state=rng)[0]
-    shared[
-        graphs.adjacency_to_weights(np.roll(np.eye(nodes), 1, 1) + np.roll(np.eye(nodes), 1, 0)) > 0
-    ] = 1
+    ring = np.roll(np.eye(nodes), 1, axis=1)
+    shared[graphs.adjacency_to_weights(ring + ring.T) > 0] = 1  # connected
     graphs_of_views = np.repeat(shared[None], views, axis=0)
     count = round(changed * (shared > 0).sum())
     for view in graphs_of_views:

@@ -24,7 +24,7 @@ __all__ = ["GraphFactors"]
 class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Atoms and coefficients of graphs that are given, such as the snapshots of a network in time.
 
-    Finds nonnegative factors of the edge weights ``A`` (T, E), divided by the root of their mean square:
+    Finds nonnegative factors of the edge weights ``A`` (T, E), of mean square one,
 
         1/(2T) |A - Delta W|^2 + alpha_w sum(W)
           + alpha_diff/(2T) sum_tk |w_k|^2 (delta_{t+1,k} - delta_tk)^2
@@ -145,8 +145,8 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.objective_, coefficients, atoms, residual, self.n_iter_ = best
         if residual > self.tol:
             warn(
-                f"GraphFactors stopped at max_iter={self.max_iter} before tol={self.tol}: "
-                f"projected gradient {residual:.2g}. Raise max_iter, or tol if the result is good enough.",
+                f"GraphFactors stopped at max_iter={self.max_iter} before tol={self.tol}: relative "
+                f"gradient {residual:.2g}. Raise max_iter, or tol if the result is good enough.",
                 ConvergenceWarning,
             )
         self.coefficients_, self.atoms_ = coefficients, atoms * self.scale_
