@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
@@ -19,6 +19,8 @@ from graphdict.related.given import read_weights
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphFactors"]
+
+Graphs = ArrayLike | InstantaneousGraphs
 
 
 class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -81,6 +83,7 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     coefficients_: NDArray[np.float64]
     objective_: float
     n_iter_: int
+    n_features_in_: int
     scale_: float
 
     _parameter_constraints: dict[str, Any] = {
@@ -112,7 +115,7 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Graphs, y: Any = None) -> Self:
         """Learn atoms and coefficients.
 
         Parameters
@@ -153,7 +156,7 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._n_features_out = self.n_atoms
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Graphs) -> NDArray[np.float64]:
         """Return the coefficients of other graphs on the same nodes; a convex problem.
 
         Parameters
@@ -170,7 +173,7 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         start = np.full((problem.count, len(atoms)), 0.5)
         return problem.minimise((start, atoms), self.max_iter, fix_atoms=True)[1]
 
-    def instantaneous_graphs(self, X: Any = None) -> InstantaneousGraphs:
+    def instantaneous_graphs(self, X: Graphs | None = None) -> InstantaneousGraphs:
         """Return graphs as the dictionary has them, edges included that were not seen.
 
         Parameters
@@ -186,7 +189,7 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
         return InstantaneousGraphs(coefficients, self.atoms_)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Graphs, y: Any = None) -> float:
         """Return the share of the squared weights that the dictionary explains, at most 1.
 
         Parameters
@@ -204,7 +207,7 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         errors = np.nansum(np.square(weights - self.instantaneous_graphs(X).weights))
         return float(1 - errors / max(np.nansum(np.square(weights)), np.finfo(float).tiny))
 
-    def _problem(self, X: Any) -> _Factors:
+    def _problem(self, X: Graphs) -> _Factors:
         """Return the problem of new graphs."""
         check_is_fitted(self)
         weights = read_weights(X, missing=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -114,7 +115,7 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.learning_rate = learning_rate
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Sequence[ArrayLike], y: Any = None) -> Self:
         """Learn the atoms.
 
         Parameters
@@ -152,7 +153,7 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
         self._n_features_out = self.n_atoms
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Sequence[ArrayLike]) -> NDArray[np.float64]:
         """Return the coefficients of other graphs.
 
         Parameters
@@ -168,7 +169,7 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
         check_is_fitted(self)
         return self._unmix(_require_gromov(), read_adjacencies(X), self._structures)[0]
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Sequence[ArrayLike], y: Any = None) -> float:
         """Return minus the mean squared Gromov-Wasserstein distance from the mixtures.
 
         Parameters
