@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.marginal.filters import PAPERS, GraphFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.engine.checkpoint import Checkpoint
 from graphdict.engine.logs import logger
@@ -81,15 +82,22 @@ def _check_filter(model: GraphDictMarginal) -> None:
             )
 
 
+def _given_filter(filter_power: float | str) -> GraphFilter | None:
+    """Return the filter that a parameter stands for; None where it is to be learned."""
+    if isinstance(filter_power, str):
+        return HeatKernel() if filter_power == "heat" else None
+    return PowerFilter(float(filter_power))
+
+
 def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]) -> Settings:
     """Return the settings with power and tails, None each where it is to be learned.
 
     "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
     """
-    power = None if model.filter_power == "auto" else float(model.filter_power)
+    chosen = _given_filter(model.filter_power)
     given = {"auto": None, "gaussian": np.inf}
     tails = given[model.tails] if isinstance(model.tails, str) else float(model.tails)
-    settings = replace(model._settings, filter_power=power, tails=tails)
+    settings = replace(model._settings, filter=chosen, tails=tails)
     if not settings.filtered:
         return settings
     fixed = model.max_active is not None
@@ -101,14 +109,15 @@ def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]
         f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
     }
     least = SAMPLES_FOR_FILTERS * model.n_atoms * (signals.shape[1] - 1)
-    if power is tails is None:
+    if chosen is None and tails is None:
         reasons[f"fewer than {least + 1} samples"] = len(signals) <= least
     reason = next((text for text, holds in reasons.items() if holds), None)
     if reason is None:
         return settings
-    if power not in (None, 1.0) or tails not in (None, np.inf):
+    plain = chosen in (None, PAPERS)
+    if not plain or tails not in (None, np.inf):
         name, value = ("filter_power", model.filter_power)
-        if power in (None, 1.0):
+        if plain:
             name, value = "tails", model.tails
         raise ValueError(
             f"{name}={value!r} cannot be used with {reason}: use filter_power=1 and "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filters import PAPERS, GraphFilter
 from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import (
@@ -67,7 +68,7 @@ class Settings:
     max_iter: int = 200
     tol: float = 1e-5
     average: int = 0
-    filter_power: float | None = 1.0  # None where it is learned
+    filter: GraphFilter | None = PAPERS  # None where it is learned
     tails: float | None = np.inf  # degrees of freedom, None where they are learned
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
@@ -83,7 +84,7 @@ class Settings:
     @property
     def filtered(self) -> bool:
         """Whether there may be a filter or tails: see ``learn_filtered``."""
-        return self.filter_power != 1 or self.tails != np.inf
+        return self.filter != PAPERS or self.tails != np.inf
 
     def with_alpha(self, data: OpenSignals, atoms: int) -> Settings:
         """Return the settings with a number for ``alpha_w``: one that suits the signals."""

@@ -33,7 +33,7 @@ from graphdict.core.marginal.filter_search import (
     search_power,
 )
 from graphdict.core.marginal.filtered import POWERS
-from graphdict.core.marginal.filters import HeatFilter, PowerFilter
+from graphdict.core.marginal.filters import PAPERS, HeatFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
@@ -127,7 +127,7 @@ def learn_filtered(
 
 def _is_allowed_to_be_plain(settings: Settings, one: PatternDictionary) -> bool:
     """Return whether a power of 1 and Gaussian tails are among what is asked for, and in reach."""
-    given = settings.filter_power in (None, 1) and settings.tails in (None, np.inf)
+    given = settings.filter in (None, PAPERS) and settings.tails in (None, np.inf)
     return given and filtered(one).filter.parameter < NEARLY * POWERS[1]
 
 
@@ -182,7 +182,7 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
         dictionary = _choose_pool(runs, dictionary)
-        if runs.settings.filter_power is None:
+        if runs.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
             dictionary = _choose_power(runs, dictionary, step)
         rough = ROUGHER * runs.settings.tol
@@ -193,6 +193,9 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         pools = before.pool, likelihood.pool
         if same and (None in pools or pools[0].share == pools[1].share):  # type: ignore[union-attr]
             break
+    if isinstance(filtered(dictionary).filter, HeatKernel):
+        fit = runs.run(runs.renew_heat(dictionary), iterations, ATOM_STEPS, callback=callback)
+        dictionary = fit.dictionary
     return dictionary
 
 
@@ -228,7 +231,7 @@ def _choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDi
 def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
     """Return the same states under the heat filter, where a power is not enough and that gains."""
     likelihood, data = filtered(dictionary), runs.data
-    if runs.settings.filter_power is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
+    if runs.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
     heat = HeatFilter(max(HEAT_RATE * data.nodes, 2.0) * runs.variance)
     one = one_graph(runs, heat, likelihood.tails)
@@ -286,8 +289,9 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
     likelihood = filtered(dictionary)
     if not tails_pay(runs, dictionary):
         likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
-    power = isinstance(likelihood.filter, PowerFilter) and settings.filter_power is None
-    likelihood = replace(likelihood, learns_power=power and settings.sparsity > 0)
+    learned = isinstance(likelihood.filter, PowerFilter) and settings.filter is None
+    learned = learned or isinstance(likelihood.filter, HeatKernel)
+    likelihood = replace(likelihood, learns_power=learned and settings.sparsity > 0)
     dictionary = replace(dictionary, likelihood=likelihood)
     options: dict[str, Any] = {"callback": settings.callback}
     return runs.run(dictionary, settings.max_iter, 8, **options)
