@@ -331,10 +331,14 @@ def _e_step_of_half(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step, blocks, half = given
     block = samples.block(rows)
     posterior = _posterior(samples, rows, step, messages, block)
-    own = _time_blocks(samples, rows, step, blocks) % 2 == half
-    shares = posterior.responsibilities * own[:, None]
-    statistics = step.dictionary.likelihood.statistics(step.factors, block, shares)
-    return None, (block.counts @ shares, *statistics)
+    shares, places = posterior.responsibilities, _time_blocks(samples, rows, step, blocks)
+    if step.windows == 1:  # whose samples are halved instead, since none of it may be empty
+        shares = block.repeat_windows(shares)
+        block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
+        places = np.arange(len(shares)) * blocks // len(shares)
+    own = shares * (places % 2 == half)[:, None]
+    statistics = step.dictionary.likelihood.statistics(step.factors, block, own)
+    return None, (block.counts @ own, *statistics)
 
 
 def _evidence_by_block(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
