@@ -42,7 +42,8 @@ def select_settings(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             lines.append(
                 {
                     "pipeline": pipeline, "start": start, "channels": channels, "model": model,
-                    "size": size, "seed": seed, "subject": int(subject), "auroc": best["held_out"][subject],
+                    "size": size, "seed": seed, "subject": int(subject),
+                    "auroc": best["held_out"][subject],
                     "auroc_forest": best.get("forest", {}).get(subject, ""),
                     "auroc_training": best.get("training", {}).get(subject, ""),
                     "features": best["features"], "settings_tried": len(tried),
@@ -101,7 +102,8 @@ def summarise(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             {
                 "pipeline": pipeline, "start": start, "channels": channels, "model": model,
                 "size": size, "subjects": len(values), "seeds": seeds, "auroc_error": error**0.5,
-                "auroc_best": float(np.mean([line["auroc_best"] for line in group])), "auroc": float(values.mean()),
+                "auroc_best": float(np.mean([line["auroc_best"] for line in group])),
+                "auroc": float(values.mean()),
                 "auroc_std": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
                 "auroc_median": float(np.median(values)), "auroc_min": float(values.min()),
                 "auroc_max": float(values.max()),
