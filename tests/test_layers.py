@@ -11,7 +11,9 @@ import pytest
 import graphdict
 
 ROOT = Path(__file__).parents[1]
-KNOWN = {"models", "baselines", "results", "metrics", "datasets", "eeg", "viz", "selection"}
+KNOWN = {
+    "models", "baselines", "results", "metrics", "datasets", "eeg", "viz", "studies", "selection",
+}  # fmt: skip
 
 
 def lint_imports(folder):

@@ -4,7 +4,7 @@ Needs the extra ``eeg`` (``pip install "graphdict[eeg]"``), which is imported on
 """
 
 from graphdict.eeg.embedding import StateEmbedding, backfit, model_coefficients
-from graphdict.eeg.features import FEATURES, PAPER_FEATURES
+from graphdict.studies.features import FEATURES, PAPER_FEATURES
 from graphdict.eeg.peaks import Peaks, gfp, gfp_peaks
 from graphdict.eeg.plots import head_positions, plot_atoms_on_head, plot_head
 from graphdict.eeg.preprocessing import preprocess

@@ -1,4 +1,4 @@
-"""Features of states for each event: occurrences, coverage, durations.
+"""Features of states for each event or recording: occurrences, coverage, durations.
 
 A run is a maximal sequence of consecutive samples of one segment in which a state is active. With
 labels, or "largest", exactly one state is active in every assigned sample, and samples without a
@@ -29,7 +29,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.metrics import safe_ratio
 
-__all__ = ["FEATURES", "PAPER_FEATURES", "active_states", "count_runs", "hard_labels"]
+__all__ = [
+    "FEATURES", "PAPER_FEATURES", "active_states", "count_runs", "feature_table", "hard_labels",
+    "switching_rates",
+]  # fmt: skip
 
 PAPER_FEATURES = ("occurrences", "coverage", "mean_duration")
 FEATURES = (
@@ -146,6 +149,31 @@ def feature_table(
     if "mean_coefficient" in features:
         known["mean_coefficient"] = _means(coefficients, segments, event, n_events)
     return np.stack([known[name] for name in features], axis=-1)
+
+
+def switching_rates(
+    active: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
+    segments: NDArray[np.intp],
+    sfreq: float,
+) -> NDArray[np.float64]:
+    """Return how often the set of active states changes in each segment (S,), per second.
+
+    Parameters
+    ----------
+    active : boolean array (T, K)
+    counted : boolean array (T,)
+        A change is counted between consecutive samples that both count, and so is their time.
+    segments : integer array (S, 2)
+    sfreq : float
+        Samples per second.
+    """
+    rates = np.zeros(len(segments))
+    for number, (start, stop) in enumerate(segments):
+        own, known = active[start:stop], counted[start:stop]
+        changed = (own[1:] != own[:-1]).any(axis=1) & known[1:] & known[:-1]
+        rates[number] = changed.sum() * sfreq / max(known.sum(), 1)
+    return rates
 
 
 def _means(
