@@ -16,7 +16,7 @@ from graphdict.engine.signals import has_gaps
 __all__ = ["MarginalRecording"]
 
 ROWS = 4096  # samples at a time
-STEPS = 60  # on the atoms, from those of a stronger pull
+STEPS = 30  # on the atoms, from those of a stronger pull
 GAIN_ROUNDS = 3  # in which the gains of heavy tails follow the atoms
 NO_PENALTY = ConcavePenalty(0.0)
 

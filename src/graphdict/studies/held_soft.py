@@ -26,7 +26,7 @@ class SoftRecording:
 
     Its atoms ``W`` minimise, over nonnegative weights of the group's support,
 
-        <W, C> + mean_t h(M(sum_k delta_tk w_k))
+        <W, C + alpha_w> + mean_t h(M(sum_k delta_tk w_k))
 
     with the squared differences ``C`` of its own samples, averaged with those at which the group's
     atoms would be optimal. Without ``pseudo``-samples of the latter they are its own alone.
@@ -36,6 +36,7 @@ class SoftRecording:
     group: NDArray[np.float64]  # (K, E)
     signals: NDArray[Any]  # (T, N) prepared
     coefficients: NDArray[np.float64]  # (T, K)
+    alpha: float  # L1 penalty on weights, with which the group's atoms were learned
 
     @classmethod
     def of(cls, model: Any, signals: Any, name: str) -> Self:
@@ -55,7 +56,7 @@ class SoftRecording:
                 "for GraphDictMarginal only: fill them first"
             )
         given = np.asarray(atoms, np.float64), prepared, np.asarray(coefficients, np.float64)
-        return cls(likelihood, *given)
+        return cls(likelihood, *given, float(model.alpha_w))
 
     @property
     def samples(self) -> int:
@@ -69,17 +70,16 @@ class SoftRecording:
         count = int(rows.sum())
         own, on = self._distances(rows), self.group > 0
         optimal = self._barrier(rows, self.group)[1]
-        costs = (count * own + pseudo * optimal) / (count + pseudo)
+        costs = (count * (own + self.alpha) + pseudo * optimal) / (count + pseudo)
         unit = np.maximum(self.group, 1e-6 * self.group.max())[on]
 
         def value_and_slope(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             weights = np.zeros_like(self.group)
             weights[on] = point * unit
             value, slope = self._barrier(rows, weights)
-            value += float(np.vdot(weights, costs))
             if not np.isfinite(value):
                 return 1e300, np.zeros_like(point)
-            return value, ((costs - slope)[on]) * unit
+            return value + float(np.vdot(weights, costs)), (costs - slope)[on] * unit
 
         weights = np.zeros_like(self.group)
         found = minimise_nonnegative(value_and_slope, start[on] / unit, STEPS, 2 * STEPS)
@@ -110,6 +110,8 @@ class SoftRecording:
             seen = np.tensordot(mixed, images, 1)
             with np.errstate(divide="ignore", invalid="ignore"):
                 value += float(np.sum(barrier.values(seen)))
+                if not np.isfinite(value):  # a graph that the barrier does not admit
+                    return np.inf, slope
                 slope += linear.adjoint(np.tensordot(mixed.T, barrier.slope(seen), 1))
         return value / rows.sum(), slope / rows.sum()
 

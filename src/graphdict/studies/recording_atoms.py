@@ -19,7 +19,8 @@ from graphdict.studies.held_soft import SoftRecording
 
 __all__ = ["RecordingAtoms", "recording_atoms"]
 
-PULLS = (np.inf, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)  # of the mean length of recordings
+PULLS = (np.inf, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)  # of the mean length of recordings
+PATIENCE = 2  # weaker pulls to try after the best
 BLOCKS = 10  # of time in each recording, of which every second one is held out
 LEAST = 4 * BLOCKS  # samples that a recording needs
 
@@ -167,11 +168,11 @@ def recording_atoms(
         usage = lengths @ np.stack([one.usage for one in held]) / lengths.sum()
         for one in held:
             one.usage = usage
-    scores = _held_out_scores(held)
-    group = scores[np.inf]
+    scores, halves = _held_out_scores(held)
     chosen = _choose(scores) if pseudo_samples is None else float(pseudo_samples)
-    own = np.stack([_final(one, chosen) for one in held])
-    gains = scores.get(chosen, group) - group
+    near = min(halves, key=lambda pull: abs(np.log((pull + 1e-300) / (chosen + 1e-300))))
+    own = np.stack([_estimate(one, chosen, start) for one, start in zip(held, halves[near])])
+    gains = scores[near] - scores[np.inf]
     distances = model_distances(model, own, held)
     embedded = np.stack([model._preparation.embed(atoms) for atoms in own])
     return RecordingAtoms(
@@ -179,6 +180,15 @@ def recording_atoms(
         np.array([_share(chosen, one.samples) for one in held]), chosen, float(gains.mean()),
         error_of_mean(gains), gains, scores, distances, map_of(distances), model.node_names,
     )  # fmt: skip
+
+
+def _estimate(
+    one: HeldRecording, pseudo: float, start: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the atoms of all samples of a recording."""
+    if np.isinf(pseudo):
+        return one.group
+    return one.estimate(np.ones(one.samples, dtype=bool), pseudo, start)
 
 
 def _share(pseudo: float, samples: int) -> float:
@@ -191,43 +201,42 @@ def _halves(samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return ~odd, odd
 
 
-def _path(one: HeldRecording, rows: NDArray[np.bool_], pulls: Sequence[float]) -> list[Any]:
-    """Return the atoms of some samples at each strength of the pull, strongest first."""
-    atoms, found = one.group, []
-    for pull in pulls:
-        if np.isfinite(pull):
-            atoms = one.estimate(rows, pull, atoms)
-        found.append(atoms)
-    return found
+def _held_out_scores(
+    held: list[HeldRecording],
+) -> tuple[dict[float, NDArray[np.float64]], dict[float, list[NDArray[np.float64]]]]:
+    """Return scores (R,) of blocks that atoms were not learned from, by strength of the pull.
 
-
-def _held_out_scores(held: list[HeldRecording]) -> dict[float, NDArray[np.float64]]:
-    """Return the score (R,) of the blocks that atoms were not learned from, by strength."""
+    And the atoms of each recording by strength, means of those of its halves. Weaker pulls are
+    tried until two in a row do not improve the mean score.
+    """
     typical = float(np.mean([one.samples for one in held]))
-    pulls = [share * typical for share in PULLS]
-    scores = np.zeros((len(pulls), len(held)))
-    for place, one in enumerate(held):
-        first, second = _halves(one.samples)
-        for learned, other in ((first, second), (second, first)):
-            found = [one.score(other, atoms) for atoms in _path(one, learned, pulls)]
-            scores[:, place] += other.sum() / one.samples * np.array(found)
-    return dict(zip(pulls, scores))
+    halves = [_halves(one.samples) for one in held]
+    found = [[one.group, one.group] for one in held]
+    scores: dict[float, NDArray[np.float64]] = {}
+    atoms: dict[float, list[NDArray[np.float64]]] = {}
+    for share in PULLS:
+        pull = share * typical
+        values = np.zeros(len(held))
+        for place, (one, rows) in enumerate(zip(held, halves)):
+            for half, (learned, other) in enumerate((rows, rows[::-1])):
+                if np.isfinite(pull):
+                    found[place][half] = one.estimate(learned, pull, found[place][half])
+                score = one.score(other, found[place][half])
+                values[place] += other.sum() / one.samples * score
+        scores[pull], atoms[pull] = values, [(a + b) / 2 for a, b in found]
+        best = max(scores, key=lambda key: scores[key].mean())
+        if sum(key < best for key in scores) >= PATIENCE:
+            break
+    return scores, atoms
 
 
 def _choose(scores: dict[float, NDArray[np.float64]]) -> float:
     """Return the strongest pull within one standard error of the best."""
     best = max(scores, key=lambda pull: scores[pull].mean())
     for pull, values in scores.items():  # strongest first
+        if not np.isfinite(values).all():
+            continue
         behind = scores[best] - values
         if behind.mean() <= error_of_mean(behind):
             return pull
     return best
-
-
-def _final(one: HeldRecording, chosen: float) -> NDArray[np.float64]:
-    """Return the atoms of all samples of a recording, reached from the group's step by step."""
-    stronger = [share * one.samples for share in PULLS if share * one.samples > chosen]
-    atoms: NDArray[np.float64] = _path(
-        one, np.ones(one.samples, dtype=bool), [*stronger, chosen]
-    )[-1]
-    return atoms
