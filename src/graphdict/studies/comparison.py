@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,6 +79,12 @@ class Comparison:
         """Which columns (M,) have a corrected p-value of at most 0.05."""
         found: NDArray[np.bool_] = self.p_corrected <= LEVEL
         return found
+
+    def with_columns(self, columns: list[tuple[str, str]]) -> Comparison:
+        """Return the same with other names (measure, item) of the M columns."""
+        if len(columns) != len(self.columns):
+            raise ValueError(f"columns must be {len(self.columns)} pairs, got {len(columns)}")
+        return replace(self, columns=list(columns))
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a row for each column, with everything that was found of it."""

@@ -15,9 +15,7 @@ __all__ = ["map_of", "model_distances"]
 MOST_PATTERNS = 32  # of which distances are means, the most frequent ones
 
 
-def model_distances(
-    model: Any, atoms: NDArray[np.float64], held: list[Any]
-) -> NDArray[np.float64]:
+def model_distances(model: Any, atoms: NDArray[np.float64], held: list[Any]) -> NDArray[np.float64]:
     """Return distances (R, R) between recordings with atoms (R, K, E).
 
     The root of the mean, over patterns of active atoms and weighted as the group uses them, of the

@@ -155,25 +155,22 @@ def switching_rates(
     active: NDArray[np.bool_],
     counted: NDArray[np.bool_],
     segments: NDArray[np.intp],
+    event: NDArray[np.intp],
+    n_events: int,
     sfreq: float,
 ) -> NDArray[np.float64]:
-    """Return how often the set of active states changes in each segment (S,), per second.
+    """Return how often the set of active states changes (n_events,), per second of counted time.
 
-    Parameters
-    ----------
-    active : boolean array (T, K)
-    counted : boolean array (T,)
-        A change is counted between consecutive samples that both count, and so is their time.
-    segments : integer array (S, 2)
-    sfreq : float
-        Samples per second.
+    A change is one between consecutive samples of a segment that both count. Parameters are those
+    of :func:`count_runs`.
     """
-    rates = np.zeros(len(segments))
-    for number, (start, stop) in enumerate(segments):
+    changes, samples = np.zeros(n_events), np.zeros(n_events)
+    for (start, stop), number in zip(segments, event):
         own, known = active[start:stop], counted[start:stop]
-        changed = (own[1:] != own[:-1]).any(axis=1) & known[1:] & known[:-1]
-        rates[number] = changed.sum() * sfreq / max(known.sum(), 1)
-    return rates
+        changed = (own[1:] != own[:-1]).any(axis=1)
+        changes[number] += (changed & known[1:] & known[:-1]).sum()
+        samples[number] += known.sum()
+    return safe_ratio(changes * sfreq, samples)
 
 
 def _means(

@@ -89,7 +89,9 @@ def as_labels(given: ArrayLike | Mapping[Any, Any], names: Sequence[str], what: 
             f"{what} must have a label for each of the {len(names)} recordings, got shape "
             f"{labels.shape}"
         )
-    missing = [name for name, label in zip(names, labels.tolist()) if label != label or label is None]
+    missing = [
+        name for name, label in zip(names, labels.tolist()) if label != label or label is None
+    ]
     if missing:
         raise ValueError(f"{what} have no label for {named(missing)}: leave these recordings out")
     return labels

@@ -182,9 +182,7 @@ def recording_atoms(
     )  # fmt: skip
 
 
-def _estimate(
-    one: HeldRecording, pseudo: float, start: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _estimate(one: HeldRecording, pseudo: float, start: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the atoms of all samples of a recording."""
     if np.isinf(pseudo):
         return one.group

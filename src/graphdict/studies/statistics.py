@@ -77,7 +77,9 @@ class ActivationStatistics:
             elif name == "transitions":
                 off = ~np.eye(len(self.atoms), dtype=bool)
                 values.append(self.transitions[:, off])
-                labels += [(name, f"{self.atoms[i]} to {self.atoms[j]}") for i, j in np.argwhere(off)]
+                labels += [
+                    (name, f"{self.atoms[i]} to {self.atoms[j]}") for i, j in np.argwhere(off)
+                ]
             else:
                 values.append(self.measures[name])
                 labels += [(name, atom) for atom in self.atoms]
@@ -167,23 +169,28 @@ def activation_statistics(
     atoms = [str(a) for a in (range(1, count + 1) if atom_names is None else atom_names)]
     if len(atoms) != count:
         raise ValueError(f"atom_names has {len(atoms)} entries, but there are {count} atoms")
-    ends = np.cumsum([len(array) for array in arrays])
-    segments = np.column_stack((np.append(0, ends[:-1]), ends)).astype(np.intp)
-    each = np.arange(len(arrays))
-    table = feature_table(rows, activity, segments, each, len(arrays), sfreq, MEASURES)
-    measures = _measures(table)
+    lengths = np.array([len(array) for array in arrays])
+    segments, owner = _segments(lengths, getattr(coefficients, "recordings_", None))
+    given = segments, owner, len(arrays)
+    measures = _measures(feature_table(rows, activity, *given, sfreq, MEASURES))
     hard = hard_labels(rows)
-    pairs = [
-        (observed_transitions(hard, one[None], count), expected_transitions(hard, one[None], count))
-        for one in segments
-    ]
+    own = [segments[owner == number] for number in range(len(arrays))]
     return ActivationStatistics(
         labels, atoms, measures,
-        switching_rates(*active_states(rows, activity), segments, sfreq),
-        np.stack([observed for observed, _ in pairs]),
-        np.stack([expected for _, expected in pairs]),
-        np.diff(segments, axis=1)[:, 0] / sfreq,
+        switching_rates(*active_states(rows, activity), *given, sfreq),
+        np.stack([observed_transitions(hard, pieces, count) for pieces in own]),
+        np.stack([expected_transitions(hard, pieces, count) for pieces in own]),
+        lengths / sfreq,
     )  # fmt: skip
+
+
+def _segments(lengths: NDArray[np.intp], layout: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return bounds (S, 2) of the pieces without gaps of all recordings, and whose each is (S,)."""
+    ends = np.cumsum(lengths)
+    starts = getattr(layout, "piece_starts", None)
+    starts = np.append(0, ends[:-1]) if starts is None else np.asarray(starts)
+    segments = np.column_stack((starts, np.append(starts[1:], ends[-1]))).astype(np.intp)
+    return segments, np.searchsorted(ends, starts, side="right").astype(np.intp)
 
 
 def _measures(table: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
@@ -219,5 +226,3 @@ def as_columns(
     heads = range(1, array.shape[1] + 1) if items is None else items
     rows = range(1, len(array) + 1) if own is None else own
     return array, [("value", str(item)) for item in heads], [str(name) for name in rows]
-
-
