@@ -1,7 +1,7 @@
 """Studies of many recordings: false positives, power, and what a group's dictionary predicts.
 
     python benchmarks/studies.py null      500 studies without a difference, signals and all
-    python benchmarks/studies.py power     studies with one: the test on learned and true activations
+    python benchmarks/studies.py power     studies with one, on learned and true activations
     python benchmarks/studies.py eyes --folder FOLDER   subjects left out of a dictionary
 
 Each prints a table; ``--json FILE`` keeps it. ``--studies`` and ``--subjects`` make them shorter.
@@ -88,7 +88,7 @@ def null(studies: int) -> list[dict[str, Any]]:
             **settings(seed),
         ),
     }  # fmt: skip
-    found = {name: 0 for name in asked}
+    found = dict.fromkeys(asked, 0)
     for seed in range(studies):
         signals, _, _ = simulate(np.random.default_rng(seed), np.zeros(RECORDINGS))
         values = activation_statistics(learn(signals, seed)[1], 100.0)

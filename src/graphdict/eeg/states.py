@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.eeg import conversion
 from graphdict.eeg.extra import require_pandas
-from graphdict.studies.features import PAPER_FEATURES, feature_table, hard_labels
 from graphdict.eeg.frames import Frame
 from graphdict.eeg.renamed import renamed
 from graphdict.eeg.windows import cut_windows
 from graphdict.studies import transitions
+from graphdict.studies.features import PAPER_FEATURES, feature_table, hard_labels
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne

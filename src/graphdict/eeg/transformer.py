@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from graphdict.core.annotations import RandomState
 from graphdict.eeg.embedding import StateEmbedding
 from graphdict.eeg.extra import require_mne
-from graphdict.studies.features import FEATURES, PAPER_FEATURES
 from graphdict.engine.scikit import BaseEstimator, TransformerMixin
+from graphdict.studies.features import FEATURES, PAPER_FEATURES
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne

@@ -134,8 +134,8 @@ def cut_recordings(
     """Return the innovations of whole recordings (T_r, N), as blocks to hold out.
 
     The autoregression that is taken out is the same in all, and is taken out of each by itself.
-    Recordings with the same label of ``groups`` are held out together. Of more than 20,000 samples in all, the
-    beginning of each recording is used. Raises ValueError for fewer than two groups.
+    Recordings with the same label of ``groups`` are held out together. Of more than 20,000 samples
+    in all, the beginning of each recording is used. Raises ValueError for fewer than two groups.
     """
     labels = np.arange(len(recordings)) if groups is None else np.asarray(groups)
     if labels.shape != (len(recordings),):

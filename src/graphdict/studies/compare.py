@@ -40,7 +40,7 @@ def compare_groups(
 ) -> Comparison:
     """Test whether recordings of different groups of subjects differ.
 
-    Two groups are compared by Welch's t, more by F. Groups are exchanged between subjects as wholes:
+    Two groups are compared by Welch's t, more by F. Groups are exchanged between whole subjects:
     the recordings of a subject are averaged first.
 
     Parameters
@@ -269,7 +269,8 @@ def _compare(
 def _subjects(subjects: Labels | None, names: Sequence[str]) -> NDArray[Any]:
     """Return the subject (R,) of each recording; each is its own by default."""
     if subjects is None:
-        return np.array([f"{number:09d}" for number in range(len(names))])
+        repeated = len(set(names)) < len(names)
+        return np.array([f"row {number + 1}" if repeated else n for number, n in enumerate(names)])
     return as_labels(subjects, names, "subjects").astype(str)
 
 

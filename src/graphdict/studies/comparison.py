@@ -88,7 +88,7 @@ class Comparison:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a row for each column, with everything that was found of it."""
-        pandas = import_extra("pandas", "a table of tests", "tables")
+        tables = import_extra("pandas", "a table of tests", "tables")
         table: dict[str, object] = {
             "measure": [measure for measure, _ in self.columns],
             "atom": [item for _, item in self.columns],
@@ -103,7 +103,7 @@ class Comparison:
             self.statistic_name: self.statistic, "p": self.p_values,
             "p_corrected": self.p_corrected,
         }  # fmt: skip
-        frame: pandas.DataFrame = pandas.DataFrame(table)
+        frame: pandas.DataFrame = tables.DataFrame(table)
         return frame
 
     def in_words(self) -> str:
@@ -131,7 +131,8 @@ class Comparison:
 
     def _sentence(self, m: int) -> str:
         measure, item = self.columns[m]
-        what = f"{measure} of {item}" if measure != "value" else item
+        item = f"atom {item}" if item.isdigit() else item
+        what = f"{measure.replace('_', ' ')} of {item}" if measure != "value" else item
         low, high = self.effect_interval[m]
         wide = f"{self.confidence:.0%} interval {low:.3g} to {high:.3g}"
         p = f"p = {self.p_corrected[m]:.2g}"

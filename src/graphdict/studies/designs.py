@@ -40,8 +40,13 @@ class Estimates(NamedTuple):
 class Design(Protocol):
     """What a permutation test and a bootstrap ask of a study."""
 
-    size_name: str
-    statistic_name: str
+    @property
+    def size_name(self) -> str:
+        """What the size of the effect is."""
+
+    @property
+    def statistic_name(self) -> str:
+        """What the statistic is."""
 
     def arrangements(self, count: int, rng: np.random.RandomState) -> tuple[NDArray[Any], bool]:
         """Return arrangements, the observed one first, and whether they are all."""
@@ -131,7 +136,8 @@ class Groups:
     def statistics(self, rows: NDArray[Any]) -> Floats:
         if self.count > 2:
             return self._variance_ratio([rows == code for code in range(self.count)])[0]
-        return self._two(rows == 0, rows == 1)[2]
+        ratio: Floats = self._two(rows == 0, rows == 1)[2]
+        return ratio
 
     def resample(self, count: int, rng: np.random.RandomState) -> Floats:
         members = [np.flatnonzero(self.codes == code) for code in range(self.count)]
@@ -238,12 +244,14 @@ class Repeated:
     @cached_property
     def _centred(self) -> tuple[Floats, Floats]:
         """Values without the subject's mean, 0 for subjects that lack one; numbers of subjects."""
-        known = np.isfinite(self.values).all(axis=1)
-        centred = self.values - self.values.mean(axis=1, keepdims=True)
-        return np.where(known[:, None, :], centred, 0.0), known.astype(np.float64)
+        known = np.asarray(np.isfinite(self.values).all(axis=1))
+        centred: Floats = self.values - self.values.mean(axis=1, keepdims=True)
+        centred = np.where(known[:, None, :], centred, 0.0)
+        return centred, known.astype(np.float64)
 
     def arrangements(self, count: int, rng: np.random.RandomState) -> tuple[NDArray[Any], bool]:
-        return arrangements.condition_orders(*self.values.shape[:2], count, rng)
+        units, conditions = self.values.shape[:2]
+        return arrangements.condition_orders(units, conditions, count, rng)
 
     def statistics(self, rows: NDArray[Any]) -> Floats:
         centred, known = self._centred

@@ -13,6 +13,7 @@ from graphdict.core.marginal.likelihood import NOISE
 __all__ = ["map_of", "model_distances"]
 
 MOST_PATTERNS = 32  # of which distances are means, the most frequent ones
+NOTHING = 1e-8  # nats: rounding errors
 
 
 def model_distances(model: Any, atoms: NDArray[np.float64], held: list[Any]) -> NDArray[np.float64]:
@@ -47,7 +48,7 @@ def model_distances(model: Any, atoms: NDArray[np.float64], held: list[Any]) -> 
         dimension = likelihood.dimension
         divergence += share * (traces + traces.T - 2 * dimension) / 4
     np.fill_diagonal(divergence, 0)
-    return np.sqrt(np.maximum((divergence + divergence.T) / 2, 0))
+    return np.sqrt(np.where(divergence > NOTHING, divergence, 0))
 
 
 def map_of(distances: NDArray[np.float64]) -> NDArray[np.float64]:

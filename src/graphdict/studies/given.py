@@ -58,7 +58,9 @@ def as_recordings(
     return labels, arrays
 
 
-def as_labels(given: ArrayLike | Mapping[Any, Any], names: Sequence[str], what: str) -> NDArray:
+def as_labels(
+    given: ArrayLike | Mapping[Any, Any], names: Sequence[str], what: str
+) -> NDArray[Any]:
     """Return a label for each recording (R,), in their order.
 
     Parameters
@@ -71,7 +73,7 @@ def as_labels(given: ArrayLike | Mapping[Any, Any], names: Sequence[str], what: 
         Name of the argument, for errors.
     """
     index = getattr(given, "index", None)
-    if index is not None and hasattr(given, "to_dict") and getattr(index, "dtype", None) == object:
+    if hasattr(given, "to_dict") and getattr(index, "dtype", None) not in (None, np.dtype(int)):
         given = given.to_dict()
     if isinstance(given, Mapping):
         table = {str(name): label for name, label in given.items()}
@@ -89,12 +91,15 @@ def as_labels(given: ArrayLike | Mapping[Any, Any], names: Sequence[str], what: 
             f"{what} must have a label for each of the {len(names)} recordings, got shape "
             f"{labels.shape}"
         )
-    missing = [
-        name for name, label in zip(names, labels.tolist()) if label != label or label is None
-    ]
+    missing = [name for name, label in zip(names, labels.tolist()) if _is_missing(label)]
     if missing:
         raise ValueError(f"{what} have no label for {named(missing)}: leave these recordings out")
     return labels
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label is None or NaN."""
+    return label is None or (isinstance(label, float) and np.isnan(label))
 
 
 def named(items: Iterable[Any]) -> str:

@@ -79,7 +79,7 @@ class MarginalRecording:
         total = 0.0
         for block, shares in self._blocks(rows):
             total += float(np.vdot(shares, self.likelihood.log_likelihoods(factors, block)))
-        return total / rows.sum()
+        return float(total / rows.sum())
 
     def _statistics(
         self, rows: NDArray[np.bool_], atoms: NDArray[np.float64]

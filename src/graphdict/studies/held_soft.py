@@ -90,14 +90,14 @@ class SoftRecording:
         """Return the log-likelihood of a sample of some (T,), given its coefficients."""
         fit = float(np.vdot(atoms, self._distances(rows)))
         constant = (self.signals.shape[1] - 1) * np.log(2 * np.pi)
-        return -(fit + self._barrier(rows, atoms)[0] + constant) / 2
+        return float(-(fit + self._barrier(rows, atoms)[0] + constant) / 2)
 
     def _distances(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return mean squared differences (K, E) of some samples, weighted by coefficients."""
         signals = np.ascontiguousarray(self.signals[rows])
         weights = self.coefficients[rows].astype(signals.dtype)
-        found: NDArray[np.float64] = weighted_distances(signals, weights).astype(np.float64)
-        return found / rows.sum()
+        found: NDArray[np.float64] = weighted_distances(signals, weights) / float(rows.sum())
+        return found.astype(np.float64)
 
     def _barrier(
         self, rows: NDArray[np.bool_], atoms: NDArray[np.float64]

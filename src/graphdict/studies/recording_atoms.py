@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
 from graphdict.selection.folds import error_of_mean
+from graphdict.selection.held_out import CLEARLY
 from graphdict.studies.distances import map_of, model_distances
 from graphdict.studies.given import as_recordings
 from graphdict.studies.held_marginal import MarginalRecording
@@ -111,8 +112,8 @@ class RecordingAtoms:
             )
         share = float(np.mean(self.shrinkage))
         return (
-            f"Atoms of their own predict held-out parts of {len(self.recordings)} recordings better "
-            f"than the group's ({measured}); the group counts for {share:.0%} of them."
+            f"Atoms of their own predict held-out parts of {len(self.recordings)} recordings "
+            f"better than the group's ({measured}); the group counts for {share:.0%} of them."
         )
 
 
@@ -128,8 +129,9 @@ def recording_atoms(
     When each atom is active in a recording is inferred with the group's dictionary. Given that, the
     recording's own atoms are a convex problem, in which the group's dictionary stands for a number
     of pseudo-samples. This number is chosen: atoms learned from every second block of time of each
-    recording have to predict the blocks between, and the strongest pull is taken whose score is
-    within one standard error, over recordings, of the best. Edges are those of the group's atoms.
+    recording have to predict the blocks between, and the number that does so best is taken, unless
+    it gains less than two standard errors, over recordings: then each has the group's atoms. Edges
+    are those of the group's atoms.
 
     Parameters
     ----------
@@ -153,6 +155,10 @@ def recording_atoms(
         raise ValueError(
             'recording_atoms does not take prior="hierarchy", whose activations are given by time'
         )
+    if len(labels) < 2:
+        raise ValueError(
+            f"what differs between recordings needs two at least, got {labels[0]} alone"
+        )
     for label, array in zip(labels, signals):
         if len(array) < LEAST:
             raise ValueError(
@@ -168,11 +174,14 @@ def recording_atoms(
         usage = lengths @ np.stack([one.usage for one in held]) / lengths.sum()
         for one in held:
             one.usage = usage
-    scores, halves = _held_out_scores(held)
+    typical = float(np.mean([one.samples for one in held]))
+    pulls = [share * typical for share in PULLS]
+    if pseudo_samples is not None:
+        pulls = [np.inf, float(pseudo_samples)]
+    scores, halves = _held_out_scores(held, pulls)
     chosen = _choose(scores) if pseudo_samples is None else float(pseudo_samples)
-    near = min(halves, key=lambda pull: abs(np.log((pull + 1e-300) / (chosen + 1e-300))))
-    own = np.stack([_estimate(one, chosen, start) for one, start in zip(held, halves[near])])
-    gains = scores[near] - scores[np.inf]
+    own = np.stack([_estimate(one, chosen, start) for one, start in zip(held, halves[chosen])])
+    gains = scores[chosen] - scores[np.inf]
     distances = model_distances(model, own, held)
     embedded = np.stack([model._preparation.embed(atoms) for atoms in own])
     return RecordingAtoms(
@@ -200,20 +209,18 @@ def _halves(samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 def _held_out_scores(
-    held: list[HeldRecording],
+    held: list[HeldRecording], pulls: list[float]
 ) -> tuple[dict[float, NDArray[np.float64]], dict[float, list[NDArray[np.float64]]]]:
     """Return scores (R,) of blocks that atoms were not learned from, by strength of the pull.
 
     And the atoms of each recording by strength, means of those of its halves. Weaker pulls are
     tried until two in a row do not improve the mean score.
     """
-    typical = float(np.mean([one.samples for one in held]))
     halves = [_halves(one.samples) for one in held]
     found = [[one.group, one.group] for one in held]
     scores: dict[float, NDArray[np.float64]] = {}
     atoms: dict[float, list[NDArray[np.float64]]] = {}
-    for share in PULLS:
-        pull = share * typical
+    for pull in pulls:
         values = np.zeros(len(held))
         for place, (one, rows) in enumerate(zip(held, halves)):
             for half, (learned, other) in enumerate((rows, rows[::-1])):
@@ -229,12 +236,7 @@ def _held_out_scores(
 
 
 def _choose(scores: dict[float, NDArray[np.float64]]) -> float:
-    """Return the strongest pull within one standard error of the best."""
+    """Return the best pull; that of the group's atoms unless it gains two standard errors."""
     best = max(scores, key=lambda pull: scores[pull].mean())
-    for pull, values in scores.items():  # strongest first
-        if not np.isfinite(values).all():
-            continue
-        behind = scores[best] - values
-        if behind.mean() <= error_of_mean(behind):
-            return pull
-    return best
+    gains = scores[best] - scores[np.inf]
+    return best if gains.mean() > CLEARLY * error_of_mean(gains) else np.inf

@@ -1,4 +1,4 @@
-"""Statistics of activations by recording: occupancy, lifetimes, intervals, switching, transitions."""
+"""Statistics of activations by recording: occupancy, lifetimes, switching, transitions."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ActivationStatistics:
             A row for each value: ``recording``, ``atom`` ("all" where it is of none), ``to`` (the
             next atom of a transition, otherwise empty), ``measure``, ``value``.
         """
-        pandas = import_extra("pandas", "a table of statistics", "tables")
+        tables = import_extra("pandas", "a table of statistics", "tables")
         rows: list[tuple[str, str, str, str, float]] = []
         for r, name in enumerate(self.recordings):
             for measure, values in self.measures.items():
@@ -109,7 +109,7 @@ class ActivationStatistics:
                     for i, start in enumerate(self.atoms)
                     for j, end in enumerate(self.atoms) if i != j
                 ]  # fmt: skip
-        frame: pandas.DataFrame = pandas.DataFrame(
+        frame: pandas.DataFrame = tables.DataFrame(
             rows, columns=["recording", "atom", "to", "measure", "value"]
         )
         return frame
@@ -174,10 +174,11 @@ def activation_statistics(
     given = segments, owner, len(arrays)
     measures = _measures(feature_table(rows, activity, *given, sfreq, MEASURES))
     hard = hard_labels(rows)
+    active, counted = active_states(rows, activity)
     own = [segments[owner == number] for number in range(len(arrays))]
     return ActivationStatistics(
         labels, atoms, measures,
-        switching_rates(*active_states(rows, activity), *given, sfreq),
+        switching_rates(active, counted, *given, sfreq),
         np.stack([observed_transitions(hard, pieces, count) for pieces in own]),
         np.stack([expected_transitions(hard, pieces, count) for pieces in own]),
         lengths / sfreq,

@@ -11,16 +11,14 @@ from sklearn.utils import check_random_state
 from graphdict.core.annotations import RandomState
 from graphdict.studies.designs import Design, Estimates
 
-__all__ = ["TestResult", "bootstrap_intervals", "permutation_test"]
+__all__ = ["PermutationResult", "bootstrap_intervals", "permutation_test"]
 
 CHUNK = 1 << 21  # values of statistics at a time
 TIES = 1e-9  # relative difference of statistics that are the same but for rounding
 
 
-class TestResult(NamedTuple):
+class PermutationResult(NamedTuple):
     """What a permutation test finds for each of M columns."""
-
-    __test__ = False  # for pytest
 
     statistic: NDArray[np.float64]  # (M,)
     p_values: NDArray[np.float64]  # (M,) of each column alone
@@ -29,7 +27,7 @@ class TestResult(NamedTuple):
     exact: bool  # whether all arrangements were enumerated
 
 
-def permutation_test(design: Design, count: int, random_state: RandomState) -> TestResult:
+def permutation_test(design: Design, count: int, random_state: RandomState) -> PermutationResult:
     """Compare the observed statistics with those of other arrangements.
 
     The observed arrangement is one of them: with ``b`` of ``m`` drawn ones as extreme, the p-value
@@ -51,7 +49,7 @@ def permutation_test(design: Design, count: int, random_state: RandomState) -> T
         largest.append(found.max(axis=1))
         ordered = np.sort(largest[-1])
         together += len(ordered) - np.searchsorted(ordered, least)
-    return TestResult(
+    return PermutationResult(
         statistic, alone / len(rows), together / len(rows), np.concatenate(largest), exact
     )
 

@@ -52,10 +52,9 @@ def plot_effects(comparison: Comparison, ax: Axes | None = None) -> Axes:
             xytext=(4, 0), textcoords="offset points", va="center", color=colour,
             annotation_clip=False,
         )  # fmt: skip
-    names = [
-        f"{measure} {item}" if several else item
-        for measure, item in (comparison.columns[m] for m in order[::-1])
-    ]
+    shown = (comparison.columns[m] for m in order[::-1])
+    names = [f"{measure} {item}" if several else item for measure, item in shown]
+    names = [f"atom {name}" if name.isdigit() else name for name in names]
     ax.set_yticks(range(len(order)), names)
     ax.axvline(0, color="0.3", linewidth=0.6)
     ax.set_ylim(-0.6, len(order) - 0.4)
@@ -63,13 +62,9 @@ def plot_effects(comparison: Comparison, ax: Axes | None = None) -> Axes:
     if len(comparison.levels) == 2:
         label += f"\n{comparison.levels[1]} minus {comparison.levels[0]}"
     ax.set_xlabel(label)
-    if not several:
-        ax.set_ylabel(_axis_name(comparison.columns[0][0]))
+    if not several and comparison.columns[0][0] != "value":
+        ax.set_title(comparison.columns[0][0], fontsize=9)
     return ax
-
-
-def _axis_name(measure: str) -> str:
-    return "" if measure == "value" else f"{measure} of atom" if measure != "weight" else "weight"
 
 
 def plot_recordings(
@@ -113,8 +108,8 @@ def plot_recordings(
     if groups is not None:
         ax.legend(frameon=False, fontsize=7)
     ax.set_aspect("equal", adjustable="datalim")
-    ax.set_xlabel("distance (root nats)")
-    ax.set_ylabel("distance (root nats)")
+    ax.set_xlabel("first axis (root of nats)", fontsize=8)
+    ax.set_ylabel("second axis (root of nats)", fontsize=8)
     return ax
 
 
@@ -147,7 +142,7 @@ def plot_reproducibility(found: Reproducibility, ax: Axes | None = None) -> Axes
     ticks = [str(k + 1) for k in range(count)]
     ax.set_xticks(range(count), ticks)
     ax.set_yticks(range(count), ticks)
-    ax.set_xlabel("atom of the second half")
-    ax.set_ylabel("atom of the first half")
+    ax.set_xlabel("atom of the second half", fontsize=8)
+    ax.set_ylabel("atom of the first half", fontsize=8)
     ax.figure.colorbar(image, ax=ax, label="cosine", fraction=0.046)
     return ax

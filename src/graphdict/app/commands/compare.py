@@ -57,8 +57,8 @@ FILES = ("statistics.csv", "tests.csv", "effects.png")
 @click.option("--covariate", metavar="COLUMN", help="Numbers to regress on.")
 @click.option("--subject", metavar="COLUMN", help="Whose recordings are not independent.")
 @click.option("--measure", "measures", multiple=True, metavar="NAME",
-              help="occupancy, occurrences, lifetime, interval, mean_coefficient, switching_rate or "
-              "transitions; repeatable  [default: occupancy]")  # fmt: skip
+              help="occupancy, occurrences, lifetime, interval, mean_coefficient, switching_rate "
+              "or transitions; repeatable  [default: occupancy]")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="HZ",
               help="Samples per second  [default: by the column of times]")  # fmt: skip
 @click.option(
@@ -119,7 +119,7 @@ def compare(sources: tuple[Path, ...], table_file: Path | None, output: Path | N
             "recordings": found.recordings,
             "samples_per_second": rate,
             "statistics": {
-                **{name: values for name, values in found.measures.items()},
+                **found.measures,
                 "switching_rate": found.switching_rate,
             },
             "tests": [_summary(name, comparison) for name, comparison in tests.items()],
@@ -149,7 +149,7 @@ def _test(
     values, columns = found.columns(measures)
     frame = table.frame_of(values, columns, rows)
     labels = table.values(column)[rows]
-    subjects = table.values(options["subject"])[rows] if options["subject"] else None
+    subjects: Any = table.values(options["subject"])[rows] if options["subject"] else None
     if kind == "condition":
         result = studies.compare_conditions(frame, labels, subjects, **settings)
     elif kind == "group":
@@ -200,5 +200,6 @@ def _draw(path: Path, tests: dict[str, Any]) -> None:
     figure = Figure(figsize=(3.8 * len(tests), 1.1 + 0.24 * rows), layout="constrained", dpi=150)
     axes = np.atleast_1d(figure.subplots(1, len(tests)))
     for ax, (name, test) in zip(axes, tests.items()):
-        plot_effects(test, ax).set_title(name, fontsize=9)
+        measures = ", ".join(dict.fromkeys(measure for measure, _ in test.columns))
+        plot_effects(test, ax).set_title(f"{name}: {measures}", fontsize=9)
     figure.savefig(path)

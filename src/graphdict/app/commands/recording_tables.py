@@ -61,7 +61,7 @@ def read_activations(sources: tuple[Path, ...]) -> Activations:
         raise InputError(f"recordings have different numbers of atoms: {widths}")
     known = [rate for rate in rates if rate is not None]
     same = len(known) == len(rates) and max(known) < 1.01 * min(known)
-    return Activations(found, float(np.median(known)) if same else None)
+    return Activations(found, float(f"{np.median(known):.6g}") if same else None)
 
 
 def _of_fit(path: Path) -> Activations:
@@ -154,7 +154,7 @@ class RecordingTable:
     def numbers(self, column: str) -> NDArray[np.float64]:
         """Return a column (R,) of numbers; an error names what is none."""
         pandas = import_extra("pandas", "a table of recordings", "tables")
-        given = self.frame[column] if column in self.frame else self.values(column)
+        given = pandas.Series(self.values(column))
         numbers: NDArray[np.float64] = pandas.to_numeric(given, errors="coerce").to_numpy(float)
         wrong = np.isnan(numbers) & pandas.notna(given).to_numpy()
         if wrong.any():

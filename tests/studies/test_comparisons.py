@@ -58,7 +58,7 @@ def test_p_values_of_groups_are_those_of_enumeration(values):
 
 def test_the_maximum_statistic_corrects_over_columns():
     """Against a plain loop over all sign flips."""
-    differences = np.random.default_rng(1).standard_normal((6, 4)) + [1.5, 0, 0, 0]
+    differences = np.random.default_rng(1).normal([1.5, 0, 0, 0], 1, (6, 4))
     values = np.concatenate((np.zeros((6, 4)), differences))
     labels, subjects = np.repeat(["a", "b"], 6), np.tile(np.arange(6), 2)
     found = compare_conditions(values, labels, subjects)
@@ -204,6 +204,7 @@ def test_statistics_and_frames_say_what_columns_are():
     assert test.columns[3] == ("switching_rate", "all")
     assert test.columns[4] == ("transitions", "1 to 2")
     assert len(test.to_pandas()) == 3 + 1 + 6
+    assert "Lifetime of atom" in test.in_words() or "Transitions of" in test.in_words()
     frame = pd.DataFrame({"size": np.arange(8.0)}, index=list(groups))
     test = compare_groups(frame, groups)
     assert test.columns == [("value", "size")]
