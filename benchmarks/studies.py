@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from graphdict.studies import (
     regress_on,
 )
 
-NODES, ATOMS, SAMPLES, RECORDINGS, STAY = 8, 3, 200, 24, 0.9
+NODES, ATOMS, SAMPLES, RECORDINGS, STAY = 8, 3, 120, 24, 0.9
 SPREAD = 0.4  # of the logarithm of occupancies between subjects
 
 
@@ -60,7 +61,7 @@ def simulate(rng: np.random.Generator, tilt: np.ndarray) -> tuple[list, list, np
 def learn(signals: list, seed: int) -> tuple[Any, list[np.ndarray]]:
     """Return the group's dictionary, and the coefficients of each recording under it."""
     model = GraphDictMarginal(
-        ATOMS, max_active=1, prior="markov", filter_power=1, tails="gaussian", n_init=2,
+        ATOMS, max_active=1, prior="markov", filter_power=1, tails="gaussian", n_init=1,
         random_state=seed,
     )  # fmt: skip
     with warnings.catch_warnings():
@@ -94,6 +95,7 @@ def null(studies: int) -> list[dict[str, Any]]:
         values = activation_statistics(learn(signals, seed)[1], 100.0)
         for name, ask in asked.items():
             found[name] += bool(ask(values, seed).p_corrected.min() <= 0.05)
+        tell(seed, found)
     return [rate(name, count, studies) for name, count in found.items()]
 
 
@@ -102,6 +104,11 @@ MEASURES = ("occupancy", "lifetime", "switching_rate")
 
 def settings(seed: int) -> dict[str, int]:
     return {"n_permutations": 999, "n_bootstrap": 1, "random_state": seed}
+
+
+def tell(seed: int, found: dict[str, int]) -> None:
+    if seed % 25 == 24:
+        print(seed + 1, found, file=sys.stderr, flush=True)
 
 
 def rate(name: str, count: int, studies: int) -> dict[str, Any]:
@@ -125,6 +132,7 @@ def power(studies: int) -> list[dict[str, Any]]:
                 groups = np.repeat(["a", "b"], RECORDINGS // 2)
                 test = compare_groups(values, groups, **settings(seed))
                 found[name] += bool(test.p_corrected[0] <= 0.05)
+            tell(seed, found)
         rows += [rate(f"shift {shift}, {name}", count, studies) for name, count in found.items()]
     return rows
 

@@ -16,7 +16,8 @@ from graphdict.core.annotations import RandomState
 from graphdict.studies.comparison import Comparison
 from graphdict.studies.designs import Design, Groups, Pairs, Regression, Repeated
 from graphdict.studies.given import as_labels, named
-from graphdict.studies.statistics import as_columns
+from graphdict.studies.recording_atoms import RecordingAtoms
+from graphdict.studies.statistics import ActivationStatistics, as_columns
 from graphdict.studies.testing import bootstrap_intervals, permutation_test
 
 __all__ = ["compare_conditions", "compare_groups", "regress_on"]
@@ -28,7 +29,7 @@ Labels = ArrayLike | Mapping[Any, Any]
 
 
 def compare_groups(
-    values: Any,
+    values: ActivationStatistics | RecordingAtoms | ArrayLike,
     groups: Labels,
     *,
     measures: str | Sequence[str] | None = None,
@@ -110,7 +111,7 @@ def compare_groups(
 
 
 def compare_conditions(
-    values: Any,
+    values: ActivationStatistics | RecordingAtoms | ArrayLike,
     conditions: Labels,
     subjects: Labels,
     *,
@@ -174,7 +175,7 @@ def compare_conditions(
 
 
 def regress_on(
-    values: Any,
+    values: ActivationStatistics | RecordingAtoms | ArrayLike,
     covariate: Labels,
     *,
     measures: str | Sequence[str] | None = None,

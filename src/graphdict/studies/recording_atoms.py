@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
@@ -17,6 +17,9 @@ from graphdict.studies.distances import map_of, model_distances
 from graphdict.studies.given import as_recordings
 from graphdict.studies.held_marginal import MarginalRecording
 from graphdict.studies.held_soft import SoftRecording
+
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.models.base import GraphDictionary
 
 __all__ = ["RecordingAtoms", "recording_atoms"]
 
@@ -118,8 +121,8 @@ class RecordingAtoms:
 
 
 def recording_atoms(
-    model: Any,
-    recordings: Any,
+    model: GraphDictionary,
+    recordings: Sequence[ArrayLike] | Mapping[Any, ArrayLike],
     *,
     names: Sequence[Any] | None = None,
     pseudo_samples: float | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from graphdict.studies.transitions import expected_transitions, observed_transit
 
 if TYPE_CHECKING:  # pragma: no cover
     import pandas
+
+    from graphdict.models.base import GraphDictionary
 
 __all__ = ["MEASURES", "ActivationStatistics", "activation_statistics"]
 
@@ -116,7 +118,7 @@ class ActivationStatistics:
 
 
 def activation_statistics(
-    coefficients: Any,
+    coefficients: Sequence[ArrayLike] | Mapping[Any, ArrayLike] | GraphDictionary,
     sfreq: float = 1.0,
     *,
     activity: str | ArrayLike | None = None,
