@@ -21,6 +21,7 @@ from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.passes import mean_square
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import has_gaps
 
@@ -140,6 +141,7 @@ def _learn_filtered(
         with_progress(model.callback, 2 * model.max_iter, model.verbose, "EM") as callback,
         open_signals(signals, model.window_size, len(patterns), rng) as data,
     ):
+        some = partial(open_subset, signals, model.window_size, rng, data)
         settings = replace(settings, callback=callback, trial_callback=trial_callback)
         choose = None
         if model.max_active is None and model.n_atoms > 1:
@@ -148,7 +150,9 @@ def _learn_filtered(
             choose = partial(choose_patterns, *given)
         model.noise_ = NOISE * mean_square(data)
         try:
-            fit = learn_filtered(data, patterns, model.noise_, settings, rng, plain, choose)
+            fit = learn_filtered(
+                data, patterns, model.noise_, settings, rng, plain, choose=choose, some=some
+            )
             if fit.is_finite:
                 return fit
         except np.linalg.LinAlgError:  # spectra of graphs that are out of all proportion
@@ -176,11 +180,14 @@ def _learn_plain(
         patterns = patterns if first is None else first.dictionary.patterns
     else:
         first = None
-    with open_signals(signals, model.window_size, len(patterns), rng) as data:
+    with (
+        open_signals(signals, model.window_size, len(patterns), rng) as data,
+        open_subset(signals, model.window_size, rng, data, patterns) as some,
+    ):
         model.noise_ = NOISE * mean_square(data)
         if first is not None and first.interrupted:
             return first
-        return _learn_dictionary(model, data, patterns, settings.checkpoint, rng)
+        return _learn_dictionary(model, data, patterns, settings.checkpoint, rng, some)
 
 
 def _choose_patterns(
@@ -204,6 +211,7 @@ def _learn_dictionary(
     patterns: NDArray[Any],
     checkpoint: Checkpoint,
     rng: np.random.RandomState,
+    some: OpenSignals,
 ) -> Fit:
     settings = model._settings.with_alpha(data, model.n_atoms)
     model.alpha_w_ = settings.alpha_w or 0.0
@@ -216,4 +224,4 @@ def _learn_dictionary(
         settings = replace(
             settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint
         )
-        return learn(data, patterns, model.noise_, settings, rng)
+        return learn(data, patterns, model.noise_, settings, rng, some)

@@ -157,10 +157,12 @@ def learn(
     noise: float,
     settings: Settings,
     rng: np.random.RandomState,
+    some: OpenSignals | None = None,
 ) -> Fit:
     """Return the fit of least penalised negative marginal likelihood that the search finds.
 
-    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none.
+    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none. The
+    search is among ``some`` of the signals, where they are given, and the fit to all of them.
     """
     by_time = settings.prior == "hierarchy"
     alpha = settings.with_alpha(data, patterns.shape[1]).alpha_w or 0.0
@@ -169,9 +171,10 @@ def learn(
         dictionary = hierarchy_start(data, patterns, noise, settings)
     else:
         shrink = shrinkage_for(patterns, alpha, noise / NOISE)
-        found = _search(data, patterns, noise, shrink, settings, rng)
+        searched = data if some is None else some
+        found = _search(searched, patterns, noise, shrink, settings, rng)
         if not found.interrupted:
-            found = restart_idle_atoms(data, found, shrink, settings, rng)
+            found = restart_idle_atoms(searched, found, shrink, settings, rng)
         if found.interrupted:
             return found
         dictionary = found.dictionary

@@ -15,6 +15,7 @@ fit (:mod:`graphdict.engine.marginal.model_choice`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -54,6 +55,7 @@ from graphdict.engine.marginal.model_choice import (
 )
 from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.subset import OpenSome
 
 __all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
 
@@ -75,6 +77,7 @@ def learn_filtered(
     rng: np.random.RandomState,
     plain: Callable[[], Fit],
     choose: Callable[[PatternDictionary], Fit | None] | None = None,
+    some: OpenSome | None = None,
 ) -> Fit:
     """Return the fit: that of ``plain`` where power and tails are 1 and Gaussian.
 
@@ -90,10 +93,15 @@ def learn_filtered(
         Returns the fit with a power of 1 and Gaussian tails. It is called once at most.
     choose : callable, optional
         Given one graph for all samples, returns a short fit with the patterns to use, or None.
+    some : callable, optional
+        Opens some of the signals, as many as a search for patterns needs; all by default. What
+        comes after the choice of filter and tails takes all.
     """
     runs = FilteredRuns(data, noise, settings)
+    some = some or (lambda _: nullcontext(data))
     try:
-        one = dictionary = one_graph(runs)
+        with some(np.ones((1, 1), dtype=bool)) as few:
+            one = dictionary = one_graph(replace(runs, data=few))
         papers = plain() if _is_allowed_to_be_plain(settings, one) else None
         if papers is not None and (papers.interrupted or suffices(runs, papers.dictionary, one)):
             return papers
@@ -101,9 +109,12 @@ def learn_filtered(
         if chosen is not None:
             _complete([chosen])
             patterns = chosen.dictionary.patterns
-        if patterns.shape[1] > 1:
-            dictionary = _alternate(runs, _search(runs, one, patterns, rng).dictionary)
-        dictionary = _try_heat(runs, dictionary)
+        with some(patterns) as few:
+            search = replace(runs, data=few)
+            if patterns.shape[1] > 1:
+                dictionary = _alternate(search, _search(search, one, patterns, rng).dictionary)
+            dictionary = _try_heat(search, dictionary)
+        dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
         dictionary = _eliminate(runs, dictionary)
         fit = _finish(runs, dictionary)
@@ -235,6 +246,15 @@ def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDicti
     gain = criterion(runs, dictionary) - criterion(runs, other_dictionary)
     clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
     return other_dictionary if gain > clearly else dictionary
+
+
+def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDictionary:
+    """Return the dictionary for so many times as many samples, beside which the pool stays."""
+    likelihood = filtered(dictionary)
+    if likelihood.pool is None:
+        return dictionary
+    pool = likelihood.pool._replace(share=likelihood.pool.share / times)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
 def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
