@@ -10,7 +10,7 @@ from graphdict.core import graphs
 from graphdict.core.graph_learning import log_degree_objective
 from graphdict.datasets import erdos_renyi, sample_lgmrf
 from graphdict.related import ConsensusGraphs
-from graphdict.related.consensus import consensus_prox, weighted_median
+from graphdict.related.deviations import consensus_prox, weighted_median
 
 
 def make_views(seed, views=5, samples=40, nodes=20, changed=0.1):
