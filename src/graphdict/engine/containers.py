@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
 
-__all__ = ["unpack"]
+__all__ = ["about_signals", "unpack"]
 
 TIME = ("time", "times", "t", "sample", "samples", "date", "datetime")
 
@@ -35,6 +36,20 @@ def unpack(X: Any) -> Any:
     if library == "xarray" and hasattr(X, "dims"):
         return _data_array(X, name)
     return X
+
+
+def about_signals(X: Any, error: Exception) -> Exception:
+    """Return an error of the same kind that says it is about ``X``, and what ``X`` is."""
+    said = str(error)
+    if re.search(r"\bX\b", said):
+        return error
+    said = " ".join(said.split("\n[[")[0].split())  # not the numbers themselves
+    shape = f" of shape {tuple(X.shape)}" if hasattr(X, "shape") else ""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(
+        f"X must be numbers of shape (samples, nodes), and is {type(X).__name__}{shape}: "
+        f"{said[:500]}"
+    )
 
 
 def _data_array(X: Any, name: str) -> Any:
