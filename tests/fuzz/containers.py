@@ -130,7 +130,7 @@ def frame(rng, x, folder):
         pd.MultiIndex.from_product([range(len(x)), ["a"]]),
     ][rng.integers(5)]
     found = pd.DataFrame(x, columns=names, index=index)
-    return found.convert_dtypes() if rng.random() < 0.3 else found
+    return found.convert_dtypes() if rng.random() < 0.3 and x.dtype == np.float64 else found
 
 
 def polars_frame(rng, x, folder):
@@ -222,8 +222,8 @@ def missing_in_a_frame(rng, x, folder):
 
 
 def no_signals(rng, x, folder):
-    things = [None, "x.npy", 5, {"a": [1, 2]}, {1, 2}, object(), iter(x), x.tobytes(), b"", [], [[]],
-              [None], np.array(None), pd.Series(x[:, 0]), Path("x")]  # fmt: skip
+    things = [None, "x.npy", 5, {"a": [1, 2]}, {1, 2}, object(), iter(x), x.tobytes(), b"", [],
+              [[]], [None], np.array(None), pd.Series(x[:, 0]), Path("x")]  # fmt: skip
     return things[rng.integers(len(things))]
 
 

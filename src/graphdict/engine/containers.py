@@ -16,13 +16,16 @@ TIME = ("time", "times", "t", "sample", "samples", "date", "datetime")
 def unpack(X: Any) -> Any:
     """Return signals as an array or a data frame; anything else than a known container unchanged.
 
-    Masked arrays become NaN where they are masked. A DataArray of xarray becomes a data frame
-    with the names of its second coordinate. Containers without one obvious array (T, N), such as
-    recordings of MNE, raise ValueError with the call that gives one.
+    Masked arrays become NaN where they are masked, and other orders of bytes that of this machine.
+    A DataArray of xarray becomes a data frame with the names of its second coordinate. Containers
+    without one obvious array (T, N), such as recordings of MNE, raise ValueError with the call that
+    gives one.
     """
     if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
         kind = np.float32 if X.dtype == np.float32 else np.float64
         return np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
+    if type(X) is np.ndarray and X.dtype.kind in "fiu" and not X.dtype.isnative:
+        return X.astype(X.dtype.newbyteorder("="))  # else single precision would become double
     name, library = type(X).__name__, type(X).__module__.partition(".")[0]
     if isinstance(X, (str, os.PathLike)):
         raise ValueError(f"X is the path {os.fspath(X)!r}: graphdict.files.read_signals(X).values")
