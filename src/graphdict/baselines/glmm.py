@@ -6,13 +6,14 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from graphdict.baselines.mixtures import Clusters, LogDegreeMixture
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import RandomState, RescaleName, Signals
+from graphdict.engine.recordings import by_recording
 
 __all__ = ["GLMM"]
 
@@ -94,7 +95,7 @@ class GLMM(LogDegreeMixture):
         max_iter: int = 200,
         tol: float = 1e-4,
         n_init: int = 4,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
     ):
         super().__init__(
@@ -103,7 +104,7 @@ class GLMM(LogDegreeMixture):
         )  # fmt: skip
         self.responsibilities = responsibilities
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: Signals) -> Any:
         """Return the probability of each cluster in each sample.
 
         Parameters
@@ -115,7 +116,7 @@ class GLMM(LogDegreeMixture):
         -------
         array (T', K)
         """
-        return np.asarray(self.transform(X))
+        return by_recording(X, *self._memberships(X))
 
     def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.responsibilities == "log-degree":

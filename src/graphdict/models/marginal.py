@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
@@ -12,13 +12,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
-from graphdict.core.annotations import PriorName, RandomState, StrPath
+from graphdict.core.annotations import PriorName, RandomState, RescaleName, Signals, StrPath
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
@@ -30,6 +30,7 @@ from graphdict.core.marginal.patterns import (
 )
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
+from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
 from graphdict.engine.logs import logger
@@ -53,11 +54,12 @@ from graphdict.engine.memory import BLOCK
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import with_progress
+from graphdict.engine.recordings import by_recording
 from graphdict.engine.scikit import available_if
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
-from graphdict.models.base import GraphDictionary
+from graphdict.models.base import Encoded, GraphDictionary
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
@@ -263,7 +265,7 @@ class GraphDictMarginal(GraphDictionary):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "rescale": ["boolean"],
+        "rescale": ["boolean", StrOptions({"recording"})],
         "random_state": ["random_state"],
         "callback": [callable, None],
         "checkpoint": [str, os.PathLike, None],
@@ -287,7 +289,7 @@ class GraphDictMarginal(GraphDictionary):
         n_init: int = 8,
         max_iter: int = 200,
         tol: float = 1e-5,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
         callback: Callback | None = None,
         checkpoint: StrPath | None = None,
@@ -317,12 +319,15 @@ class GraphDictMarginal(GraphDictionary):
 
     # What a user calls ----------------------------------------------------------------------
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored.
 
         ``X`` is an array, a DataFrame, a memory map, a Zarr or a Dask array: what is larger than
         scikit-learn's ``working_memory`` is read part by part, and a Dask array is fitted on its
         cluster; see the page on scaling. NaN stands for a missing value.
+
+        Or it is several recordings: a list of these or of MNE's Raw or Epochs, or a dictionary of
+        them by name. Windows and chains end with each; see the page on recordings.
         """
         self._validate_params()
         self._check_filter()
@@ -339,6 +344,7 @@ class GraphDictMarginal(GraphDictionary):
         restart(self)
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
+        self._check_recordings(self.recordings_)
         rng = check_random_state(self.random_state)
         checkpoint = Checkpoint(None, {})
         if self.checkpoint is not None:
@@ -352,7 +358,7 @@ class GraphDictMarginal(GraphDictionary):
         else:
             fit = plain()
         gains = None
-        with open_signals(signals, self.window_size, len(fit.dictionary.patterns)) as data:
+        with self._open_training(signals, len(fit.dictionary.patterns)) as data:
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)
@@ -366,8 +372,10 @@ class GraphDictMarginal(GraphDictionary):
         return self
 
     @available_if(_has_partial_fit)
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def partial_fit(self, X: Signals, y: Any = None) -> Self:
         """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
+
+        A batch may be several recordings, as in :meth:`fit`.
 
         The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are
         not kept, but for the first 200 for each atom, which are fitted together. Afterwards
@@ -388,32 +396,42 @@ class GraphDictMarginal(GraphDictionary):
             del self._in_stream
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+    def score_samples(self, X: Signals) -> Any:
         """Marginal log-likelihood of each sample, whatever its activations; comparable between K.
 
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
         Markov chain each is measured given those before it. The mean is :meth:`score`.
         """
-        with self._open(X) as (data, dictionary):
-            return log_evidence_of(data, dictionary)
+        return super().score_samples(X)
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Posterior probability (T, C) of each of ``patterns_`` in each sample."""
-        with self._open(X) as (data, dictionary):
-            return responsibilities_of(data, dictionary)
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        with self._open(X) as (data, dictionary, recordings):
+            return log_evidence_of(data, dictionary), recordings
 
-    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+    def predict_proba(self, X: Signals) -> Any:
+        """Posterior probability (T, C) of each of ``patterns_`` in each sample.
+
+        Of several recordings, a list of one array for each.
+        """
+        with self._open(X) as (data, dictionary, recordings):
+            return by_recording(X, responsibilities_of(data, dictionary), recordings)
+
+    def predict(self, X: Signals) -> Any:
         """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
 
-        With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
+        With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi). Of
+        several recordings, a list of one array for each.
         """
-        with self._open(X) as (data, dictionary):
-            return most_probable_patterns(data, dictionary)
+        with self._open(X) as (data, dictionary, recordings):
+            return by_recording(X, most_probable_patterns(data, dictionary), recordings)
 
     def instantaneous_graphs(
-        self, X: ArrayLike | None = None, *, min_probability: float | None = None
+        self, X: Signals | None = None, *, min_probability: float | None = None
     ) -> InstantaneousGraphs:
         """The graph of every sample of ``X``, or of the training signals where it is omitted.
+
+        Of several recordings, graphs stand one after the other; ``recordings`` of the result tells
+        which are of which.
 
         Atoms count by the probability that they are active. Those below ``min_probability`` stay
         out, since an edge that is hardly there should not be in the graph at all; the likeliest
@@ -429,11 +447,14 @@ class GraphDictMarginal(GraphDictionary):
         check_is_fitted(self)
         if min_probability is not None and not 0 <= min_probability <= 1:
             raise ValueError(f"min_probability must be between 0 and 1, got {min_probability!r}")
-        coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
+        found, recordings = self._coefficients(X)
+        coefficients = np.asarray(found)
         silent, probable = None, None
         least = self._least_probability if min_probability is None else min_probability
         if self.prior == "hierarchy":
-            silent = getattr(self, "silent_", None) if X is None else self._silent(self._prepare(X))
+            silent = getattr(self, "silent_", None)
+            if X is not None:
+                silent = self._silent(self._prepare(X)[0])
         elif hasattr(self, "edge_probabilities_"):
             sizes = self._mean_activations[:, None]
             probable = (self.edge_probabilities_ / sizes, least) if least > 0 else None
@@ -441,7 +462,9 @@ class GraphDictMarginal(GraphDictionary):
             active = coefficients >= least * self._mean_activations
             active[np.arange(len(active)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(active, coefficients, 0)
-        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
+        return InstantaneousGraphs(
+            coefficients, self.atoms_, self.node_names, silent, probable, recordings
+        )
 
     @property
     def alike_atoms_(self) -> list[tuple[int, int]]:
@@ -612,14 +635,14 @@ class GraphDictMarginal(GraphDictionary):
         with (
             with_progress(None, settings.trials, self.verbose, "starts") as trial_callback,
             with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback,
-            open_signals(signals, self.window_size, len(patterns), rng) as data,
+            self._open_training(signals, len(patterns), rng) as data,
         ):
             settings = replace(settings, callback=callback, trial_callback=trial_callback)
             choose = None
             if self.max_active is None and self.n_atoms > 1:
                 # A copy: the fit is to be that of the same number given.
-                given = signals, self.window_size, patterns, settings, deepcopy(rng)
-                choose = partial(choose_patterns, *given)
+                given = signals, self.recordings_, self.window_size, patterns, settings
+                choose = partial(choose_patterns, *given, deepcopy(rng))
             self.noise_ = NOISE * mean_square(data)
             try:
                 fit = learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
@@ -645,7 +668,7 @@ class GraphDictMarginal(GraphDictionary):
             patterns = patterns if first is None else first.dictionary.patterns
         else:
             first = None
-        with open_signals(signals, self.window_size, len(patterns), rng) as data:
+        with self._open_training(signals, len(patterns), rng) as data:
             self.noise_ = NOISE * mean_square(data)
             if first is not None and first.interrupted:
                 return first
@@ -659,7 +682,8 @@ class GraphDictMarginal(GraphDictionary):
         with with_progress(None, most, self.verbose, "active atoms") as callback:
             settings = replace(self._settings, trial_callback=callback, checkpoint=checkpoint)
             # A copy: the fit is to be that of the same number given.
-            return choose_patterns(signals, self.window_size, patterns, settings, deepcopy(rng))
+            given = signals, self.recordings_, self.window_size, patterns, settings
+            return choose_patterns(*given, deepcopy(rng))
 
     def _learn_dictionary(
         self,
@@ -681,23 +705,41 @@ class GraphDictMarginal(GraphDictionary):
             )
             return learn(data, patterns, self.noise_, settings, rng)
 
+    def _open_training(
+        self, signals: Any, patterns: int, rng: np.random.RandomState | None = None
+    ) -> AbstractContextManager[OpenSignals]:
+        """Open prepared training signals for passes."""
+        return open_signals(signals, self.window_size, patterns, rng, recordings=self.recordings_)
+
     @contextmanager
-    def _open(self, X: ArrayLike) -> Iterator[tuple[OpenSignals, PatternDictionary]]:
+    def _open(self, X: Signals) -> Iterator[tuple[OpenSignals, PatternDictionary, Recordings]]:
         """Open new signals, prepared, with the learned dictionary on the active nodes."""
         check_is_fitted(self)
-        signals = self._prepare(X)
+        signals, recordings = self._prepare(X)
+        self._check_recordings(recordings)
         atoms = self._active_atoms.astype(np.float64)
         stay = self.stay_probability_ if self.prior == "markov" else None
         dictionary = PatternDictionary(
             self._pattern_likelihood(atoms), atoms, self.pattern_probabilities_, stay,
             known_in_time=self.prior == "hierarchy",
         )  # fmt: skip
-        with open_signals(signals, self.window_size, len(self.patterns_)) as data:
-            yield data, dictionary
+        given = signals, self.window_size, len(self.patterns_)
+        with open_signals(*given, recordings=recordings) as data:
+            yield data, dictionary, recordings
 
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
-        with self._open(X) as (data, dictionary):
-            return data, dictionary.atoms, coefficients_of(data, dictionary, out)
+    def _check_recordings(self, recordings: Recordings) -> None:
+        """Raise where a tree of intervals would span several recordings."""
+        if self.prior == "hierarchy" and len(recordings.piece_starts) > 1:
+            raise ValueError(
+                f'prior="hierarchy" divides the duration of one recording, and X has '
+                f"{len(recordings)} of {len(recordings.piece_starts)} pieces in all: fit each "
+                'alone, or use prior="markov" or "independent"'
+            )
+
+    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+        with self._open(X) as (data, dictionary, recordings):
+            coefficients = coefficients_of(data, dictionary, out)
+            return Encoded(data, dictionary.atoms, coefficients, recordings)
 
     def _store_edges(self, measured: tuple[NDArray, NDArray, Any] | None) -> None:
         """Set how sure edges are, or nothing where that is not known."""

@@ -7,8 +7,9 @@ short run for each number is enough.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.penalty import shrinkage_for
+from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
     NO_PENALTY,
@@ -39,6 +41,7 @@ ANNEALING_STEPS, TRIAL_STEPS = 20, 10  # half the annealing of a search: runs ne
 
 def choose_patterns(
     signals: Any,
+    recordings: Recordings,
     window_size: int,
     patterns: NDArray,
     settings: Settings,
@@ -55,14 +58,14 @@ def choose_patterns(
     raised until one more does not help.
     """
     sizes = pattern_sizes(patterns)
-    if sizes.max() == 1 or len(signals) // window_size < FOLDS:
+    if sizes.max() == 1 or whole_windows(recordings, window_size) < FOLDS:
         return None
-    learned, blocks = hold_out(signals, window_size)
+    learned, held = hold_out(signals, recordings, window_size)
     fits: list[Fit] = []
     scores: list[float] = []
     with (
-        open_signals(learned, window_size, len(patterns), rng) as data,
-        open_signals(np.concatenate(blocks), window_size, len(patterns)) as others,
+        learned.open(window_size, len(patterns), rng) as data,
+        held.open(window_size, len(patterns)) as others,
     ):
         noise = NOISE * mean_square(data)
         settings = settings.with_alpha(data, patterns.shape[1])
@@ -104,18 +107,44 @@ def _short_fit(
     return fit
 
 
-def hold_out(signals: Any, window: int) -> tuple[NDArray, list[NDArray]]:
-    """Return samples (rows, N) to learn from and blocks of held-out ones; whole windows each."""
-    windows = len(signals) // window
+class Blocks(NamedTuple):
+    """Blocks of samples, one after the other; each is a recording of its own, or several."""
+
+    signals: NDArray  # (rows, N)
+    recordings: Recordings
+
+    @classmethod
+    def of(cls, signals: Any, recordings: Recordings, blocks: list[slice]) -> Blocks:
+        """Return some slices of all samples."""
+        return cls(np.concatenate([signals[block] for block in blocks]), recordings.cut(blocks))
+
+    def open(
+        self, window_size: int, patterns: int, rng: np.random.RandomState | None = None
+    ) -> AbstractContextManager[OpenSignals]:
+        """Open them for passes (see :func:`open_signals`)."""
+        return open_signals(self.signals, window_size, patterns, rng, recordings=self.recordings)
+
+
+def whole_windows(recordings: Recordings, window: int) -> int:
+    """Return how many windows of full length there are."""
+    return int((recordings.piece_lengths // window).sum())
+
+
+def hold_out(signals: Any, recordings: Recordings, window: int) -> tuple[Blocks, Blocks]:
+    """Return blocks of samples to learn from and held-out ones; whole windows each."""
+    windows = whole_windows(recordings, window)
     count = min(BLOCKS, windows)
     if count < FOLDS:
         raise ValueError(
             f"choosing the number of atoms needs at least {FOLDS} windows, and {len(signals)} "
             f"samples in windows of {window} are {windows}; give the number"
         )
-    edges = np.linspace(0, windows, count + 1).astype(int) * window
-    longest = max(window, MOST_ROWS // count // window * window)
-    blocks = [signals[a : min(b, a + longest)] for a, b in pairwise(edges)]
+    ends = np.concatenate(([0], np.cumsum(recordings.window_counts(window))))
+    if len(recordings.piece_lengths) == 1:
+        ends = ends[: windows + 1]  # without the last window, where it is shorter
+    edges = np.linspace(0, len(ends) - 1, count + 1).astype(int)
+    longest = max(1, MOST_ROWS // count // window)
+    blocks = [slice(int(ends[a]), int(ends[min(b, a + longest)])) for a, b in pairwise(edges)]
     held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
     learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
-    return np.concatenate(learn), held
+    return Blocks.of(signals, recordings, learn), Blocks.of(signals, recordings, held)
