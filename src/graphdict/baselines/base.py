@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RowIndex, Signals
+from graphdict.core.annotations import HasData, RowIndex, SeveralSignals, Signals
 from graphdict.core.graph_learning import choose_ridge
 from graphdict.core.recordings import Recordings
 from graphdict.engine.estimator import SignalEstimator
@@ -90,7 +90,13 @@ class LikelihoodScoreMixin:
         """Return the log-likelihood of each sample (T',), and the recordings of samples."""
         raise NotImplementedError
 
-    def score_samples(self, X: Signals) -> Any:
+    @overload
+    def score_samples(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Return the log-likelihood of each sample.
 
         Parameters

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.mixtures import MixtureBaseline
 from graphdict.core import graphs
-from graphdict.core.annotations import RandomState, RescaleName, Signals
+from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
 from graphdict.core.recordings import Recordings
 from graphdict.core.terms.likelihoods import centred_basis
 from graphdict.engine.blas import single_threaded_blas
@@ -150,7 +150,13 @@ class GaussianMixtureGraphs(MixtureBaseline):
         probabilities = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
         return probabilities.astype(signals.dtype), recordings
 
-    def predict_proba(self, X: Signals) -> Any:
+    @overload
+    def predict_proba(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Return the probability of each component in each sample.
 
         Parameters

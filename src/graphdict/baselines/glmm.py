@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from graphdict.baselines.mixtures import Clusters, LogDegreeMixture
-from graphdict.core.annotations import RandomState, RescaleName, Signals
+from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
 from graphdict.engine.recordings import by_recording
 
 __all__ = ["GLMM"]
@@ -104,7 +104,13 @@ class GLMM(LogDegreeMixture):
         )  # fmt: skip
         self.responsibilities = responsibilities
 
-    def predict_proba(self, X: Signals) -> Any:
+    @overload
+    def predict_proba(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Return the probability of each cluster in each sample.
 
         Parameters

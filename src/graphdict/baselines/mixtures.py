@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.baselines.base import COUNT, LikelihoodScoreMixin, LogDegreeBaseline
 from graphdict.core import graphs
-from graphdict.core.annotations import RandomState, RescaleName, Signals
+from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import without_rounding
@@ -95,7 +95,13 @@ class MixtureBaseline(
         """Return the coefficients (T', K) of each sample, and the recordings of samples."""
         raise NotImplementedError
 
-    def predict(self, X: Signals) -> Any:
+    @overload
+    def predict(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.intp]]: ...
+    @overload
+    def predict(self, X: ArrayLike | HasData) -> NDArray[np.intp]: ...
+    def predict(self, X: Signals) -> NDArray[np.intp] | list[NDArray[np.intp]]:
         """Return the most likely cluster of each sample.
 
         Parameters
@@ -111,7 +117,13 @@ class MixtureBaseline(
         coefficients, recordings = self._memberships(X)
         return by_recording(X, coefficients.argmax(axis=1), recordings)
 
-    def transform(self, X: Signals) -> Any:
+    @overload
+    def transform(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def transform(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def transform(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Return the coefficient of each cluster in each sample.
 
         Parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from graphdict.engine.mne_signals import is_mne, read_mne
 from graphdict.engine.signals import Preparation
 from graphdict.engine.sources import ClusterRows, Rows, is_lazy
 from graphdict.exceptions import LevelWarning, MissingNodeWarning, SilentNodeWarning, warn
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 __all__ = ["Joined", "are_several", "by_recording", "join", "rescaled"]
 
@@ -89,7 +91,7 @@ def are_several(X: Any) -> bool:
     A list of rows of numbers is one array, and so is everything that is no list.
     """
     if isinstance(X, Mapping):
-        return True
+        return not hasattr(X, "shape")  # as some sparse matrices have
     if not isinstance(X, (list, tuple)) or not len(X):
         return False
     first = X[0]
@@ -269,7 +271,9 @@ def _rows(
     return JoinedRows(parts, columns, count)
 
 
-def by_recording(X: Any, values: NDArray[Any], recordings: Recordings) -> Any:
+def by_recording(
+    X: Any, values: NDArray[Scalar], recordings: Recordings
+) -> NDArray[Scalar] | list[NDArray[Scalar]]:
     """Return values of all samples, as a list by recording where ``X`` are several of them."""
     return recordings.split(values) if are_several(X) or len(recordings) > 1 else values
 

@@ -79,7 +79,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     def transform(
         self, X: ArrayLike | HasData, *, out: StrPath | NDArray[Any] | None = None
     ) -> NDArray[np.float64]: ...
-    def transform(self, X: Any, *, out: StrPath | NDArray[Any] | None = None) -> Any:
+    def transform(
+        self, X: Signals, *, out: StrPath | NDArray[Any] | None = None
+    ) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Coefficients (T', K) of new signals under the learned atoms.
 
         Parameters
@@ -98,7 +100,13 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         encoded = self._encode(X) if out is None else self._encode(X, out)
         return by_recording(X, encoded.coefficients, encoded.recordings)
 
-    def score_samples(self, X: Signals) -> Any:
+    @overload
+    def score_samples(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Log-likelihood of each sample; their mean is :meth:`score`.
 
         Parameters

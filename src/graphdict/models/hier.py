@@ -241,7 +241,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         raise NotImplementedError
 
     @available_if(_never)
-    def score_samples(self, X: Signals) -> NDArray[np.float64]:
+    def score_samples(self, X: Signals) -> NDArray[np.float64]:  # type: ignore[override]
         """Not offered: a sample alone has no window. See :meth:`score`."""
         raise NotImplementedError
 

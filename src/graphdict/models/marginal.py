@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import PriorName, RandomState, RescaleName, Signals, StrPath
+from graphdict.core.annotations import (
+    HasData,
+    PriorName,
+    RandomState,
+    RescaleName,
+    SeveralSignals,
+    Signals,
+    StrPath,
+)
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
@@ -325,7 +334,13 @@ class GraphDictMarginal(MarginalState):
             del self._in_stream
         return self
 
-    def score_samples(self, X: Signals) -> Any:
+    @overload
+    def score_samples(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Marginal log-likelihood of each sample, whatever its activations; comparable between K.
 
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
@@ -333,7 +348,13 @@ class GraphDictMarginal(MarginalState):
         """
         return super().score_samples(X)
 
-    def predict_proba(self, X: Signals) -> Any:
+    @overload
+    def predict_proba(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Posterior probability (T, C) of each of ``patterns_`` in each sample.
 
         Of several recordings, a list of one array for each.
@@ -341,7 +362,13 @@ class GraphDictMarginal(MarginalState):
         with self._open(X) as (data, dictionary, recordings):
             return by_recording(X, responsibilities_of(data, dictionary), recordings)
 
-    def predict(self, X: Signals) -> Any:
+    @overload
+    def predict(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.intp]]: ...
+    @overload
+    def predict(self, X: ArrayLike | HasData) -> NDArray[np.intp]: ...
+    def predict(self, X: Signals) -> NDArray[np.intp] | list[NDArray[np.intp]]:
         """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
 
         With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi). Of
