@@ -231,8 +231,11 @@ class SoftDictionary(GraphDictionary):
 
     # How it is done -------------------------------------------------------------------------
 
-    def _problem(self, signals: NDArray[np.float64], recordings: Recordings) -> Problem:
-        """The terms of the objective on prepared signals."""
+    def _problem(
+        self, signals: NDArray[np.float64], recordings: Recordings | None = None
+    ) -> Problem:
+        """The terms of the objective on prepared signals, of one recording by default."""
+        recordings = recordings or Recordings.single(len(signals))
         counts = self._counts(recordings)
         likelihood = self._likelihood()
         operator = Bilinear(likelihood.linear_map(signals.shape[1]))
