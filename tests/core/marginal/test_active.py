@@ -113,7 +113,8 @@ def test_no_held_out_block_joins_what_was_apart():
         for name, part in zip(blocks.recordings.names, blocks.recordings.split(blocks.signals)):
             own = recordings.slices()[recordings.number(name)]
             assert (np.diff(part[:, 0]) == 1).all()
-            assert own.start <= part.min() and part.max() < own.stop
+            assert own.start <= part.min()
+            assert part.max() < own.stop
 
 
 def test_ctrl_c_while_choosing_keeps_what_is_there(monkeypatch):

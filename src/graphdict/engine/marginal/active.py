@@ -7,9 +7,7 @@ short run for each number is enough.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +26,8 @@ from graphdict.engine.marginal.filtered_starts import (
 from graphdict.engine.marginal.learn import Settings, Trials, annealing_schedule, random_start
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, anneal_filtered
 from graphdict.engine.marginal.passes import e_step, mean_square
-from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.subset import Blocks, cut_blocks, whole_windows
 
 __all__ = ["choose_patterns", "hold_out"]
 
@@ -107,29 +106,6 @@ def _short_fit(
     return fit
 
 
-class Blocks(NamedTuple):
-    """Blocks of samples, one after the other; each is a recording of its own, or several."""
-
-    signals: NDArray  # (rows, N)
-    recordings: Recordings
-
-    @classmethod
-    def of(cls, signals: Any, recordings: Recordings, blocks: list[slice]) -> Blocks:
-        """Return some slices of all samples."""
-        return cls(np.concatenate([signals[block] for block in blocks]), recordings.cut(blocks))
-
-    def open(
-        self, window_size: int, patterns: int, rng: np.random.RandomState | None = None
-    ) -> AbstractContextManager[OpenSignals]:
-        """Open them for passes (see :func:`open_signals`)."""
-        return open_signals(self.signals, window_size, patterns, rng, recordings=self.recordings)
-
-
-def whole_windows(recordings: Recordings, window: int) -> int:
-    """Return how many windows of full length there are."""
-    return int((recordings.piece_lengths // window).sum())
-
-
 def hold_out(signals: Any, recordings: Recordings, window: int) -> tuple[Blocks, Blocks]:
     """Return blocks of samples to learn from and held-out ones; whole windows each."""
     windows = whole_windows(recordings, window)
@@ -139,12 +115,8 @@ def hold_out(signals: Any, recordings: Recordings, window: int) -> tuple[Blocks,
             f"choosing the number of atoms needs at least {FOLDS} windows, and {len(signals)} "
             f"samples in windows of {window} are {windows}; give the number"
         )
-    ends = np.concatenate(([0], np.cumsum(recordings.window_counts(window))))
-    if len(recordings.piece_lengths) == 1:
-        ends = ends[: windows + 1]  # without the last window, where it is shorter
-    edges = np.linspace(0, len(ends) - 1, count + 1).astype(int)
     longest = max(1, MOST_ROWS // count // window)
-    blocks = [slice(int(ends[a]), int(ends[min(b, a + longest)])) for a, b in pairwise(edges)]
+    blocks = cut_blocks(recordings, window, count, longest)
     held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
     learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
     return Blocks.of(signals, recordings, learn), Blocks.of(signals, recordings, held)
