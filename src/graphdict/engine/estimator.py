@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RescaleName, Signals
+from graphdict.core.annotations import Signals
 from graphdict.core.pictures import graphs_html
 from graphdict.core.recordings import Recordings
 from graphdict.engine.containers import name_column, unpack
@@ -34,7 +34,7 @@ __all__ = ["SignalEstimator"]
 class SignalEstimator(BaseEstimator):
     """Base of the dictionaries and of the baselines, whose signals are prepared alike."""
 
-    rescale: bool | RescaleName
+    rescale: bool | str
     tol: float
     atoms_: NDArray[np.float64]
     active_nodes_: NDArray[np.bool_]

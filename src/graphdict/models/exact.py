@@ -205,7 +205,7 @@ class GraphDictExact(SoftDictionary):
         if "auto" in (self.filter_power, self.tails):
             marginal = GraphDictMarginal(
                 self.n_atoms, filter_power=self.filter_power, tails=self.tails,
-                window_size=self.window_size, rescale=self.rescale,
+                window_size=self.window_size, rescale=self.rescale,  # type: ignore[arg-type]
                 random_state=self.random_state,
             ).fit(X)  # fmt: skip
             self.filter_, self.filter_power_ = marginal.filter_, marginal.filter_power_
