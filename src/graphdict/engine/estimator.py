@@ -13,7 +13,7 @@ from graphdict.core import graphs
 from graphdict.core.annotations import Signals
 from graphdict.core.pictures import graphs_html
 from graphdict.core.recordings import Recordings
-from graphdict.engine.containers import name_column, unpack
+from graphdict.engine.containers import about_signals, name_column, unpack
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
 from graphdict.engine.mne_signals import is_mne
@@ -133,7 +133,7 @@ class SignalEstimator(BaseEstimator):
             )  # fmt: skip
         except (TypeError, ValueError) as error:
             name_column(X, error)
-            raise
+            raise about_signals(X, error) from error
         self._check_values(samples, reset)
         return samples
 
