@@ -67,8 +67,8 @@ def learn(signals: list, seed: int) -> tuple[Any, list[np.ndarray]]:
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(np.concatenate(signals))
-        return model, [model.transform(one) for one in signals]
+        model.fit(signals)
+        return model, model.transform(signals)
 
 
 def null(studies: int, learned: bool = True) -> list[dict[str, Any]]:

@@ -112,7 +112,7 @@ def reproducibility(
         for inside in (True, False):
             again = clone(trial)
             chosen = np.isin(labels, first) == inside
-            fit_quietly(again, np.concatenate([given[r] for r in np.flatnonzero(chosen)]))
+            fit_quietly(again, [given[r] for r in np.flatnonzero(chosen)])
             found.append(again.atoms_[matched_atoms(atoms, again.atoms_)])
         matrices.append(similarity(found[0], found[1]))
         others = names[~np.isin(names, first)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from graphdict.engine.recordings import are_several
 from graphdict.exceptions import InterruptedFitWarning
 
 __all__ = ["as_array", "as_recordings", "fit_quietly"]
@@ -24,12 +24,14 @@ def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
 def as_recordings(model: Any, X: Any) -> list[NDArray[np.float64]] | None:
     """Return the signals (T_r, N) of each recording; None where ``X`` is one array.
 
-    Several recordings are a list or a dict of arrays, or of what a fit takes for one.
+    Several recordings are a list or a dict of what a fit takes for one.
     """
-    if isinstance(X, Mapping):
-        X = list(X.values())
-    several = isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(part) == 2 for part in X)
-    return [as_array(model, part) for part in X] if several else None
+    if not are_several(X):
+        return None
+    samples, recordings = clone(model)._read(X, reset=True)
+    rows = samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
+    parts: list[NDArray[np.float64]] = recordings.split(rows)
+    return parts
 
 
 def fit_quietly(trial: Any, X: ArrayLike) -> None:
