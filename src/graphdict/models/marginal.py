@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -29,6 +29,7 @@ from graphdict.core.marginal.patterns import (
     enumerate_patterns,
 )
 from graphdict.core.marginal.protocols import PatternLikelihood
+from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
@@ -38,6 +39,7 @@ from graphdict.engine.marginal.edges import measure_edges
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
+from graphdict.engine.marginal.learn_signed import learn_signed
 from graphdict.engine.marginal.passes import (
     coefficients_of,
     gains_of,
@@ -58,6 +60,7 @@ from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.models.base import GraphDictionary
+from graphdict.models.signed import check_signed, check_signed_atoms
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
@@ -120,6 +123,12 @@ class GraphDictMarginal(GraphDictionary):
         asks, and ``n_init`` counts half. Missing values, ``prior="hierarchy"``, ``average``,
         streams and more than 256 sets know a power of 1 and Gaussian tails only, which "auto" then
         stands for.
+    signed : bool, default=False
+        Whether edges may be negative: nodes that vary against one another. One atom is then active
+        at a time (``max_active`` is 1, or None, which stands for it), and its graph is any that is
+        positive definite on signals that sum to zero over nodes. As with tails, atoms are steadied
+        by what they have in common, and ``sparsity`` counts. It knows a power of 1, no ``levels``,
+        ``average``, "hierarchy", streams, and no missing values in ``fit``.
     alpha_w : "auto" or float, default="auto"
         L1 penalty on every weight, which steadies the estimate: as if noise of that variance had
         been added to every squared difference. "auto" is the less, the more samples there are, and
@@ -254,6 +263,7 @@ class GraphDictMarginal(GraphDictionary):
         "levels": [Interval(Integral, 1, None, closed="left")],
         "filter_power": [Interval(Real, 1, MOST_POWER, closed="both"), StrOptions({"auto"})],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
+        "signed": ["boolean"],
         "alpha_w": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "prior": [StrOptions({"independent", "free", "markov", "hierarchy"})],
@@ -278,6 +288,7 @@ class GraphDictMarginal(GraphDictionary):
         levels: int = 1,
         filter_power: float | str = DEFAULT_FILTER_POWER,
         tails: float | str = DEFAULT_TAILS,
+        signed: bool = False,
         alpha_w: float | str = "auto",
         sparsity: float = 1.0,
         prior: PriorName = "independent",
@@ -298,6 +309,7 @@ class GraphDictMarginal(GraphDictionary):
         self.levels = levels
         self.filter_power = filter_power
         self.tails = tails
+        self.signed = signed
         self.alpha_w = alpha_w
         self.sparsity = sparsity
         self.prior = prior
@@ -336,9 +348,15 @@ class GraphDictMarginal(GraphDictionary):
                 f'levels={self.levels} cannot be used with prior="hierarchy", which has '
                 "activations of its own: set levels=1"
             )
+        check_signed(self)
         restart(self)
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
+        if self.signed and has_gaps(signals):
+            raise ValueError(
+                "signed=True cannot be fitted to missing values, and X has some: interpolate them, "
+                "or use signed=False"
+            )
         rng = check_random_state(self.random_state)
         checkpoint = Checkpoint(None, {})
         if self.checkpoint is not None:
@@ -457,6 +475,7 @@ class GraphDictMarginal(GraphDictionary):
     )  # fmt: skip
     _fitted_values = {
         **GraphDictionary._fitted_values,
+        "atoms_": FittedValue("KE", -np.inf),
         "patterns_": FittedValue("CK", 0, 1),
         "pattern_probabilities_": FittedValue("C", 0, 1),
         "edge_probabilities_": FittedValue("KE", 0, 1),
@@ -473,6 +492,9 @@ class GraphDictMarginal(GraphDictionary):
         "log_likelihood_": NUMBER,
         "n_samples_seen_": COUNT,
     }
+
+    def _check_fitted(self, fitted: Mapping[str, Any]) -> None:
+        check_signed_atoms(fitted["atoms_"], fitted["active_nodes_"], self.signed)
 
     @property
     def _penalty_units(self) -> dict[str, int]:
@@ -526,6 +548,7 @@ class GraphDictMarginal(GraphDictionary):
         if self.prior == "hierarchy":
             return hierarchy_patterns(self.n_atoms)
         largest = self.max_active or default_max_active(self.n_atoms, self.levels)
+        largest = 1 if self.signed else largest
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms), self.levels)
 
     @property
@@ -539,6 +562,8 @@ class GraphDictMarginal(GraphDictionary):
     def _pattern_likelihood(self, atoms: NDArray) -> PatternLikelihood:
         """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
         given = self.patterns_, atoms, self.noise_
+        if self.signed:
+            return SignedLikelihood.of(*given, tails=self.tails_)
         if self._is_papers_model:
             return self._settings.likelihood(*given)
         chosen = FILTERS[self.filter_](self.filter_power_)
@@ -548,6 +573,8 @@ class GraphDictMarginal(GraphDictionary):
     def _is_papers_model(self) -> bool:
         """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
         power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
+        if self.signed:
+            return False
         return getattr(self, "filter_", "power") == "power" and power == 1 and tails == np.inf
 
     def _check_filter(self) -> None:
@@ -572,6 +599,8 @@ class GraphDictMarginal(GraphDictionary):
         power = None if self.filter_power == "auto" else float(self.filter_power)
         given = {"auto": None, "gaussian": np.inf}
         tails = given[self.tails] if isinstance(self.tails, str) else float(self.tails)
+        if self.signed:
+            return replace(self._settings, filter_power=1.0, tails=tails, signed=True)
         settings = replace(self._settings, filter_power=power, tails=tails)
         if not settings.filtered:
             return settings
@@ -616,11 +645,13 @@ class GraphDictMarginal(GraphDictionary):
         ):
             settings = replace(settings, callback=callback, trial_callback=trial_callback)
             choose = None
-            if self.max_active is None and self.n_atoms > 1:
+            if self.max_active is None and self.n_atoms > 1 and not self.signed:
                 # A copy: the fit is to be that of the same number given.
                 given = signals, self.window_size, patterns, settings, deepcopy(rng)
                 choose = partial(choose_patterns, *given)
             self.noise_ = NOISE * mean_square(data)
+            if self.signed:
+                return learn_signed(data, patterns, self.noise_, settings, rng)
             try:
                 fit = learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
                 if fit.is_finite:
@@ -724,7 +755,9 @@ class GraphDictMarginal(GraphDictionary):
         self.patterns_ = dictionary.patterns
         self.pattern_probabilities_ = dictionary.probabilities
         self.stay_probability_ = dictionary.stay or 0.0
-        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(coefficients.dtype))
+        # Of weights of either sign, single precision could leave graphs that are not definite.
+        dtype = np.float64 if self.signed else coefficients.dtype
+        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(dtype))
         self.__dict__.pop("edge_probabilities_", None)  # of an earlier fit
         if fit.edge_probabilities is not None:
             probabilities = fit.edge_probabilities.astype(coefficients.dtype)

@@ -48,8 +48,9 @@ def densities(
     """
     atoms = np.atleast_2d(atoms)
     nodes = graphs.n_nodes(atoms.shape[1]) if active is None else int(np.sum(active))
-    largest = atoms.max(axis=1, keepdims=True)
-    result: NDArray[np.float64] = ((atoms > WEAK * largest) & (atoms > 0)).sum(
+    sizes = np.abs(atoms)
+    largest = sizes.max(axis=1, keepdims=True)
+    result: NDArray[np.float64] = ((sizes > WEAK * largest) & (sizes > 0)).sum(
         axis=1
     ) / graphs.n_edges(nodes)
     return result

@@ -160,6 +160,8 @@ def _marginal(
                 f"prior=hierarchy decides which atoms are active; --active {active} has no effect"
             )
         return settings
+    if given.get("signed"):
+        return settings | {"max_active": 1}
     windows = -(-len(signals.values) // window)
     largest = min(atoms, active if isinstance(active, int) else 2)
     while largest > 1 and windows * count_patterns(atoms, largest, levels) > MOST_POSTERIORS:

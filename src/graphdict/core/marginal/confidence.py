@@ -19,7 +19,8 @@ weight that all pairs share is therefore no edge: weights are measured from the 
 
 In units of their errors, weights come from two groups: none, which are normal about 0, and edges,
 which are larger. The shares of the groups and the size of edges are learned from all pairs, and the
-confidence in an edge is the probability that it is of the second.
+confidence in an edge is the probability that it is of the second. Edges that may be negative are of
+either sign alike.
 """
 
 from __future__ import annotations
@@ -125,10 +126,13 @@ def _solve(normal: NDArray, right: NDArray) -> EdgeEstimates:
     return EdgeEstimates(weights.T, np.where(unknown, np.inf, np.sqrt(variances)).T)
 
 
-def edge_confidence(estimates: EdgeEstimates, active: NDArray | None = None) -> NDArray:
+def edge_confidence(
+    estimates: EdgeEstimates, active: NDArray | None = None, *, signed: bool = False
+) -> NDArray:
     """Return the probability (K, E) that each pair of each atom is joined by an edge.
 
-    Pairs that ``active`` (E,) leaves out, and those of which nothing is known, have 0.
+    Pairs that ``active`` (E,) leaves out, and those of which nothing is known, have 0. ``signed``
+    says whether edges may be negative.
     """
     found = np.zeros_like(estimates.weights)
     for atom, (weights, errors) in enumerate(zip(*estimates, strict=True)):
@@ -136,35 +140,45 @@ def edge_confidence(estimates: EdgeEstimates, active: NDArray | None = None) -> 
         if active is not None:
             known &= active
         if known.any():
-            scores = (weights[known] - _level(weights[known], errors[known])) / errors[known]
-            found[atom, known] = _probabilities(scores)
+            level = _level(weights[known], errors[known], signed)
+            scores = (weights[known] - level) / errors[known]
+            found[atom, known] = _probabilities(scores, signed)
     return found
 
 
-def _level(weights: NDArray, errors: NDArray) -> float:
-    """Return the weight that most pairs share: the mean of those that are not above it."""
+def _level(weights: NDArray, errors: NDArray, signed: bool) -> float:
+    """Return the weight that most pairs share: the mean of those that are not above it.
+
+    Where edges may be negative, it is the mean of those that are neither above nor below.
+    """
     certainty = errors**-2
     kept = np.ones(len(weights), dtype=bool)
-    level = 0.0
+    level = float(np.median(weights)) if signed else 0.0
+    if signed:
+        kept = np.abs(weights - level) <= CLIP * errors
+        kept |= ~kept.any()
     for _ in range(ROUNDS):
         level = float(np.average(weights[kept], weights=certainty[kept]))
-        now = weights <= level + CLIP * errors
+        above = weights - level
+        now = (np.abs(above) if signed else above) <= CLIP * errors
         if (now == kept).all() or not now.any():
             break
         kept = now
     return max(level, 0.0)
 
 
-def _probabilities(scores: NDArray) -> NDArray:
+def _probabilities(scores: NDArray, signed: bool) -> NDArray:
     """Return the probability of each score to be that of an edge, by two groups of scores.
 
-    Scores of none are standard normal; those of edges are the same plus a half-normal size.
+    Scores of none are standard normal; those of edges are the same plus a half-normal size, or a
+    normal one where edges may be negative.
     """
     share, size = FIRST_SHARE, 2 * SMALLEST_SIZE
     probabilities = np.zeros_like(scores)
     for _ in range(ROUNDS):
         variance = 1 + size**2
-        ratio = 2 * ndtr(scores * size / np.sqrt(variance)) / np.sqrt(variance)
+        above = 0.5 if signed else ndtr(scores * size / np.sqrt(variance))
+        ratio = 2 * above / np.sqrt(variance)
         exponent = 0.5 * scores**2 * size**2 / variance
         with np.errstate(over="ignore"):
             odds = share / (1 - share) * ratio * np.exp(np.minimum(exponent, 600))

@@ -69,6 +69,7 @@ class Settings:
     average: int = 0
     filter_power: float | None = 1.0  # None where it is learned
     tails: float | None = np.inf  # degrees of freedom, None where they are learned
+    signed: bool = False
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
@@ -82,8 +83,8 @@ class Settings:
 
     @property
     def filtered(self) -> bool:
-        """Whether there may be a filter or tails: see ``learn_filtered``."""
-        return self.filter_power != 1 or self.tails != np.inf
+        """Whether there may be a filter, tails or negative weights: see ``learn_filtered``."""
+        return self.filter_power != 1 or self.tails != np.inf or self.signed
 
     def with_alpha(self, data: OpenSignals, atoms: int) -> Settings:
         """Return the settings with a number for ``alpha_w``: one that suits the signals."""

@@ -55,7 +55,7 @@ from graphdict.engine.marginal.model_choice import (
 from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
+__all__ = ["MOST_FILTERED", "anneal_filtered", "best_of_starts", "copies_of", "learn_filtered"]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
 ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
@@ -111,7 +111,7 @@ def learn_filtered(
             return papers
         return fit
     except InterruptedFitError as stop:
-        return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
+        return replace(stop.fit, dictionary=copies_of(stop.fit.dictionary, patterns))
 
 
 def _is_allowed_to_be_plain(settings: Settings, one: PatternDictionary) -> bool:
@@ -141,18 +141,25 @@ def _search(
 
     There are half as many as the settings say, since each takes longer.
     """
+    count = (runs.settings.n_init + 1) // 2
+    starts = (random_filtered_start(runs, one, patterns, rng) for _ in range(count))
+    found = best_of_starts(runs, starts)
+    given = NO_PENALTY, runs.settings, rng
+    best = restart_idle_atoms(runs.data, found, *given, atom_steps=ATOM_STEPS)
+    return _complete([best])[0]
+
+
+def best_of_starts(runs: FilteredRuns, starts: Iterator[PatternDictionary]) -> Fit:
+    """Return the best of annealed runs, one from each start; the better half goes on each time."""
     trials = Trials(runs.data, NO_PENALTY, runs.settings)
     found: list[Fit] = []
-    for _ in range((runs.settings.n_init + 1) // 2):
-        start = random_filtered_start(runs, one, patterns, rng)
+    for start in starts:
         found += _complete(anneal_filtered(runs, iter([start]), trials))
     while len(found) > 1:
         found = sorted(found, key=lambda run: run.objective)[: (len(found) + 1) // 2]
         better = (run.dictionary for run in found)
         found = _complete(trials.run(better, max_iter=TRIAL_STEPS, atom_steps=ATOM_STEPS))
-    given = NO_PENALTY, runs.settings, rng
-    best = restart_idle_atoms(runs.data, found[0], *given, atom_steps=ATOM_STEPS)
-    return _complete([best])[0]
+    return found[0]
 
 
 def _complete(found: list[Fit]) -> list[Fit]:
@@ -273,7 +280,7 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
     return runs.run(dictionary, settings.max_iter, 8, **options)
 
 
-def _copies(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
+def copies_of(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
     """Return a dictionary of all atoms, also where there was but one graph so far."""
     count = patterns.shape[1]
     if len(dictionary.atoms) == count:
