@@ -29,7 +29,7 @@ from graphdict.core.marginal.patterns import (
     enumerate_patterns,
 )
 from graphdict.core.marginal.protocols import PatternLikelihood
-from graphdict.core.marginal.signed import SignedLikelihood
+from graphdict.core.marginal.signed import SignedLikelihood, make_definite
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
@@ -66,6 +66,7 @@ from graphdict.results import InstantaneousGraphs
 __all__ = ["GraphDictMarginal"]
 
 MOST_POWER = 16  # that can be asked for: 1 to 4 suit most signals
+FIRST_WEIGHT = 0.1  # of the mean weight of an atom, for pairs that a fit to begin from lacks
 SAMPLES_FOR_FILTERS = 5  # for each atom and dimension: with fewer, power 1 and Gaussian tails
 
 
@@ -326,6 +327,8 @@ class GraphDictMarginal(GraphDictionary):
         self.verbose = verbose
 
     _in_stream = False  # whether samples come in batches
+    _measures_edges = True  # whether a fit says how sure edges are
+    _start: GraphDictMarginal | None = None  # a fit from which to begin, without a search
 
     # What a user calls ----------------------------------------------------------------------
 
@@ -363,6 +366,7 @@ class GraphDictMarginal(GraphDictionary):
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
             checkpoint.restore_random_state(rng)
         settings = replace(self._with_filter(signals, patterns), checkpoint=checkpoint)
+        settings = replace(settings, start=self._warm_start(patterns))
         plain = cache(partial(self._learn_plain, signals, patterns, settings, rng))
         if settings.filtered:
             # A copy: the plain fit is to be that of the same model given.
@@ -374,7 +378,7 @@ class GraphDictMarginal(GraphDictionary):
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)
-            measured = measure_edges(data, fit.dictionary)
+            measured = measure_edges(data, fit.dictionary) if self._measures_edges else None
         if not fit.interrupted:
             checkpoint.finish()
         self._store(fit, coefficients, gains)
@@ -629,6 +633,23 @@ class GraphDictMarginal(GraphDictionary):
         logger.info("GraphDictMarginal: power 1 and Gaussian tails, because of %s", reason)
         return self._settings
 
+    def _warm_start(self, patterns: NDArray) -> PatternDictionary | None:
+        """Return the dictionary to begin from; None where a search among starts is to find one.
+
+        Pairs that have no edge there get a little weight, so that they may have one.
+        """
+        given = self._start
+        if given is None or self.prior == "hierarchy" or given.patterns_.shape != patterns.shape:
+            return None
+        if not np.array_equal(given.active_nodes_, self.active_nodes_):
+            return None
+        atoms = given._active_atoms.astype(np.float64) * (self.scale_ / given.scale_) ** 2
+        least = FIRST_WEIGHT * np.abs(atoms).mean(axis=1, keepdims=True)
+        atoms = np.where(np.abs(atoms) < least, least, atoms)
+        likelihood = given._pattern_likelihood(make_definite(atoms) if self.signed else atoms)
+        stay = given.stay_probability_ if self.prior == "markov" else None
+        return PatternDictionary(likelihood, atoms, given.pattern_probabilities_, stay)
+
     def _learn_filtered(
         self,
         signals: Any,
@@ -680,7 +701,8 @@ class GraphDictMarginal(GraphDictionary):
             self.noise_ = NOISE * mean_square(data)
             if first is not None and first.interrupted:
                 return first
-            return self._learn_dictionary(data, patterns, settings.checkpoint, rng)
+            given = settings.checkpoint, rng, settings.start
+            return self._learn_dictionary(data, patterns, *given)
 
     def _choose_patterns(
         self, signals: Any, patterns: NDArray, checkpoint: Checkpoint, rng: np.random.RandomState
@@ -698,8 +720,9 @@ class GraphDictMarginal(GraphDictionary):
         patterns: NDArray,
         checkpoint: Checkpoint,
         rng: np.random.RandomState,
+        start: PatternDictionary | None = None,
     ) -> Fit:
-        settings = self._settings.with_alpha(data, self.n_atoms)
+        settings = replace(self._settings, start=start).with_alpha(data, self.n_atoms)
         self.alpha_w_ = settings.alpha_w or 0.0
         bar = 0 if self.prior == "hierarchy" else self.verbose
         trials, steps = settings.trials, 2 * self.max_iter + 3 * self.average // 2

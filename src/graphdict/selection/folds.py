@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.signals import has_gaps
 from graphdict.selection.memory import autoregression, innovations
 from graphdict.selection.trials import fit_quietly
@@ -27,7 +28,6 @@ MOST_BLOCKS = 20
 MEMORIES = 10  # of the series, that a block is long at least
 MOST_ROWS = 20_000  # samples that suffice to choose
 TRIAL_STARTS = 4  # at most: fits for a score need not be the best
-WORSE, ATTEMPTS = 0.01, 3  # nats a sample that a fit may explain less; twice the starts each time
 TRIAL_PENALTY = 1e-3  # at most: a stronger one costs one graph more than several
 
 
@@ -113,8 +113,9 @@ def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
 
     Every so many blocks are held out together: with two ``folds``, half of them.
 
-    Filter and tails are those of a fit to all blocks: two numbers, which need not be learned anew
-    with every block held out.
+    Filter, tails and how many atoms may be active are those of a fit to all blocks: numbers, which
+    need not be learned anew with every block held out. The search among starts is not made again
+    either: atoms of that fit, warmed up, are where the others begin.
     """
     trial = clone(model).set_params(n_init=min(model.n_init, TRIAL_STARTS))
     if not isinstance(model.alpha_w, str):
@@ -124,31 +125,16 @@ def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
     if whole.filter_ == "power":
         tails = "gaussian" if np.isinf(whole.tails_) else float(whole.tails_)
         trial.set_params(filter_power=float(whole.filter_power_), tails=tails)
+    if trial.max_active is None:
+        trial.set_params(max_active=int(pattern_sizes(whole.patterns_).max()))
     values = np.empty(len(blocks.pieces))
     for fold in range(folds):
         others = [piece for place, piece in enumerate(blocks.pieces) if place % folds != fold]
-        fitted = _fit_as_well(trial, np.concatenate(others), whole)
+        fitted = clone(trial)
+        fit_quietly(fitted, np.concatenate(others), whole)
         for place in range(fold, len(blocks.pieces), folds):
             values[place] = _score(fitted, blocks.pieces[place])
     return Scores(values, whole)
-
-
-def _fit_as_well(trial: Any, signals: NDArray[np.float64], whole: Any) -> Any:
-    """Return a fit that explains the samples it learned from as well as one of more samples does.
-
-    Where it does not, it has ended in a poor optimum, and more starts are tried.
-    """
-    least = _score(whole, signals) - WORSE
-    best, score = None, -np.inf
-    for attempt in range(ATTEMPTS if trial.n_atoms > 1 else 1):
-        fitted = clone(trial).set_params(n_init=trial.n_init << attempt)
-        fit_quietly(fitted, signals)
-        now = _score(fitted, signals)
-        if best is None or now > score:
-            best, score = fitted, now
-        if score >= least:
-            break
-    return best
 
 
 def _score(model: Any, signals: NDArray[np.float64]) -> float:

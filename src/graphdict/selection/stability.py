@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # pragma: no cover
 __all__ = ["Stability", "similarity", "stability"]
 
 AGAIN = 0.8  # similarity from which on an atom came out again
-FEWER_STARTS = 4
+FEWER_STARTS = 2
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
     Parameters
     ----------
     model : fitted graph dictionary
-        It is cloned; at most four random starts are used.
+        It is cloned; at most two random starts are used.
     X : array (T, N)
         The signals that it was fitted to, in the order of time. Missing values are interpolated.
 

@@ -20,9 +20,14 @@ def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
     return samples if isinstance(samples, np.ndarray) else np.asarray(X)
 
 
-def fit_quietly(trial: Any, X: ArrayLike) -> None:
-    """Fit without output; Ctrl-C raises KeyboardInterrupt instead of ending the fit early."""
+def fit_quietly(trial: Any, X: ArrayLike, start: Any = None) -> None:
+    """Fit without output; Ctrl-C raises KeyboardInterrupt instead of ending the fit early.
+
+    How sure edges are is not measured. A GraphDictMarginal may begin at a fitted one, ``start``,
+    instead of searching among random starts.
+    """
     known = trial.get_params()
+    trial._measures_edges, trial._start = False, start
     trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
     trial.set_params(verbose=0)
     with warnings.catch_warnings():
@@ -32,3 +37,5 @@ def fit_quietly(trial: Any, X: ArrayLike) -> None:
             trial.fit(X)
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
+        finally:
+            trial._start = None

@@ -38,6 +38,8 @@ from graphdict.engine.marginal.passes import (
 from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = [
+    "WARM_ANNEALING",
+    "WARM_STEPS",
     "Settings",
     "Trials",
     "annealing_schedule",
@@ -56,6 +58,15 @@ RARELY = 0.1  # probability of patterns that a start did not allow, to begin wit
 STAY = 0.9  # where the probability to stay begins
 
 
+def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
+    """Return inverse temperatures that rise evenly from ``first`` to just below 1."""
+    return np.linspace(first, 1, steps, endpoint=False).tolist()
+
+
+WARM_STEPS = 3 * TRIAL_STEPS  # from a given start
+WARM_ANNEALING = annealing_schedule(TRIAL_STEPS, 0.5)  # to leave what it owes to other samples
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to learn; the names up to ``callback`` are those of the estimator."""
@@ -70,6 +81,7 @@ class Settings:
     filter_power: float | None = 1.0  # None where it is learned
     tails: float | None = np.inf  # degrees of freedom, None where they are learned
     signed: bool = False
+    start: PatternDictionary | None = None  # where to begin instead of searching among starts
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
@@ -114,11 +126,6 @@ class Settings:
         return expectation_maximisation(
             data, dictionary, penalty, stage=stage, **{**defaults, **options}
         )
-
-
-def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
-    """Return inverse temperatures that rise evenly from ``first`` to just below 1."""
-    return np.linspace(first, 1, steps, endpoint=False).tolist()
 
 
 def random_start(
@@ -169,7 +176,12 @@ def learn(
         dictionary = hierarchy_start(data, patterns, noise, settings)
     else:
         shrink = shrinkage_for(patterns, alpha, noise / NOISE)
-        found = _search(data, patterns, noise, shrink, settings, rng)
+        if settings.start is None:
+            found = _search(data, patterns, noise, shrink, settings, rng)
+        else:
+            found = settings.run(
+                data, settings.start, shrink, annealing=WARM_ANNEALING, max_iter=WARM_STEPS
+            )
         if not found.interrupted:
             found = restart_idle_atoms(data, found, shrink, settings, rng)
         if found.interrupted:

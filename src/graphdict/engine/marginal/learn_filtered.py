@@ -31,7 +31,7 @@ from graphdict.core.marginal.filter_search import (
     present_edges,
     search_power,
 )
-from graphdict.core.marginal.filtered import POWERS
+from graphdict.core.marginal.filtered import POWERS, PooledSamples
 from graphdict.core.marginal.filters import HeatFilter, PowerFilter
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
@@ -44,7 +44,13 @@ from graphdict.engine.marginal.filtered_starts import (
     one_graph,
     random_filtered_start,
 )
-from graphdict.engine.marginal.learn import Settings, Trials, restart_idle_atoms
+from graphdict.engine.marginal.learn import (
+    WARM_ANNEALING,
+    WARM_STEPS,
+    Settings,
+    Trials,
+    restart_idle_atoms,
+)
 from graphdict.engine.marginal.model_choice import (
     ONE,
     criterion,
@@ -102,7 +108,7 @@ def learn_filtered(
             _complete([chosen])
             patterns = chosen.dictionary.patterns
         if patterns.shape[1] > 1:
-            dictionary = _alternate(runs, _search(runs, one, patterns, rng).dictionary)
+            dictionary = _alternate(runs, _searched(runs, one, patterns, rng))
         dictionary = _try_heat(runs, dictionary)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
         dictionary = _eliminate(runs, dictionary)
@@ -129,6 +135,33 @@ def anneal_filtered(
     return (trials or Trials(runs.data, NO_PENALTY, runs.settings)).run(
         starts, annealing=annealing, max_iter=ANNEALING_STEPS + TRIAL_STEPS, atom_steps=ATOM_STEPS
     )
+
+
+def _searched(
+    runs: FilteredRuns,
+    one: PatternDictionary,
+    patterns: NDArray,
+    rng: np.random.RandomState,
+) -> PatternDictionary:
+    """Return the best of annealed runs, or one from the start that the settings give."""
+    start = runs.settings.start
+    if start is None:
+        return _search(runs, one, patterns, rng).dictionary
+    start = with_pool(runs, one, start)
+    return runs.run(start, WARM_STEPS, ATOM_STEPS, WARM_ANNEALING).dictionary
+
+
+def with_pool(
+    runs: FilteredRuns, one: PatternDictionary, start: PatternDictionary
+) -> PatternDictionary:
+    """Return a start whose atoms have pooled samples beside their own, as many as dimensions."""
+    likelihood = filtered(start)
+    if len(start.atoms) == 1 or not likelihood.alone.all():
+        return start
+    targets, _ = runs.expect(one)
+    pool = PooledSamples(targets.moments.sum(axis=0), likelihood.dimension / runs.data.total)
+    learns = filtered(one).learns_tails
+    return replace(start, likelihood=replace(likelihood, pool=pool, learns_tails=learns))
 
 
 def _search(

@@ -28,7 +28,7 @@ from graphdict.engine.marginal.filtered_starts import (
     InterruptedFitError,
     filtered,
 )
-from graphdict.engine.marginal.learn import STAY, Settings
+from graphdict.engine.marginal.learn import STAY, WARM_ANNEALING, WARM_STEPS, Settings
 from graphdict.engine.marginal.learn_filtered import (
     ELIMINATION_ROUNDS,
     ITERATIONS,
@@ -36,6 +36,7 @@ from graphdict.engine.marginal.learn_filtered import (
     ROUNDS,
     best_of_starts,
     copies_of,
+    with_pool,
 )
 from graphdict.engine.marginal.model_choice import tails_pay
 from graphdict.engine.marginal.passes import e_step, random_statistics
@@ -62,10 +63,7 @@ def learn_signed(
     try:
         one = dictionary = _one_graph(runs)
         if len(patterns) > 1:
-            starts = (
-                _random_start(runs, one, patterns, rng) for _ in range((settings.n_init + 1) // 2)
-            )
-            dictionary = _steadied(runs, best_of_starts(runs, starts).dictionary)
+            dictionary = _steadied(runs, _searched(runs, one, patterns, rng))
         dictionary = _eliminate(runs, dictionary)
         if not tails_pay(runs, dictionary):
             gaussian = replace(filtered(dictionary), tails=np.inf, learns_tails=False)
@@ -73,6 +71,19 @@ def learn_signed(
         return runs.run(dictionary, settings.max_iter, STEPS, callback=settings.callback)
     except InterruptedFitError as stop:
         return replace(stop.fit, dictionary=copies_of(stop.fit.dictionary, patterns))
+
+
+def _searched(
+    runs: FilteredRuns, one: PatternDictionary, patterns: NDArray, rng: np.random.RandomState
+) -> PatternDictionary:
+    """Return the best of annealed runs, or one from the start that the settings give."""
+    settings = runs.settings
+    if settings.start is not None:
+        start = with_pool(runs, one, settings.start)
+        return runs.run(start, WARM_STEPS, STEPS, WARM_ANNEALING).dictionary
+    count = (settings.n_init + 1) // 2
+    starts = (_random_start(runs, one, patterns, rng) for _ in range(count))
+    return best_of_starts(runs, starts).dictionary
 
 
 def _one_graph(runs: FilteredRuns) -> PatternDictionary:
