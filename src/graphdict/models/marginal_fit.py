@@ -69,7 +69,7 @@ def learn_model(
             "use signed=False"
         )
     settings = replace(_settings_for(model, signals, patterns), checkpoint=checkpoint)
-    settings = replace(settings, start=_warm_start(model, patterns))
+    settings = replace(settings, start=_warm_start(model, settings, patterns))
     plain = cache(partial(_learn_plain, model, signals, patterns, settings, rng))
     if not settings.filtered:
         return plain()
@@ -77,7 +77,9 @@ def learn_model(
     return _learn_filtered(model, signals, patterns, settings, deepcopy(rng), plain)
 
 
-def _warm_start(model: GraphDictMarginal, patterns: NDArray[Any]) -> PatternDictionary | None:
+def _warm_start(
+    model: GraphDictMarginal, settings: Settings, patterns: NDArray[Any]
+) -> PatternDictionary | None:
     """Return the dictionary to begin from; None where a search among starts is to find one.
 
     Pairs that have no edge there get a little weight, so that they may have one.
@@ -85,6 +87,8 @@ def _warm_start(model: GraphDictMarginal, patterns: NDArray[Any]) -> PatternDict
     given = model._start
     if given is None or model.prior == "hierarchy" or given.patterns_.shape != patterns.shape:
         return None
+    if settings.filter_power is None or settings.filtered == given._is_papers_model:
+        return None  # another likelihood
     if not np.array_equal(given.active_nodes_, model.active_nodes_):
         return None
     atoms = given._active_atoms.astype(np.float64) * (model.scale_ / given.scale_) ** 2

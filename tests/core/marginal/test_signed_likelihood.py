@@ -57,7 +57,9 @@ def test_without_some_pairs_it_is_scipys_optimum(rng):
     on[[0, 5, 9, 12, 14]] = True  # a path: the graph is connected
     start = np.where(on, 1.0, 0.0)[None]
     _, found = likelihood_of(start).minimise(start, Targets(moments[None], np.ones(1)), 50)
-    assert (found[0][~on] == 0).all() and (found[0] < 0).any() and is_definite(found[0])
+    assert (found[0][~on] == 0).all()
+    assert (found[0] < 0).any()
+    assert is_definite(found[0])
     basis = zero_sum_basis(nodes)
     resistances = adjoint(np.linalg.inv(basis.T @ graphs.laplacian(found[0]) @ basis))
     assert_allclose(resistances[on], adjoint(moments)[on], rtol=1e-6)
@@ -103,7 +105,8 @@ def test_confidence_of_either_sign(rng):
     truth = np.concatenate([np.full(8, 10.0), np.full(8, -10.0), np.zeros(84)])
     estimates = EdgeEstimates((truth + rng.standard_normal(100))[None], np.ones((1, 100)))
     signed = edge_confidence(estimates, signed=True)[0]
-    assert (signed[:16] > 0.99).all() and (signed[16:] > 0.5).mean() < 0.05
+    assert (signed[:16] > 0.99).all()
+    assert (signed[16:] > 0.5).mean() < 0.05
     assert (edge_confidence(estimates)[0][8:16] < 0.01).all()
     # A weight that all pairs share is no edge.
     shared = [EdgeEstimates(estimates.weights + w, estimates.errors) for w in (7, 90)]

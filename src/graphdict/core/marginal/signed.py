@@ -16,7 +16,6 @@ many, the evidence says, which is closed: with ``m`` of them a precision has a W
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,7 +164,7 @@ def _newton(weights: NDArray, on: NDArray[np.bool_], moments: NDArray, steps: in
         covariance = cho_solve(factor, np.eye(len(moments)), check_finite=False)
         resistances = adjoint(covariance)
         slope = np.where(on, distances - resistances, 0.0)
-        step = _solve(lambda v, c=covariance: adjoint(c @ _reduced(v) @ c), -slope, on, resistances)
+        step = _solve(covariance, -slope, on, resistances)
         promised = float(slope @ step)
         if promised >= -SETTLED * max(abs(value), 1.0):
             break
@@ -188,12 +187,11 @@ def _value(weights: NDArray, factor: Any, distances: NDArray) -> float:
     return float(weights @ distances - 2 * np.log(np.diagonal(factor[0])).sum())
 
 
-def _solve(
-    product: Callable[[NDArray], NDArray], right: NDArray, on: NDArray, resistances: NDArray
-) -> NDArray:
+def _solve(covariance: NDArray, right: NDArray, on: NDArray, resistances: NDArray) -> NDArray:
     """Return the solution (E,) of Newton's equations on weights ``on``, by conjugate gradients.
 
-    ``product`` multiplies by the second derivatives, whose diagonal are squared ``resistances``.
+    The second derivatives are those at a graph of this ``covariance`` (d, d); their diagonal are
+    squared ``resistances`` (E,).
     """
     scale = np.where(on, resistances**-2, 0.0)
     solution, left = np.zeros_like(right), right.copy()
@@ -203,7 +201,8 @@ def _solve(
     for _ in range(PRODUCTS):
         if size <= ROUGHLY**2 * first or size == 0:
             break
-        image = np.where(on, product(direction), 0.0)
+        change = covariance @ _reduced(direction) @ covariance
+        image = np.where(on, adjoint(change), 0.0)
         length = size / float(direction @ image)
         solution = solution + length * direction
         left = left - length * image

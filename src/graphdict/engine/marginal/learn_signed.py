@@ -151,8 +151,9 @@ def _steadied(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDicti
         before = filtered(dictionary).pool
         assert before is not None
         dictionary = _pooled(runs, runs.renew_tails(dictionary), before.moments)
-        given = {"callback": runs.settings.callback, "tol": rough}
-        dictionary = runs.run(dictionary, iterations, STEPS, **given).dictionary
+        callback = runs.settings.callback
+        fit = runs.run(dictionary, iterations, STEPS, callback=callback, tol=rough)
+        dictionary = fit.dictionary
         pool = filtered(dictionary).pool
         assert pool is not None
         if abs(pool.share / before.share - 1) < SAME:
