@@ -159,9 +159,9 @@ def evidence(
         if report is not None:
             report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
         scores[atoms] = block_scores(clone(model).set_params(n_atoms=atoms), blocks)
-    gains = surrogate_gains(blocks, count, n_surrogates, random_state)
-    return compare_with_one(blocks, scores[1].blocks, scores[count].blocks,
-                            scores[count].model, gains)  # fmt: skip
+    several = scores[count]
+    given = scores[1].blocks, several.blocks, several.model, n_surrogates, random_state
+    return compare_with_one(blocks, *given)
 
 
 @single_threaded_blas
@@ -190,12 +190,14 @@ def compare_with_one(
     one: NDArray[np.float64],
     several: NDArray[np.float64],
     model: Any,
-    gains: NDArray[np.float64],
+    n_surrogates: int = SURROGATES,
+    random_state: RandomState = 0,
 ) -> Evidence:
     """Return the evidence, by block scores (B,) of one and of several graphs.
 
-    ``model`` is that of several, fitted to all blocks, and ``gains`` are :func:`surrogate_gains`.
+    ``model`` is that of several, fitted to all blocks.
     """
+    gains = surrogate_gains(blocks, len(model.atoms_), n_surrogates, random_state)
     difference = several - one
     others = gains[1:]
     return Evidence(

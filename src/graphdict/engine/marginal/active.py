@@ -7,7 +7,6 @@ short run for each number is enough.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from graphdict.engine.marginal.filtered_starts import (
 from graphdict.engine.marginal.learn import Settings, Trials, annealing_schedule, random_start
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, anneal_filtered
 from graphdict.engine.marginal.passes import e_step, mean_square
-from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.samples import OpenSignals, blocks_of_time, open_signals
 
 __all__ = ["choose_patterns", "hold_out"]
 
@@ -113,9 +112,7 @@ def hold_out(signals: Any, window: int) -> tuple[NDArray, list[NDArray]]:
             f"choosing the number of atoms needs at least {FOLDS} windows, and {len(signals)} "
             f"samples in windows of {window} are {windows}; give the number"
         )
-    edges = np.linspace(0, windows, count + 1).astype(int) * window
-    longest = max(window, MOST_ROWS // count // window * window)
-    blocks = [signals[a : min(b, a + longest)] for a, b in pairwise(edges)]
+    blocks = blocks_of_time(signals, window, count, MOST_ROWS)
     held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
     learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
     return np.concatenate(learn), held

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +27,20 @@ from graphdict.engine.cluster import ClusterSmoothness
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import ClusterRows, Prepared
 
-__all__ = ["OpenSignals", "WindowedSignals", "open_signals"]
+__all__ = ["OpenSignals", "WindowedSignals", "blocks_of_time", "open_signals"]
 
 LARGER = 4  # blocks than those of the solvers: what is done to them leaves the cache anyway
+
+
+def blocks_of_time(signals: Any, window: int, count: int, most_rows: int) -> list[NDArray]:
+    """Return ``count`` blocks of consecutive samples of signals (T, N), whole windows each.
+
+    They are spread evenly over time. Where they would have more than ``most_rows`` samples
+    together, they are the beginnings of such blocks.
+    """
+    edges = np.linspace(0, len(signals) // window, count + 1).astype(int) * window
+    longest = max(window, most_rows // count // window * window)
+    return [signals[a : min(b, a + longest)] for a, b in pairwise(edges)]
 
 
 class SignalRows:
