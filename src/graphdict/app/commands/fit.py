@@ -18,7 +18,6 @@ from graphdict.app.commands.models import (
     accepts_missing,
     build_model,
     model_class,
-    reads_in_parts,
     window_of,
 )
 from graphdict.app.commands.options import (
@@ -236,8 +235,7 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     if folder.exists() and not folder.is_dir():
         raise click.UsageError(f"-o {folder} is a file; name a folder")
     check_free([folder / name for name in names], force)
-    in_parts = reads_in_parts(model_class(options["model"]), options["memory"], options["dask"])
-    signals = read_file(file, options, console, in_parts)
+    signals = read_file(file, options, console, in_parts=True)
     scaling = _prepare(signals, options, console)
     _check_length(len(signals.values), window_of(options["window"], signals.step), options)
     values = scaling.apply(signals.values)
@@ -385,11 +383,8 @@ def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
     started = time.perf_counter()
     limit = known["max_iter"] * (2 if "sparsity" in known else 1) + 3 * known.get("average", 0) // 2
     with console.warnings_as_lines(), ProgressBar("Learning", limit, not console.quiet) as bar:
-        if "callback" in known:
-            model.set_params(callback=bar)
-        model.fit(values)
-    if "callback" in known:
-        model.set_params(callback=None)
+        model.set_params(callback=bar).fit(values)
+    model.set_params(callback=None)
     return time.perf_counter() - started, float(model.objective_)
 
 
