@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.marginal.samples import blocks_of_time
 from graphdict.engine.signals import has_gaps
 from graphdict.selection.memory import autoregression, innovations
-from graphdict.selection.trials import fit_quietly
+from graphdict.selection.trials import fit_quietly, with_found
 
 __all__ = ["Blocks", "Scores", "block_scores", "complete", "cut_blocks", "error_of_mean"]
 
@@ -105,10 +104,11 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
     return Blocks(blocks_of_time(left, window, count, MOST_ROWS), length, memory)
 
 
-def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
+def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS, fitted: Any = None) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
-    Every so many blocks are held out together: with two ``folds``, half of them.
+    Every so many blocks are held out together: with two ``folds``, half of them. Where the same
+    model has been ``fitted`` to the signals, that is where the fit to all blocks begins.
 
     Filter, tails and how many atoms may be active are those of a fit to all blocks: numbers, which
     need not be learned anew with every block held out. The search among starts is not made again
@@ -117,13 +117,9 @@ def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
     trial = clone(model).set_params(n_init=min(model.n_init, TRIAL_STARTS))
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
-    whole = clone(trial)
-    fit_quietly(whole, blocks.signals)
-    if whole.filter_ == "power":
-        tails = "gaussian" if np.isinf(whole.tails_) else float(whole.tails_)
-        trial.set_params(filter_power=float(whole.filter_power_), tails=tails)
-    if trial.max_active is None:
-        trial.set_params(max_active=int(pattern_sizes(whole.patterns_).max()))
+    whole = clone(trial) if fitted is None else with_found(clone(trial), fitted)
+    fit_quietly(whole, blocks.signals, fitted)
+    trial = with_found(trial, whole)
     values = np.empty(len(blocks.pieces))
     for fold in range(folds):
         others = [piece for place, piece in enumerate(blocks.pieces) if place % folds != fold]

@@ -16,7 +16,7 @@ from graphdict.engine.blas import single_threaded_blas
 from graphdict.selection.folds import Blocks, block_scores, complete, cut_blocks, error_of_mean
 from graphdict.selection.held_out import CLEARLY, check_comparable
 from graphdict.selection.surrogates import directions, state_gain, surrogate_directions
-from graphdict.selection.trials import as_array
+from graphdict.selection.trials import as_array, check_windows
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
@@ -120,8 +120,8 @@ def evidence(
     Parameters
     ----------
     model : GraphDictMarginal
-        Fitted or not; it is cloned and learned anew with blocks held out. With one atom, two are
-        compared with one.
+        It is cloned and learned anew with blocks held out, which is quicker where it has been
+        fitted to ``X``. With one atom, two are compared with one.
     X : array (T, N)
         Signals in the order of time. Missing values are interpolated.
     block_length : int, optional
@@ -153,12 +153,15 @@ def evidence(
         raise ValueError(f"n_surrogates must be 0 or more, got {n_surrogates}")
     count = max(2, model.n_atoms)
     signals = complete(as_array(model, X))
+    check_windows(count, len(signals) // model.window_size)
     blocks = cut_blocks(signals, model.window_size, block_length)
     scores = {}
     for atoms in (1, count):
         if report is not None:
             report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
-        scores[atoms] = block_scores(clone(model).set_params(n_atoms=atoms), blocks)
+        is_fitted = hasattr(model, "atoms_") and len(model.atoms_) == atoms
+        trial = clone(model).set_params(n_atoms=atoms)
+        scores[atoms] = block_scores(trial, blocks, fitted=model if is_fitted else None)
     several = scores[count]
     given = scores[1].blocks, several.blocks, several.model, n_surrogates, random_state
     return compare_with_one(blocks, *given)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.metrics import match_atoms
 from graphdict.selection.folds import complete
-from graphdict.selection.trials import as_array, fit_quietly
+from graphdict.selection.trials import as_array, check_windows, fit_quietly, with_found
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
@@ -67,14 +67,17 @@ def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
         ``stability.again`` says which atoms came out again.
     """
     check_is_fitted(model, "atoms_")
-    return _learned_again(model, complete(as_array(model, X)))
+    signals = as_array(model, X)
+    window = model.get_params().get("window_size", 1)
+    check_windows(max(2, len(model.atoms_)), len(signals) // window // 2, "half of the time has")
+    return _learned_again(model, complete(signals))
 
 
 def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:
     """Return the stability of a fitted model on complete signals (T, N)."""
     known = model.get_params()
     seed = int(check_random_state(known.get("random_state")).randint(1 << 30))
-    trial = clone(model)
+    trial = with_found(clone(model), model)
     if "n_init" in known:
         trial.set_params(n_init=min(known["n_init"], FEWER_STARTS))
     window = known.get("window_size", 1)

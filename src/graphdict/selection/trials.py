@@ -9,15 +9,39 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.exceptions import InterruptedFitWarning
 
-__all__ = ["as_array", "fit_quietly"]
+__all__ = ["as_array", "check_windows", "fit_quietly", "with_found"]
 
 
 def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
     """Return signals (T, N), validated as by a fit of ``model``."""
     samples = clone(model)._read(X, reset=True)
     return samples if isinstance(samples, np.ndarray) else np.asarray(X)
+
+
+def check_windows(atoms: int, windows: int, which: str = "series has") -> None:
+    """Raise ValueError where a series has fewer samples or windows than there are atoms."""
+    if atoms > windows:
+        raise ValueError(
+            f"n_atoms={atoms} graphs cannot be told apart: the {which} {windows} samples or "
+            f"windows, and needs {atoms} or more"
+        )
+
+
+def with_found(trial: Any, fitted: Any) -> Any:
+    """Return an unfitted trial with the filter, tails and active atoms that a fit has found.
+
+    These are a few numbers, which need not be learned anew. Models that have none stay as they are.
+    """
+    if getattr(fitted, "filter_", None) != "power":
+        return trial
+    tails = "gaussian" if np.isinf(fitted.tails_) else float(fitted.tails_)
+    trial.set_params(filter_power=float(fitted.filter_power_), tails=tails)
+    if trial.max_active is None and trial.prior != "hierarchy" and not fitted.signed:
+        trial.set_params(max_active=int(pattern_sizes(fitted.patterns_).max()))
+    return trial
 
 
 def fit_quietly(trial: Any, X: ArrayLike, start: Any = None) -> None:

@@ -407,7 +407,7 @@ def _stability(
     rows = len(values) // (2 * known.get("window_size", 1))
     if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
         return None
-    if values.size > MOST_VALUES or rows < ROWS_FOR_HALVES:
+    if values.size > MOST_VALUES or rows < max(ROWS_FOR_HALVES, len(model.atoms_)):
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
     return stability(model, values)
