@@ -292,7 +292,7 @@ def describe_signals(model: Any) -> list[str]:
     """
     said = []
     power, kind = getattr(model, "filter_power_", None), getattr(model, "filter_", None)
-    if kind == "exp":
+    if kind in ("exp", "heat"):
         said.append(
             "Far smoother than a Markov field: the precision grows exponentially with the graph "
             "frequency, as where something diffuses over the graph."

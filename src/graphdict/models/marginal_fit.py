@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filters import PAPERS, GraphFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.signed import make_definite
 from graphdict.engine.checkpoint import Checkpoint
@@ -23,6 +24,7 @@ from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filter
 from graphdict.engine.marginal.learn_signed import learn_signed
 from graphdict.engine.marginal.passes import mean_square
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import has_gaps
 from graphdict.models.signed import check_signed
@@ -87,7 +89,7 @@ def _warm_start(
     given = model._start
     if given is None or model.prior == "hierarchy" or given.patterns_.shape != patterns.shape:
         return None
-    if settings.filter_power is None or settings.filtered == given._is_papers_model:
+    if settings.filter is None or settings.filtered == given._is_papers_model:
         return None  # another likelihood
     if not np.array_equal(given.active_nodes_, model.active_nodes_):
         return None
@@ -115,17 +117,24 @@ def _check_filter(model: GraphDictMarginal) -> None:
             )
 
 
+def _given_filter(filter_power: float | str) -> GraphFilter | None:
+    """Return the filter that a parameter stands for; None where it is to be learned."""
+    if isinstance(filter_power, str):
+        return HeatKernel() if filter_power == "heat" else None
+    return PowerFilter(float(filter_power))
+
+
 def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]) -> Settings:
     """Return the settings with power and tails, None each where it is to be learned.
 
     "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
     """
-    power = None if model.filter_power == "auto" else float(model.filter_power)
+    chosen = _given_filter(model.filter_power)
     given = {"auto": None, "gaussian": np.inf}
     tails = given[model.tails] if isinstance(model.tails, str) else float(model.tails)
     if model.signed:
-        return replace(model._settings, filter_power=1.0, tails=tails, signed=True)
-    settings = replace(model._settings, filter_power=power, tails=tails)
+        return replace(model._settings, filter=PAPERS, tails=tails, signed=True)
+    settings = replace(model._settings, filter=chosen, tails=tails)
     if not settings.filtered:
         return settings
     fixed = model.max_active is not None
@@ -137,14 +146,15 @@ def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]
         f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
     }
     least = SAMPLES_FOR_FILTERS * model.n_atoms * (signals.shape[1] - 1)
-    if power is tails is None:
+    if chosen is None and tails is None:
         reasons[f"fewer than {least + 1} samples"] = len(signals) <= least
     reason = next((text for text, holds in reasons.items() if holds), None)
     if reason is None:
         return settings
-    if power not in (None, 1.0) or tails not in (None, np.inf):
+    plain = chosen in (None, PAPERS)
+    if not plain or tails not in (None, np.inf):
         name, value = ("filter_power", model.filter_power)
-        if power in (None, 1.0):
+        if plain:
             name, value = "tails", model.tails
         raise ValueError(
             f"{name}={value!r} cannot be used with {reason}: use filter_power=1 and "
@@ -168,6 +178,7 @@ def _learn_filtered(
         with_progress(model.callback, 2 * model.max_iter, model.verbose, "EM") as callback,
         open_signals(signals, model.window_size, len(patterns), rng) as data,
     ):
+        some = partial(open_subset, signals, model.window_size, rng, data)
         settings = replace(settings, callback=callback, trial_callback=trial_callback)
         choose = None
         if model.max_active is None and model.n_atoms > 1 and not model.signed:
@@ -178,7 +189,9 @@ def _learn_filtered(
         if model.signed:
             return learn_signed(data, patterns, model.noise_, settings, rng)
         try:
-            fit = learn_filtered(data, patterns, model.noise_, settings, rng, plain, choose)
+            fit = learn_filtered(
+                data, patterns, model.noise_, settings, rng, plain, choose=choose, some=some
+            )
             if fit.is_finite:
                 return fit
         except np.linalg.LinAlgError:  # spectra of graphs that are out of all proportion
@@ -206,11 +219,14 @@ def _learn_plain(
         patterns = patterns if first is None else first.dictionary.patterns
     else:
         first = None
-    with open_signals(signals, model.window_size, len(patterns), rng) as data:
+    with (
+        open_signals(signals, model.window_size, len(patterns), rng) as data,
+        open_subset(signals, model.window_size, rng, data, patterns) as some,
+    ):
         model.noise_ = NOISE * mean_square(data)
         if first is not None and first.interrupted:
             return first
-        given = settings.checkpoint, rng, settings.start
+        given = settings.checkpoint, rng, some, settings.start
         return _learn_dictionary(model, data, patterns, *given)
 
 
@@ -235,6 +251,7 @@ def _learn_dictionary(
     patterns: NDArray[Any],
     checkpoint: Checkpoint,
     rng: np.random.RandomState,
+    some: OpenSignals,
     start: PatternDictionary | None,
 ) -> Fit:
     settings = replace(model._settings, start=start).with_alpha(data, model.n_atoms)
@@ -248,4 +265,4 @@ def _learn_dictionary(
         settings = replace(
             settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint
         )
-        return learn(data, patterns, model.noise_, settings, rng)
+        return learn(data, patterns, model.noise_, settings, rng, some)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filters import PAPERS, GraphFilter
 from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import (
@@ -78,7 +79,7 @@ class Settings:
     max_iter: int = 200
     tol: float = 1e-5
     average: int = 0
-    filter_power: float | None = 1.0  # None where it is learned
+    filter: GraphFilter | None = PAPERS  # None where it is learned
     tails: float | None = np.inf  # degrees of freedom, None where they are learned
     signed: bool = False
     start: PatternDictionary | None = None  # where to begin instead of searching among starts
@@ -96,7 +97,7 @@ class Settings:
     @property
     def filtered(self) -> bool:
         """Whether there may be a filter, tails or negative weights: see ``learn_filtered``."""
-        return self.filter_power != 1 or self.tails != np.inf or self.signed
+        return self.filter != PAPERS or self.tails != np.inf or self.signed
 
     def with_alpha(self, data: OpenSignals, atoms: int) -> Settings:
         """Return the settings with a number for ``alpha_w``: one that suits the signals."""
@@ -164,10 +165,12 @@ def learn(
     noise: float,
     settings: Settings,
     rng: np.random.RandomState,
+    some: OpenSignals | None = None,
 ) -> Fit:
     """Return the fit of least penalised negative marginal likelihood that the search finds.
 
-    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none.
+    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none. The
+    search is among ``some`` of the signals, where they are given, and the fit to all of them.
     """
     by_time = settings.prior == "hierarchy"
     alpha = settings.with_alpha(data, patterns.shape[1]).alpha_w or 0.0
@@ -176,14 +179,15 @@ def learn(
         dictionary = hierarchy_start(data, patterns, noise, settings)
     else:
         shrink = shrinkage_for(patterns, alpha, noise / NOISE)
+        searched = data if some is None else some
         if settings.start is None:
-            found = _search(data, patterns, noise, shrink, settings, rng)
+            found = _search(searched, patterns, noise, shrink, settings, rng)
         else:
             found = settings.run(
-                data, settings.start, shrink, annealing=WARM_ANNEALING, max_iter=WARM_STEPS
+                searched, settings.start, shrink, annealing=WARM_ANNEALING, max_iter=WARM_STEPS
             )
         if not found.interrupted:
-            found = restart_idle_atoms(data, found, shrink, settings, rng)
+            found = restart_idle_atoms(searched, found, shrink, settings, rng)
         if found.interrupted:
             return found
         dictionary = found.dictionary
