@@ -65,8 +65,8 @@ class Clusters:
 
     def energies(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
-        weights = self.weights.astype(signals.dtype)
-        energies = products.energies(signals, weights).astype(np.float64)
+        signals = signals.astype(np.float64)  # weights may be too large for single precision
+        energies = products.energies(signals, self.weights.astype(np.float64))
         if self.means.any():
             filtered = np.einsum("kij,kj->ki", graphs.laplacian(self.weights), self.means)
             energies -= 2 * (signals @ filtered.T)

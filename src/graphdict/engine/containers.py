@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
 
-__all__ = ["unpack"]
+__all__ = ["about_signals", "unpack"]
 
 TIME = ("time", "times", "t", "sample", "samples", "date", "datetime")
 
@@ -15,13 +16,16 @@ TIME = ("time", "times", "t", "sample", "samples", "date", "datetime")
 def unpack(X: Any) -> Any:
     """Return signals as an array or a data frame; anything else than a known container unchanged.
 
-    Masked arrays become NaN where they are masked. A DataArray of xarray becomes a data frame
-    with the names of its second coordinate. Containers without one obvious array (T, N), such as
-    recordings of MNE, raise ValueError with the call that gives one.
+    Masked arrays become NaN where they are masked, and other orders of bytes that of this machine.
+    A DataArray of xarray becomes a data frame with the names of its second coordinate. Containers
+    without one obvious array (T, N), such as recordings of MNE, raise ValueError with the call that
+    gives one.
     """
     if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
         kind = np.float32 if X.dtype == np.float32 else np.float64
         return np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
+    if type(X) is np.ndarray and X.dtype.kind in "fiu" and not X.dtype.isnative:
+        return X.astype(X.dtype.newbyteorder("="))  # else single precision would become double
     name, library = type(X).__name__, type(X).__module__.partition(".")[0]
     if isinstance(X, (str, os.PathLike)):
         raise ValueError(f"X is the path {os.fspath(X)!r}: graphdict.files.read_signals(X).values")
@@ -35,6 +39,20 @@ def unpack(X: Any) -> Any:
     if library == "xarray" and hasattr(X, "dims"):
         return _data_array(X, name)
     return X
+
+
+def about_signals(X: Any, error: Exception) -> Exception:
+    """Return an error of the same kind that says it is about ``X``, and what ``X`` is."""
+    said = str(error)
+    if re.search(r"\bX\b", said):
+        return error
+    said = " ".join(said.split("\n[[")[0].split())  # not the numbers themselves
+    shape = f" of shape {tuple(X.shape)}" if hasattr(X, "shape") else ""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(
+        f"X must be numbers of shape (samples, nodes), and is {type(X).__name__}{shape}: "
+        f"{said[:500]}"
+    )
 
 
 def _data_array(X: Any, name: str) -> Any:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
 from graphdict.core.pictures import graphs_html
-from graphdict.engine.containers import unpack
+from graphdict.engine.containers import about_signals, unpack
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
 from graphdict.engine.penalties import check_penalties
@@ -84,7 +84,7 @@ class SignalEstimator(BaseEstimator):
             )  # fmt: skip
         except (TypeError, ValueError) as error:
             _name_column(X, error)
-            raise
+            raise about_signals(X, error) from error
         self._check_values(samples, reset)
         return samples
 

@@ -48,7 +48,9 @@ class Rows:
     def __init__(self, array: Any):
         self.array = array
         self.shape = tuple(array.shape)
-        self.dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+        self.dtype = np.dtype(
+            np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64
+        )
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -212,7 +212,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
             average = (shares @ costs)[None]
             self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
 
-        found = self._solve(tree, costs, shares, active, kept.stage())
+        with kept.resuming():
+            found = self._solve(tree, costs, shares, active, kept.stage())
         # What is tied obeys the tree exactly, and silence only up to the tolerance.
         weights = found.tied * edges_between(active)
         measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective

@@ -297,7 +297,8 @@ class GraphDictMarginal(MarginalState):
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
             checkpoint.restore_random_state(rng)
-        fit = learn_model(self, signals, patterns, checkpoint, rng)
+        with checkpoint.resuming():
+            fit = learn_model(self, signals, patterns, checkpoint, rng)
         gains = None
         with open_signals(signals, self.window_size, len(fit.dictionary.patterns)) as data:
             coefficients = coefficients_of(data, fit.dictionary)

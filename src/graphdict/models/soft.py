@@ -178,7 +178,8 @@ class SoftDictionary(GraphDictionary):
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, identity(self, samples))
             kept.restore_random_state(rng)
-        with open_executor(problem, self._shape_of_atoms(signals)) as executor:
+        shape = self._shape_of_atoms(signals)
+        with kept.resuming(), open_executor(problem, shape) as executor:
             self.backend_ = executor.backend_name
             logger.info("%s: backend %s", type(self).__name__, self.backend_)
             kind = (self.init, executor, problem.rows, self.n_atoms, rng, signals.dtype)
