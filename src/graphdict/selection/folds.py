@@ -10,13 +10,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from graphdict.engine.marginal.samples import blocks_of_time
 from graphdict.engine.signals import has_gaps
 from graphdict.selection.memory import autoregression, innovations
 from graphdict.selection.trials import fit_quietly, with_found
@@ -121,7 +121,10 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
             f"held-out blocks need at least {FOLDS} windows or blocks, and {len(signals)} samples "
             f"in blocks of {length} are {count}: use shorter ones, or give the number of atoms"
         )
-    return Blocks(blocks_of_time(left, window, count, MOST_ROWS), length, memory)
+    edges = np.linspace(0, len(left) // window, count + 1).astype(int) * window
+    longest = max(window, MOST_ROWS // count // window * window)
+    pieces = [left[a : min(b, a + longest)] for a, b in pairwise(edges)]
+    return Blocks(pieces, length, memory)
 
 
 def cut_recordings(
