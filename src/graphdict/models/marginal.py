@@ -52,7 +52,7 @@ from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
-from graphdict.engine.progress import with_progress
+from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.scikit import available_if
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import too_large
@@ -164,7 +164,7 @@ class GraphDictMarginal(GraphDictionary):
         A file in which a fit keeps what it needs to go on after an interruption of any kind; see
         :class:`GraphDictLog`.
     verbose : int, default=0
-        1 shows progress bars, of the starts and of the iterations; 2 leaves them on the screen.
+        1 shows a progress bar with the time that is left, 2 leaves it on the screen.
 
     Attributes
     ----------
@@ -317,6 +317,7 @@ class GraphDictMarginal(GraphDictionary):
 
     # What a user calls ----------------------------------------------------------------------
 
+    @shows_progress
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored.
 
@@ -529,6 +530,11 @@ class GraphDictMarginal(GraphDictionary):
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms), self.levels)
 
     @property
+    def _planned_work(self) -> float:
+        """Iterations of EM."""
+        return self._settings.planned_iterations
+
+    @property
     def _settings(self) -> Settings:
         alpha = None if isinstance(self.alpha_w, str) else self.alpha_w
         return Settings(
@@ -610,8 +616,8 @@ class GraphDictMarginal(GraphDictionary):
     ) -> Fit:
         """Return the fit with filter and tails, or the plain one where there are none."""
         with (
-            with_progress(None, settings.trials, self.verbose, "starts") as trial_callback,
-            with_progress(self.callback, 2 * self.max_iter, self.verbose, "EM") as callback,
+            with_progress(None, settings.trials, "starts") as trial_callback,
+            with_progress(self.callback, 2 * self.max_iter, "EM") as callback,
             open_signals(signals, self.window_size, len(patterns), rng) as data,
         ):
             settings = replace(settings, callback=callback, trial_callback=trial_callback)
@@ -656,7 +662,7 @@ class GraphDictMarginal(GraphDictionary):
     ) -> Fit | None:
         """Return a short fit whose patterns are those to allow; None where there is no choice."""
         most = int(patterns.sum(axis=1).max())
-        with with_progress(None, most, self.verbose, "active atoms") as callback:
+        with with_progress(None, most, "active atoms") as callback:
             settings = replace(self._settings, trial_callback=callback, checkpoint=checkpoint)
             # A copy: the fit is to be that of the same number given.
             return choose_patterns(signals, self.window_size, patterns, settings, deepcopy(rng))
@@ -670,11 +676,10 @@ class GraphDictMarginal(GraphDictionary):
     ) -> Fit:
         settings = self._settings.with_alpha(data, self.n_atoms)
         self.alpha_w_ = settings.alpha_w or 0.0
-        bar = 0 if self.prior == "hierarchy" else self.verbose
         trials, steps = settings.trials, 2 * self.max_iter + 3 * self.average // 2
         with (
-            with_progress(None, trials, bar, "starts") as trial_callback,
-            with_progress(self.callback, steps, self.verbose, "EM") as callback,
+            with_progress(None, trials, "starts") as trial_callback,
+            with_progress(self.callback, steps, "EM") as callback,
         ):
             settings = replace(
                 settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from graphdict.engine.signals import has_gaps
+from graphdict.engine.tasks import part
 from graphdict.selection.memory import autoregression, innovations
 from graphdict.selection.trials import fit_quietly
 
@@ -108,10 +109,11 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
     return Blocks(pieces, length, memory)
 
 
-def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
+def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS, cost: float = 1.0) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
-    Every so many blocks are held out together: with two ``folds``, half of them.
+    Every so many blocks are held out together: with two ``folds``, half of them. ``cost`` is what
+    this counts in the progress of what it is part of.
 
     Filter and tails are those of a fit to all blocks: two numbers, which need not be learned anew
     with every block held out.
@@ -119,6 +121,11 @@ def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
     trial = clone(model).set_params(n_init=min(model.n_init, TRIAL_STARTS))
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
+    with part("held-out blocks", total=1 + folds, cost=cost):
+        return _block_scores(trial, blocks, folds)
+
+
+def _block_scores(trial: Any, blocks: Blocks, folds: int) -> Scores:
     whole = clone(trial)
     fit_quietly(whole, blocks.signals)
     if whole.filter_ == "power":

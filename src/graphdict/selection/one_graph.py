@@ -12,6 +12,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from graphdict.core.annotations import RandomState
+from graphdict.engine.progress import shown_work
+from graphdict.engine.tasks import advance, part
 from graphdict.selection.folds import Blocks, block_scores, complete, cut_blocks, error_of_mean
 from graphdict.selection.held_out import CLEARLY, check_comparable
 from graphdict.selection.surrogates import directions, state_gain, surrogate_directions
@@ -154,11 +156,13 @@ def evidence(
     signals = complete(as_array(model, X))
     blocks = cut_blocks(signals, model.window_size, block_length)
     scores = {}
-    for atoms in (1, count):
-        if report is not None:
-            report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
-        scores[atoms] = block_scores(clone(model).set_params(n_atoms=atoms), blocks)
-    gains = surrogate_gains(blocks, count, n_surrogates, random_state)
+    with shown_work("evidence", 1 + 2 * count, model.verbose):
+        for atoms in (1, count):
+            if report is not None:
+                report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
+            one_or_more = clone(model).set_params(n_atoms=atoms)
+            scores[atoms] = block_scores(one_or_more, blocks, cost=atoms)
+        gains = surrogate_gains(blocks, count, n_surrogates, random_state)
     return compare_with_one(blocks, scores[1].blocks, scores[count].blocks,
                             scores[count].model, gains)  # fmt: skip
 
@@ -177,8 +181,12 @@ def surrogate_gains(
     if not given.shape[1]:
         return np.empty(0)
     states = min(states, MOST_STATES)
-    found = [state_gain(given, states, rng)]
-    found += [state_gain(surrogate_directions(given, rng), states, rng) for _ in range(count)]
+    found = []
+    with part("surrogates", total=1 + count, cost=states):
+        for number in range(1 + count):
+            series = given if number == 0 else surrogate_directions(given, rng)
+            found.append(state_gain(series, states, rng))
+            advance()
     return np.array(found)
 
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.engine.progress import shown_work
 from graphdict.selection.folds import complete
 from graphdict.selection.trials import as_array, fit_quietly
 
@@ -74,7 +75,8 @@ def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
         ``stability.again`` says which atoms came out again.
     """
     check_is_fitted(model, "atoms_")
-    return _learned_again(model, complete(as_array(model, X)))
+    with shown_work("learning again", 3, model.verbose):
+        return _learned_again(model, complete(as_array(model, X)))
 
 
 def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:

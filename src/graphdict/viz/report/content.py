@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphdict import __version__
 from graphdict.core import graphs
+from graphdict.core.spacing import spacing
 from graphdict.results import thresholded_atoms
 from graphdict.selection.findings import describe_findings
 from graphdict.viz.report.communities import communities
@@ -148,7 +149,8 @@ def _timeline(
     clock = np.arange(samples, dtype=np.float64)
     if times is not None:
         clock = times.astype("datetime64[us]").astype(np.int64) / 1e3 if kind == "date" else times
-    step, gap = _spacing(np.diff(clock))
+    found = spacing(np.diff(clock))
+    step, gap = (1.0, np.finfo(np.float64).max) if found is None else (found.step, found.gap)
     shown = windows(coefficients, np.flatnonzero(np.diff(clock) > gap) + 1)
     last = np.append(shown.start[1:], samples) - 1
     even = len(shown.start) == -(-samples // shown.size)
@@ -179,15 +181,6 @@ def _timeline(
         "silent": None if silent is None else packed(np.packbits(silent, bitorder="little"), "u1"),
     }
     return timeline, remarks
-
-
-def _spacing(steps: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the usual step between samples, and the smallest step that is a gap."""
-    positive = steps[steps > 0]
-    if len(positive) == 0:
-        return 1.0, np.finfo(np.float64).max
-    usual, long = np.quantile(positive, [0.5, 0.9])
-    return float(usual), float(5 * long)
 
 
 def _least_probability(model: Any) -> float:

@@ -12,17 +12,19 @@ function atomDrawing(svg, k) {
   const atom = atoms[k];
   const parts = [[atom.colour, 1]];
   let [list, least, degree] = [edgesOf(atom), state.least, atom.degree];
+  let top = d3.max(list, (edge) => edge.weight) || 1;
   const compute = () => {
     if (page.averaged && least !== state.least) {
       [list, least] = [edgesOf(atom), state.least];
       degree = degreesOf(list);
+      top = d3.max(list, (edge) => edge.weight) || 1;
     }
-    const { drawn, passed } = edgesAbove(list, state.level * strongest.atom);
+    const { drawn, passed } = edgesAbove(list, state.level * top);
     const count = edgeCount(drawn.length, passed, list.length);
     svg.dispatchEvent(new CustomEvent('counted', { detail: count }));
     return {
       edges: drawn,
-      top: strongest.atom,
+      top,
       degree,
       colours: () => parts,
       label: `${atom.name}: ${plural(nodes.count, 'node')}, ${plural(drawn.length, 'edge')} drawn`,
@@ -97,7 +99,8 @@ function atomFacts(atom) {
       { class: 'facts' },
       ...fact(whole(atom.joined), `of ${whole(page.pairs)} pairs joined · `),
       ...fact(number((2 * atom.joined) / nodes.count, 2), 'edges a node · '),
-      ...fact(`${whole(linked)}/${whole(nodes.count)}`, 'nodes linked'),
+      ...fact(`${whole(linked)}/${whole(nodes.count)}`, 'nodes linked · '),
+      ...fact(number(d3.max(atom.weights) || 0), 'heaviest edge'),
     ),
     make(
       'p',

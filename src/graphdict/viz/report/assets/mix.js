@@ -14,7 +14,7 @@ const mixView = (() => {
   function compute() {
     mix = mixAt(state.point, state.least);
     parts.fill(null);
-    const least = state.level * strongest.mix;
+    const least = state.level * (d3.max(mix.weights) || 0);
     const list = [];
     let all = 0;
     let degree = new Float64Array(nodes.count);

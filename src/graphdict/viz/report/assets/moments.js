@@ -47,5 +47,7 @@ function momentText(point) {
 
 function sampleText(point) {
   const [first, last] = samplesOf(point);
-  return first === last ? `sample ${whole(first)}` : `samples ${whole(first)} to ${whole(last)}`;
+  return first === last
+    ? `sample ${whole(first + 1)}`
+    : `samples ${whole(first + 1)} to ${whole(last + 1)}`;
 }
