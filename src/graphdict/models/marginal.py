@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from copy import deepcopy
-from dataclasses import replace
-from functools import cache, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,53 +12,31 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core import graphs
 from graphdict.core.annotations import PriorName, RandomState, StrPath
-from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
-from graphdict.core.marginal.filters import FILTERS
-from graphdict.core.marginal.likelihood import NOISE
-from graphdict.core.marginal.patterns import (
-    count_patterns,
-    default_max_active,
-    enumerate_patterns,
-)
-from graphdict.core.marginal.protocols import PatternLikelihood
-from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
-from graphdict.engine.logs import logger
-from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.edges import measure_edges
-from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.learn import Settings, learn
-from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.passes import (
     coefficients_of,
     gains_of,
     log_evidence_of,
-    mean_square,
     most_probable_patterns,
     responsibilities_of,
 )
-from graphdict.engine.marginal.redundant import alike_atoms, warn_of_redundant_atoms
-from graphdict.engine.marginal.samples import OpenSignals, open_signals
-from graphdict.engine.marginal.silent_nodes import silent_nodes
-from graphdict.engine.memory import BLOCK
+from graphdict.engine.marginal.redundant import alike_atoms
+from graphdict.engine.marginal.samples import open_signals
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
-from graphdict.engine.progress import shows_progress, with_progress
+from graphdict.engine.progress import shows_progress
 from graphdict.engine.scikit import available_if
-from graphdict.engine.signals import has_gaps
-from graphdict.engine.sources import too_large
-from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
-from graphdict.models.base import GraphDictionary
+from graphdict.models.marginal_fit import check_parameters, learn_model
+from graphdict.models.marginal_state import MarginalState
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
 
 MOST_POWER = 16  # that can be asked for: 1 to 4 suit most signals
-SAMPLES_FOR_FILTERS = 5  # for each atom and dimension: with fewer, power 1 and Gaussian tails
 
 
 def _has_partial_fit(model: GraphDictMarginal) -> bool:
@@ -72,7 +45,7 @@ def _has_partial_fit(model: GraphDictMarginal) -> bool:
     return True
 
 
-class GraphDictMarginal(GraphDictionary):
+class GraphDictMarginal(MarginalState):
     """Graph dictionary whose activations are marginalised, not optimised.
 
     In each sample (or window) a set ``c`` of at most ``max_active`` atoms is active, with
@@ -227,27 +200,6 @@ class GraphDictMarginal(GraphDictionary):
     DEFAULT_FILTER_POWER: ClassVar[float | str] = "auto"
     DEFAULT_TAILS: ClassVar[float | str] = "auto"
 
-    atoms_: NDArray[np.float64]
-    objective_: float
-    history_: dict[str, NDArray[Any]]
-    n_iter_: int
-    patterns_: NDArray[Any]
-    pattern_probabilities_: NDArray[np.float64]
-    edge_probabilities_: NDArray[np.float64]
-    edge_confidence_: NDArray[np.float64]
-    edge_intervals_: NDArray[np.float64]
-    stay_probability_: float
-    filter_: str
-    filter_power_: float
-    tails_: float
-    alpha_w_: float
-    gains_: NDArray[np.float64]
-    log_likelihood_: float
-    noise_: float
-    silent_: NDArray[np.bool_]
-    n_samples_seen_: int
-    stream_: dict[str, Any]
-
     _parameter_constraints: dict[str, Any] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
@@ -313,8 +265,6 @@ class GraphDictMarginal(GraphDictionary):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    _in_stream = False  # whether samples come in batches
-
     # What a user calls ----------------------------------------------------------------------
 
     @shows_progress
@@ -326,17 +276,7 @@ class GraphDictMarginal(GraphDictionary):
         cluster; see the page on scaling. NaN stands for a missing value.
         """
         self._validate_params()
-        self._check_filter()
-        if self.average and self.prior == "hierarchy":
-            raise ValueError(
-                f'average={self.average} draws whole activations, but prior="hierarchy" gives '
-                "shares of them: set average=0"
-            )
-        if self.levels > 1 and self.prior == "hierarchy":
-            raise ValueError(
-                f'levels={self.levels} cannot be used with prior="hierarchy", which has '
-                "activations of its own: set levels=1"
-            )
+        check_parameters(self)
         restart(self)
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
@@ -345,13 +285,7 @@ class GraphDictMarginal(GraphDictionary):
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
             checkpoint.restore_random_state(rng)
-        settings = replace(self._with_filter(signals, patterns), checkpoint=checkpoint)
-        plain = cache(partial(self._learn_plain, signals, patterns, settings, rng))
-        if settings.filtered:
-            # A copy: the plain fit is to be that of the same model given.
-            fit = self._learn_filtered(signals, patterns, settings, deepcopy(rng), plain)
-        else:
-            fit = plain()
+        fit = learn_model(self, signals, patterns, checkpoint, rng)
         gains = None
         with open_signals(signals, self.window_size, len(fit.dictionary.patterns)) as data:
             coefficients = coefficients_of(data, fit.dictionary)
@@ -449,300 +383,3 @@ class GraphDictMarginal(GraphDictionary):
         """Pairs of atoms that are the same graph but for its strength (cosine above 0.99)."""
         check_is_fitted(self)
         return alike_atoms(self.atoms_)
-
-    # What it says of itself ------------------------------------------------------------------
-
-    _needed = (
-        *GraphDictionary._needed, "patterns_", "pattern_probabilities_", "stay_probability_",
-        "noise_",
-    )  # fmt: skip
-    _fitted_values = {
-        **GraphDictionary._fitted_values,
-        "patterns_": FittedValue("CK", 0, 1),
-        "pattern_probabilities_": FittedValue("C", 0, 1),
-        "edge_probabilities_": FittedValue("KE", 0, 1),
-        "edge_confidence_": FittedValue("KE", 0, 1),
-        "edge_intervals_": FittedValue("KEL"),
-        "silent_": FittedValue("TN", 0, 1),
-        "filter_": FittedValue(choices=tuple(FILTERS)),
-        "filter_power_": FittedValue("", 0, positive=True),
-        "tails_": NUMBER,
-        "gains_": FittedValue("T", 0),
-        "alpha_w_": FittedValue("", 0),
-        "noise_": FittedValue("", 0, positive=True),
-        "stay_probability_": FittedValue("", 0, 1),
-        "log_likelihood_": NUMBER,
-        "n_samples_seen_": COUNT,
-    }
-
-    @property
-    def _penalty_units(self) -> dict[str, int]:
-        return {"alpha_w": 1, "sparsity": 0}
-
-    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
-        windows = -(-samples // self.window_size)
-        most = min(self.max_active or self.n_atoms, self.n_atoms)
-        patterns = count_patterns(self.n_atoms, most, self.levels)
-        rows = windows * (patterns if self.max_active else min(patterns, 5000)) * 8
-        solving = 8 * self.n_atoms * graphs.n_edges(nodes) * size
-        solving += 4 * min(rows, BLOCK) + 2 * samples * self.n_atoms * size
-        if self.prior != "hierarchy" and not self.average and self._may_be_filtered:
-            # Second moments, spectra and their products, for every set of atoms.
-            solving += 8 * min(patterns, MOST_FILTERED) * nodes**2 * 8
-        if self.prior == "markov" and not too_large((rows,), np.uint8):  # kept for sweeps
-            solving += rows
-        return 0, solving
-
-    # How it is done -------------------------------------------------------------------------
-
-    @property
-    def _least_probability(self) -> float:
-        """From which probability on an atom is in a graph, unless the user says otherwise."""
-        if self.prior == "hierarchy" or self.sparsity == 0:
-            return 0.0
-        averaged = hasattr(self, "edge_probabilities_")
-        return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
-
-    @property
-    def _may_be_filtered(self) -> bool:
-        """Whether the parameters leave room for another power than 1, or for tails."""
-        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf)
-
-    @property
-    def _mean_activations(self) -> NDArray:
-        """Mean activation (K,) of every atom where it is active: 1 but for ``levels``.
-
-        A coefficient divided by it is about the probability that the atom is active.
-        """
-        active = self.pattern_probabilities_ @ (self.patterns_ > 0)
-        means = self.pattern_probabilities_ @ self.patterns_
-        return np.where(active > 0, means / np.where(active > 0, active, 1), 1.0)
-
-    def _silent(self, signals: Any) -> NDArray | None:
-        """Return which nodes are silent in which prepared signals (T, N); None where none is."""
-        return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
-
-    def _patterns(self) -> NDArray:
-        """Return the patterns (C, K) that the parameters allow."""
-        if self.prior == "hierarchy":
-            return hierarchy_patterns(self.n_atoms)
-        largest = self.max_active or default_max_active(self.n_atoms, self.levels)
-        return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms), self.levels)
-
-    @property
-    def _planned_work(self) -> float:
-        """Iterations of EM."""
-        return self._settings.planned_iterations
-
-    @property
-    def _settings(self) -> Settings:
-        alpha = None if isinstance(self.alpha_w, str) else self.alpha_w
-        return Settings(
-            alpha, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
-            self.average,
-        )  # fmt: skip
-
-    def _pattern_likelihood(self, atoms: NDArray) -> PatternLikelihood:
-        """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
-        given = self.patterns_, atoms, self.noise_
-        if self._is_papers_model:
-            return self._settings.likelihood(*given)
-        chosen = FILTERS[self.filter_](self.filter_power_)
-        return FilteredLikelihood.of(*given, filter=chosen, tails=self.tails_)
-
-    @property
-    def _is_papers_model(self) -> bool:
-        """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
-        power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
-        return getattr(self, "filter_", "power") == "power" and power == 1 and tails == np.inf
-
-    def _check_filter(self) -> None:
-        """Raise where a filter or tails are asked for that other parameters do not allow."""
-        asked = []
-        if self.filter_power not in ("auto", 1):
-            asked.append(f"filter_power={self.filter_power!r}")
-        if self.tails not in ("auto", "gaussian", np.inf):
-            asked.append(f"tails={self.tails!r}")
-        for name, wrong in (("prior", self.prior == "hierarchy"), ("average", self.average > 0)):
-            if wrong and asked:
-                raise ValueError(
-                    f"{asked[0]} cannot be used with {name}={getattr(self, name)!r}: use "
-                    'filter_power=1 and tails="gaussian" there'
-                )
-
-    def _with_filter(self, signals: Any, patterns: NDArray) -> Settings:
-        """Return the settings with power and tails, None each where it is to be learned.
-
-        "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
-        """
-        power = None if self.filter_power == "auto" else float(self.filter_power)
-        given = {"auto": None, "gaussian": np.inf}
-        tails = given[self.tails] if isinstance(self.tails, str) else float(self.tails)
-        settings = replace(self._settings, filter_power=power, tails=tails)
-        if not settings.filtered:
-            return settings
-        fixed = self.max_active is not None
-        reasons = {
-            'prior="hierarchy"': self.prior == "hierarchy",
-            f"average={self.average}": self.average > 0,
-            "a stream": self._in_stream,
-            "missing values": has_gaps(signals),
-            f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
-        }
-        least = SAMPLES_FOR_FILTERS * self.n_atoms * (signals.shape[1] - 1)
-        if power is tails is None:
-            reasons[f"fewer than {least + 1} samples"] = len(signals) <= least
-        reason = next((text for text, holds in reasons.items() if holds), None)
-        if reason is None:
-            return settings
-        if power not in (None, 1.0) or tails not in (None, np.inf):
-            name, value = ("filter_power", self.filter_power)
-            if power in (None, 1.0):
-                name, value = "tails", self.tails
-            raise ValueError(
-                f"{name}={value!r} cannot be used with {reason}: use filter_power=1 and "
-                'tails="gaussian" there'
-            )
-        logger.info("GraphDictMarginal: power 1 and Gaussian tails, because of %s", reason)
-        return self._settings
-
-    def _learn_filtered(
-        self,
-        signals: Any,
-        patterns: NDArray,
-        settings: Settings,
-        rng: np.random.RandomState,
-        plain: Callable[[], Fit],
-    ) -> Fit:
-        """Return the fit with filter and tails, or the plain one where there are none."""
-        with (
-            with_progress(None, settings.trials, "starts") as trial_callback,
-            with_progress(self.callback, 2 * self.max_iter, "EM") as callback,
-            open_signals(signals, self.window_size, len(patterns), rng) as data,
-        ):
-            settings = replace(settings, callback=callback, trial_callback=trial_callback)
-            choose = None
-            if self.max_active is None and self.n_atoms > 1:
-                # A copy: the fit is to be that of the same number given.
-                given = signals, self.window_size, patterns, settings, deepcopy(rng)
-                choose = partial(choose_patterns, *given)
-            self.noise_ = NOISE * mean_square(data)
-            try:
-                fit = learn_filtered(data, patterns, self.noise_, settings, rng, plain, choose)
-                if fit.is_finite:
-                    return fit
-            except np.linalg.LinAlgError:  # spectra of graphs that are out of all proportion
-                pass
-        if self.filter_power not in ("auto", 1) or self.tails not in ("auto", "gaussian"):
-            raise ValueError(
-                f"filter_power={self.filter_power!r} with tails={self.tails!r} gives signals like "
-                'X no finite likelihood: use "auto" for both, which falls back to 1 and "gaussian"'
-            )
-        logger.info("GraphDictMarginal: power 1 and Gaussian tails, since no others are finite")
-        return plain()
-
-    def _learn_plain(
-        self, signals: Any, patterns: NDArray, settings: Settings, rng: np.random.RandomState
-    ) -> Fit:
-        """Return the fit with a power of 1 and Gaussian tails."""
-        self.alpha_w_ = 0.0  # until it is known
-        if self.max_active is None and self.prior != "hierarchy":
-            first = self._choose_patterns(signals, patterns, settings.checkpoint, rng)
-            patterns = patterns if first is None else first.dictionary.patterns
-        else:
-            first = None
-        with open_signals(signals, self.window_size, len(patterns), rng) as data:
-            self.noise_ = NOISE * mean_square(data)
-            if first is not None and first.interrupted:
-                return first
-            return self._learn_dictionary(data, patterns, settings.checkpoint, rng)
-
-    def _choose_patterns(
-        self, signals: Any, patterns: NDArray, checkpoint: Checkpoint, rng: np.random.RandomState
-    ) -> Fit | None:
-        """Return a short fit whose patterns are those to allow; None where there is no choice."""
-        most = int(patterns.sum(axis=1).max())
-        with with_progress(None, most, "active atoms") as callback:
-            settings = replace(self._settings, trial_callback=callback, checkpoint=checkpoint)
-            # A copy: the fit is to be that of the same number given.
-            return choose_patterns(signals, self.window_size, patterns, settings, deepcopy(rng))
-
-    def _learn_dictionary(
-        self,
-        data: OpenSignals,
-        patterns: NDArray,
-        checkpoint: Checkpoint,
-        rng: np.random.RandomState,
-    ) -> Fit:
-        settings = self._settings.with_alpha(data, self.n_atoms)
-        self.alpha_w_ = settings.alpha_w or 0.0
-        trials, steps = settings.trials, 2 * self.max_iter + 3 * self.average // 2
-        with (
-            with_progress(None, trials, "starts") as trial_callback,
-            with_progress(self.callback, steps, "EM") as callback,
-        ):
-            settings = replace(
-                settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint
-            )
-            return learn(data, patterns, self.noise_, settings, rng)
-
-    @contextmanager
-    def _open(self, X: ArrayLike) -> Iterator[tuple[OpenSignals, PatternDictionary]]:
-        """Open new signals, prepared, with the learned dictionary on the active nodes."""
-        check_is_fitted(self)
-        signals = self._prepare(X)
-        atoms = self._active_atoms.astype(np.float64)
-        stay = self.stay_probability_ if self.prior == "markov" else None
-        dictionary = PatternDictionary(
-            self._pattern_likelihood(atoms), atoms, self.pattern_probabilities_, stay,
-            known_in_time=self.prior == "hierarchy",
-        )  # fmt: skip
-        with open_signals(signals, self.window_size, len(self.patterns_)) as data:
-            yield data, dictionary
-
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray, NDArray]:
-        with self._open(X) as (data, dictionary):
-            return data, dictionary.atoms, coefficients_of(data, dictionary, out)
-
-    def _store_edges(self, measured: tuple[NDArray, NDArray, Any] | None) -> None:
-        """Set how sure edges are, or nothing where that is not known."""
-        for name in ("edge_confidence_", "edge_intervals_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
-        if measured is not None:
-            confidence, intervals, _ = measured
-            self.edge_confidence_ = self._preparation.embed(confidence)
-            limits = [self._preparation.embed(limit) for limit in np.moveaxis(intervals, -1, 0)]
-            self.edge_intervals_ = np.stack(limits, axis=-1)
-
-    def _store(
-        self, fit: Fit, coefficients: NDArray[np.float64], gains: NDArray | None = None
-    ) -> None:
-        """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""
-        dictionary = fit.dictionary
-        self.__dict__.pop("silent_", None)  # of an earlier fit
-        self.filter_, self.filter_power_, self.tails_ = "power", 1.0, np.inf
-        if isinstance(dictionary.likelihood, FilteredLikelihood):
-            learned = dictionary.likelihood
-            self.filter_, self.filter_power_ = learned.filter.name, float(learned.filter.parameter)
-            self.tails_, self.alpha_w_ = float(learned.tails), 0.0
-        self.gains_ = np.ones(len(coefficients)) if gains is None else gains
-        self.patterns_ = dictionary.patterns
-        self.pattern_probabilities_ = dictionary.probabilities
-        self.stay_probability_ = dictionary.stay or 0.0
-        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(coefficients.dtype))
-        self.__dict__.pop("edge_probabilities_", None)  # of an earlier fit
-        if fit.edge_probabilities is not None:
-            probabilities = fit.edge_probabilities.astype(coefficients.dtype)
-            self.edge_probabilities_ = self._preparation.embed(probabilities)
-        self.coefficients_ = coefficients
-        self.objective_ = fit.objective
-        self.history_ = fit.history.as_dict()
-        self.n_iter_ = len(fit.history.objective)
-        self.log_likelihood_ = fit.log_likelihood
-        self._n_features_out = len(self.atoms_)
-        warn_of_redundant_atoms(self.atoms_, fit.usage)
-        if not fit.converged and not fit.interrupted:
-            change = (
-                f"the last iteration changed the objective by {self.history_['residual'][-1]:.2g}"
-            )
-            self._warn_unconverged(self.max_iter, f"{change}, relatively")

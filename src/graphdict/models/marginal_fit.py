@@ -1,0 +1,209 @@
+"""From the parameters of GraphDictMarginal to a fit: which model is learned, by which search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.marginal.likelihood import NOISE
+from graphdict.engine.checkpoint import Checkpoint
+from graphdict.engine.logs import logger
+from graphdict.engine.marginal.active import choose_patterns
+from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.learn import Settings, learn
+from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
+from graphdict.engine.marginal.passes import mean_square
+from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.progress import with_progress
+from graphdict.engine.signals import has_gaps
+
+if TYPE_CHECKING:
+    from graphdict.models.marginal import GraphDictMarginal
+
+__all__ = ["check_parameters", "learn_model"]
+
+SAMPLES_FOR_FILTERS = 5  # for each atom and dimension: with fewer, power 1 and Gaussian tails
+
+
+def check_parameters(model: GraphDictMarginal) -> None:
+    """Raise where parameters, each of them valid, do not go together."""
+    _check_filter(model)
+    if model.average and model.prior == "hierarchy":
+        raise ValueError(
+            f'average={model.average} draws whole activations, but prior="hierarchy" gives '
+            "shares of them: set average=0"
+        )
+    if model.levels > 1 and model.prior == "hierarchy":
+        raise ValueError(
+            f'levels={model.levels} cannot be used with prior="hierarchy", which has '
+            "activations of its own: set levels=1"
+        )
+
+
+def learn_model(
+    model: GraphDictMarginal,
+    signals: Any,
+    patterns: NDArray[Any],
+    checkpoint: Checkpoint,
+    rng: np.random.RandomState,
+) -> Fit:
+    """Return the fit to prepared signals (T, N) for patterns (C, K).
+
+    Sets ``noise_`` and ``alpha_w_`` of the model.
+    """
+    settings = replace(_settings_for(model, signals, patterns), checkpoint=checkpoint)
+    plain = cache(partial(_learn_plain, model, signals, patterns, settings, rng))
+    if not settings.filtered:
+        return plain()
+    # A copy: the plain fit is to be that of the same model given.
+    return _learn_filtered(model, signals, patterns, settings, deepcopy(rng), plain)
+
+
+def _check_filter(model: GraphDictMarginal) -> None:
+    """Raise where a filter or tails are asked for that other parameters do not allow."""
+    asked = []
+    if model.filter_power not in ("auto", 1):
+        asked.append(f"filter_power={model.filter_power!r}")
+    if model.tails not in ("auto", "gaussian", np.inf):
+        asked.append(f"tails={model.tails!r}")
+    for name, wrong in (("prior", model.prior == "hierarchy"), ("average", model.average > 0)):
+        if wrong and asked:
+            raise ValueError(
+                f"{asked[0]} cannot be used with {name}={getattr(model, name)!r}: use "
+                'filter_power=1 and tails="gaussian" there'
+            )
+
+
+def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]) -> Settings:
+    """Return the settings with power and tails, None each where it is to be learned.
+
+    "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
+    """
+    power = None if model.filter_power == "auto" else float(model.filter_power)
+    given = {"auto": None, "gaussian": np.inf}
+    tails = given[model.tails] if isinstance(model.tails, str) else float(model.tails)
+    settings = replace(model._settings, filter_power=power, tails=tails)
+    if not settings.filtered:
+        return settings
+    fixed = model.max_active is not None
+    reasons = {
+        'prior="hierarchy"': model.prior == "hierarchy",
+        f"average={model.average}": model.average > 0,
+        "a stream": model._in_stream,
+        "missing values": has_gaps(signals),
+        f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
+    }
+    least = SAMPLES_FOR_FILTERS * model.n_atoms * (signals.shape[1] - 1)
+    if power is tails is None:
+        reasons[f"fewer than {least + 1} samples"] = len(signals) <= least
+    reason = next((text for text, holds in reasons.items() if holds), None)
+    if reason is None:
+        return settings
+    if power not in (None, 1.0) or tails not in (None, np.inf):
+        name, value = ("filter_power", model.filter_power)
+        if power in (None, 1.0):
+            name, value = "tails", model.tails
+        raise ValueError(
+            f"{name}={value!r} cannot be used with {reason}: use filter_power=1 and "
+            'tails="gaussian" there'
+        )
+    logger.info("GraphDictMarginal: power 1 and Gaussian tails, because of %s", reason)
+    return model._settings
+
+
+def _learn_filtered(
+    model: GraphDictMarginal,
+    signals: Any,
+    patterns: NDArray[Any],
+    settings: Settings,
+    rng: np.random.RandomState,
+    plain: Callable[[], Fit],
+) -> Fit:
+    """Return the fit with filter and tails, or the plain one where there are none."""
+    with (
+        with_progress(None, settings.trials, "starts") as trial_callback,
+        with_progress(model.callback, 2 * model.max_iter, "EM") as callback,
+        open_signals(signals, model.window_size, len(patterns), rng) as data,
+    ):
+        settings = replace(settings, callback=callback, trial_callback=trial_callback)
+        choose = None
+        if model.max_active is None and model.n_atoms > 1:
+            # A copy: the fit is to be that of the same number given.
+            given = signals, model.window_size, patterns, settings, deepcopy(rng)
+            choose = partial(choose_patterns, *given)
+        model.noise_ = NOISE * mean_square(data)
+        try:
+            fit = learn_filtered(data, patterns, model.noise_, settings, rng, plain, choose)
+            if fit.is_finite:
+                return fit
+        except np.linalg.LinAlgError:  # spectra of graphs that are out of all proportion
+            pass
+    if model.filter_power not in ("auto", 1) or model.tails not in ("auto", "gaussian"):
+        raise ValueError(
+            f"filter_power={model.filter_power!r} with tails={model.tails!r} gives signals like "
+            'X no finite likelihood: use "auto" for both, which falls back to 1 and "gaussian"'
+        )
+    logger.info("GraphDictMarginal: power 1 and Gaussian tails, since no others are finite")
+    return plain()
+
+
+def _learn_plain(
+    model: GraphDictMarginal,
+    signals: Any,
+    patterns: NDArray[Any],
+    settings: Settings,
+    rng: np.random.RandomState,
+) -> Fit:
+    """Return the fit with a power of 1 and Gaussian tails."""
+    model.alpha_w_ = 0.0  # until it is known
+    if model.max_active is None and model.prior != "hierarchy":
+        first = _choose_patterns(model, signals, patterns, settings.checkpoint, rng)
+        patterns = patterns if first is None else first.dictionary.patterns
+    else:
+        first = None
+    with open_signals(signals, model.window_size, len(patterns), rng) as data:
+        model.noise_ = NOISE * mean_square(data)
+        if first is not None and first.interrupted:
+            return first
+        return _learn_dictionary(model, data, patterns, settings.checkpoint, rng)
+
+
+def _choose_patterns(
+    model: GraphDictMarginal,
+    signals: Any,
+    patterns: NDArray[Any],
+    checkpoint: Checkpoint,
+    rng: np.random.RandomState,
+) -> Fit | None:
+    """Return a short fit whose patterns are those to allow; None where there is no choice."""
+    most = int(patterns.sum(axis=1).max())
+    with with_progress(None, most, "active atoms") as callback:
+        settings = replace(model._settings, trial_callback=callback, checkpoint=checkpoint)
+        # A copy: the fit is to be that of the same number given.
+        return choose_patterns(signals, model.window_size, patterns, settings, deepcopy(rng))
+
+
+def _learn_dictionary(
+    model: GraphDictMarginal,
+    data: OpenSignals,
+    patterns: NDArray[Any],
+    checkpoint: Checkpoint,
+    rng: np.random.RandomState,
+) -> Fit:
+    settings = model._settings.with_alpha(data, model.n_atoms)
+    model.alpha_w_ = settings.alpha_w or 0.0
+    trials, steps = settings.trials, 2 * model.max_iter + 3 * model.average // 2
+    with (
+        with_progress(None, trials, "starts") as trial_callback,
+        with_progress(model.callback, steps, "EM") as callback,
+    ):
+        settings = replace(
+            settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint
+        )
+        return learn(data, patterns, model.noise_, settings, rng)

@@ -1,0 +1,239 @@
+"""What a fitted GraphDictMarginal holds: its attributes, what of them is saved, and its density."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from graphdict.core import graphs
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filters import FILTERS
+from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.patterns import (
+    count_patterns,
+    default_max_active,
+    enumerate_patterns,
+)
+from graphdict.core.marginal.protocols import PatternLikelihood
+from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
+from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.learn import Settings
+from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
+from graphdict.engine.marginal.passes import coefficients_of
+from graphdict.engine.marginal.redundant import warn_of_redundant_atoms
+from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.silent_nodes import silent_nodes
+from graphdict.engine.memory import BLOCK
+from graphdict.engine.sources import too_large
+from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
+from graphdict.models.base import GraphDictionary
+
+__all__ = ["MarginalState"]
+
+
+class MarginalState(GraphDictionary):
+    """Base of :class:`GraphDictMarginal`: parameters and fitted attributes, and what follows."""
+
+    n_atoms: int
+    max_active: int | None
+    levels: int
+    filter_power: float | str
+    tails: float | str
+    alpha_w: float | str
+    sparsity: float
+    prior: str
+    average: int
+    n_init: int
+    max_iter: int
+    tol: float
+
+    atoms_: NDArray[np.float64]
+    objective_: float
+    history_: dict[str, NDArray[Any]]
+    n_iter_: int
+    patterns_: NDArray[Any]
+    pattern_probabilities_: NDArray[np.float64]
+    edge_probabilities_: NDArray[np.float64]
+    edge_confidence_: NDArray[np.float64]
+    edge_intervals_: NDArray[np.float64]
+    stay_probability_: float
+    filter_: str
+    filter_power_: float
+    tails_: float
+    alpha_w_: float
+    gains_: NDArray[np.float64]
+    log_likelihood_: float
+    noise_: float
+    silent_: NDArray[np.bool_]
+    n_samples_seen_: int
+    stream_: dict[str, Any]
+    _in_stream = False  # whether samples come in batches
+
+    _needed = (
+        *GraphDictionary._needed, "patterns_", "pattern_probabilities_", "stay_probability_",
+        "noise_",
+    )  # fmt: skip
+    _fitted_values = {
+        **GraphDictionary._fitted_values,
+        "patterns_": FittedValue("CK", 0, 1),
+        "pattern_probabilities_": FittedValue("C", 0, 1),
+        "edge_probabilities_": FittedValue("KE", 0, 1),
+        "edge_confidence_": FittedValue("KE", 0, 1),
+        "edge_intervals_": FittedValue("KEL"),
+        "silent_": FittedValue("TN", 0, 1),
+        "filter_": FittedValue(choices=tuple(FILTERS)),
+        "filter_power_": FittedValue("", 0, positive=True),
+        "tails_": NUMBER,
+        "gains_": FittedValue("T", 0),
+        "alpha_w_": FittedValue("", 0),
+        "noise_": FittedValue("", 0, positive=True),
+        "stay_probability_": FittedValue("", 0, 1),
+        "log_likelihood_": NUMBER,
+        "n_samples_seen_": COUNT,
+    }
+
+    @property
+    def _penalty_units(self) -> dict[str, int]:
+        return {"alpha_w": 1, "sparsity": 0}
+
+    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
+        windows = -(-samples // self.window_size)
+        most = min(self.max_active or self.n_atoms, self.n_atoms)
+        patterns = count_patterns(self.n_atoms, most, self.levels)
+        rows = windows * (patterns if self.max_active else min(patterns, 5000)) * 8
+        solving = 8 * self.n_atoms * graphs.n_edges(nodes) * size
+        solving += 4 * min(rows, BLOCK) + 2 * samples * self.n_atoms * size
+        if self.prior != "hierarchy" and not self.average and self._may_be_filtered:
+            # Second moments, spectra and their products, for every set of atoms.
+            solving += 8 * min(patterns, MOST_FILTERED) * nodes**2 * 8
+        if self.prior == "markov" and not too_large((rows,), np.uint8):  # kept for sweeps
+            solving += rows
+        return 0, solving
+
+    @property
+    def _least_probability(self) -> float:
+        """From which probability on an atom is in a graph, unless the user says otherwise."""
+        if self.prior == "hierarchy" or self.sparsity == 0:
+            return 0.0
+        averaged = hasattr(self, "edge_probabilities_")
+        return self.sparsity / (1 + self.sparsity) if averaged else 1 / 3
+
+    @property
+    def _may_be_filtered(self) -> bool:
+        """Whether the parameters leave room for another power than 1, or for tails."""
+        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf)
+
+    @property
+    def _mean_activations(self) -> NDArray[Any]:
+        """Mean activation (K,) of every atom where it is active: 1 but for ``levels``.
+
+        A coefficient divided by it is about the probability that the atom is active.
+        """
+        active = self.pattern_probabilities_ @ (self.patterns_ > 0)
+        means = self.pattern_probabilities_ @ self.patterns_
+        return np.where(active > 0, means / np.where(active > 0, active, 1), 1.0)
+
+    @property
+    def _is_papers_model(self) -> bool:
+        """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
+        power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
+        return getattr(self, "filter_", "power") == "power" and power == 1 and tails == np.inf
+
+    @property
+    def _planned_work(self) -> float:
+        """Iterations of EM."""
+        return self._settings.planned_iterations
+
+    @property
+    def _settings(self) -> Settings:
+        alpha = None if isinstance(self.alpha_w, str) else self.alpha_w
+        return Settings(
+            alpha, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
+            self.average,
+        )  # fmt: skip
+
+    def _patterns(self) -> NDArray[Any]:
+        """Return the patterns (C, K) that the parameters allow."""
+        if self.prior == "hierarchy":
+            return hierarchy_patterns(self.n_atoms)
+        largest = self.max_active or default_max_active(self.n_atoms, self.levels)
+        return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms), self.levels)
+
+    def _pattern_likelihood(self, atoms: NDArray[Any]) -> PatternLikelihood:
+        """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
+        given = self.patterns_, atoms, self.noise_
+        if self._is_papers_model:
+            return self._settings.likelihood(*given)
+        chosen = FILTERS[self.filter_](self.filter_power_)
+        return FilteredLikelihood.of(*given, filter=chosen, tails=self.tails_)
+
+    def _silent(self, signals: Any) -> NDArray[Any] | None:
+        """Return which nodes are silent in which prepared signals (T, N); None where none is."""
+        return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
+
+    @contextmanager
+    def _open(self, X: ArrayLike) -> Iterator[tuple[OpenSignals, PatternDictionary]]:
+        """Open new signals, prepared, with the learned dictionary on the active nodes."""
+        check_is_fitted(self)
+        signals = self._prepare(X)
+        atoms = self._active_atoms.astype(np.float64)
+        stay = self.stay_probability_ if self.prior == "markov" else None
+        dictionary = PatternDictionary(
+            self._pattern_likelihood(atoms), atoms, self.pattern_probabilities_, stay,
+            known_in_time=self.prior == "hierarchy",
+        )  # fmt: skip
+        with open_signals(signals, self.window_size, len(self.patterns_)) as data:
+            yield data, dictionary
+
+    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+        with self._open(X) as (data, dictionary):
+            return data, dictionary.atoms, coefficients_of(data, dictionary, out)
+
+    def _store(
+        self, fit: Fit, coefficients: NDArray[np.float64], gains: NDArray[Any] | None = None
+    ) -> None:
+        """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""
+        dictionary = fit.dictionary
+        self.__dict__.pop("silent_", None)  # of an earlier fit
+        self.filter_, self.filter_power_, self.tails_ = "power", 1.0, np.inf
+        if isinstance(dictionary.likelihood, FilteredLikelihood):
+            learned = dictionary.likelihood
+            self.filter_, self.filter_power_ = learned.filter.name, float(learned.filter.parameter)
+            self.tails_, self.alpha_w_ = float(learned.tails), 0.0
+        self.gains_ = np.ones(len(coefficients)) if gains is None else gains
+        self.patterns_ = dictionary.patterns
+        self.pattern_probabilities_ = dictionary.probabilities
+        self.stay_probability_ = dictionary.stay or 0.0
+        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(coefficients.dtype))
+        self.__dict__.pop("edge_probabilities_", None)  # of an earlier fit
+        if fit.edge_probabilities is not None:
+            probabilities = fit.edge_probabilities.astype(coefficients.dtype)
+            self.edge_probabilities_ = self._preparation.embed(probabilities)
+        self.coefficients_ = coefficients
+        self.objective_ = fit.objective
+        self.history_ = fit.history.as_dict()
+        self.n_iter_ = len(fit.history.objective)
+        self.log_likelihood_ = fit.log_likelihood
+        self._n_features_out = len(self.atoms_)
+        warn_of_redundant_atoms(self.atoms_, fit.usage)
+        if not fit.converged and not fit.interrupted:
+            change = (
+                f"the last iteration changed the objective by {self.history_['residual'][-1]:.2g}"
+            )
+            self._warn_unconverged(self.max_iter, f"{change}, relatively")
+
+    def _store_edges(self, measured: tuple[NDArray[Any], NDArray[Any], Any] | None) -> None:
+        """Set how sure edges are, or nothing where that is not known."""
+        for name in ("edge_confidence_", "edge_intervals_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if measured is not None:
+            confidence, intervals, _ = measured
+            self.edge_confidence_ = self._preparation.embed(confidence)
+            limits = [self._preparation.embed(limit) for limit in np.moveaxis(intervals, -1, 0)]
+            self.edge_intervals_ = np.stack(limits, axis=-1)
