@@ -28,6 +28,7 @@ def attacks():
     import forgeries
     import kills
     import native_calls
+    import tables
 
     return {
         "filters": estimators.attack_filters,
@@ -36,6 +37,7 @@ def attacks():
         "kills": kills.attack,
         "forgeries": forgeries.attack,
         "native": native_calls.attack,
+        "tables": tables.attack,
     }
 
 

@@ -50,7 +50,8 @@ class ProgressBar:
             bar_format=FORMAT,
         )  # fmt: skip
         self._drawn = time.perf_counter() if log else -math.inf
-        self._share, self._task = 0.0, None
+        self._share = 0.0
+        self._task: Task | None = None
         self._left: tuple[float, float] | None = None  # seconds, and when they were estimated
         self._closed = threading.Event()
         if not log and sys.stderr.isatty():

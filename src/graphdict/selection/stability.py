@@ -75,7 +75,7 @@ def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
         ``stability.again`` says which atoms came out again.
     """
     check_is_fitted(model, "atoms_")
-    with shown_work("learning again", 3, model.verbose):
+    with shown_work("learning again", 3, model.get_params().get("verbose", 0)):
         return _learned_again(model, complete(as_array(model, X)))
 
 

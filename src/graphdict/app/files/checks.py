@@ -12,6 +12,7 @@ from graphdict.app.files.errors import InputError
 from graphdict.app.files.lazy_signals import ColumnSummary, LazySignals, summarise_columns
 from graphdict.app.files.table import Column, SignalTable, Table, quote_names
 from graphdict.app.files.times import format_duration, format_time, parse_times, seconds_between
+from graphdict.core.spacing import spacing
 
 __all__ = [
     "add_notes",

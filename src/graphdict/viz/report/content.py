@@ -111,6 +111,7 @@ def _atoms(
                     None if probabilities is None else packed(probabilities[k, edges], "f4")
                 ),
                 "joined": int(np.count_nonzero(present)),
+                "learned": int(np.count_nonzero(weights)),
                 "degree": packed(degree, "f4"),
                 "community": communities(present).tolist(),
                 "mean": float(mean[k]),

@@ -83,7 +83,16 @@ function groupButtons(atom, most) {
 
 function atomFacts(atom) {
   if (atom.joined === 0)
-    return [make('p', { class: 'facts' }, make('b', {}, 'No edges'), ': this atom is empty.')];
+    return [
+      make(
+        'p',
+        { class: 'facts' },
+        make('b', {}, atom.learned ? 'No edge is sure' : 'No edges'),
+        atom.learned
+          ? `: of ${plural(atom.learned, 'edge')} that were learned, none is known well enough to be drawn.`
+          : ': this atom is empty.',
+      ),
+    ];
   const linked = atom.community.filter((group) => group >= 0).length;
   const fact = (value, words) => [make('b', {}, value), ` ${words}`];
   const groups = groupsOf(atom).length;
