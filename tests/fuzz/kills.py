@@ -9,7 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from graphdict import GraphDictExact, GraphDictLog, GraphDictMarginal, GraphDictSpectral
+from graphdict import (
+    GraphDictExact,
+    GraphDictHier,
+    GraphDictLog,
+    GraphDictMarginal,
+    GraphDictSpectral,
+)
 from graphdict.engine import checkpoint
 
 KEPT = ("atoms_", "coefficients_", "objective_", "n_iter_")
@@ -20,7 +26,10 @@ def draw_fit(rng):
     x = rng.standard_normal((int(rng.choice([40, 120])), 5)) @ rng.standard_normal((5, 5))
     given = {"n_atoms": int(rng.choice([2, 3])), "n_init": int(rng.choice([1, 2])), "tol": 0.0}
     given["random_state"] = int(rng.integers(1000))
-    kind = rng.integers(4)
+    kind = rng.integers(5)
+    if kind == 4:
+        likelihood = str(rng.choice(["log-det", "log-degree"]))
+        return GraphDictHier(int(rng.choice([0, 2, 5])), likelihood=likelihood, tol=0.0), x
     if kind == 3:
         prior = str(rng.choice(["independent", "markov", "free"]))
         average = int(rng.choice([0, 6]))

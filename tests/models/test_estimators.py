@@ -434,14 +434,6 @@ def test_coefficients_found_only_roughly_are_reported_as_such(X, monkeypatch):
         model.fit(X)
 
 
-def test_other_powers_than_one_are_refused_by_name(caplog):
-    x = np.random.default_rng(0).standard_normal((20, 4))
-    with pytest.raises(ValueError, match="filter_power=2 cannot be used with GraphDictExact"):
-        GraphDictExact(2, filter_power=2).fit(x)
+def test_models_without_a_filter_know_no_power():
     with pytest.raises(TypeError, match="filter_power"):
         GraphDictLog(2, filter_power=2)
-    with caplog.at_level("INFO", logger="graphdict"):
-        found = GraphDictExact(2, filter_power="auto", max_iter=10, random_state=0).fit(x)
-    assert "power 1" in caplog.text
-    plain = GraphDictExact(2, max_iter=10, random_state=0).fit(x)
-    np.testing.assert_array_equal(found.atoms_, plain.atoms_)

@@ -46,11 +46,14 @@ BUNDLES = 2  # for each thread of the cluster, so that work can move when worker
 
 
 def each_block(
-    array: Any, client: Any, dtype: Any, function: Callable[[NDArray[Any]], Any]
+    array: Any, client: Any, dtype: Any, function: Callable[..., Any], numbered: bool = False
 ) -> list[Any]:
-    """``function`` of blocks of a Dask array, on the workers."""
-    blocks = client.compute([array[rows] for rows in row_slices(array)])
-    return wait_for(client.gather, client.map(partial(_call, function, dtype), blocks, pure=False))
+    """``function`` of blocks of a Dask array, on the workers, as `signals.each_block` says."""
+    slices = row_slices(array)
+    numbers = [[rows.start] if numbered else [] for rows in slices]
+    blocks = client.compute([array[rows] for rows in slices])
+    call = partial(_call, function, dtype)
+    return wait_for(client.gather, client.map(call, blocks, numbers, pure=False))
 
 
 class ClusterSmoothness:
@@ -237,8 +240,8 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def _call(function: Callable[[NDArray[Any]], Any], dtype: Any, block: NDArray[Any]) -> Any:
-    return function(np.ascontiguousarray(block, dtype=dtype))
+def _call(function: Callable[..., Any], dtype: Any, block: NDArray[Any], numbers: list[int]) -> Any:
+    return function(*numbers, np.ascontiguousarray(block, dtype=dtype))
 
 
 def _make_shards(layouts: list[tuple], array: NDArray[Any], shared: Any) -> list[Shard]:

@@ -195,11 +195,17 @@ def largest_value(dtype: Any) -> float:
     return 1e-3 * float(np.sqrt(np.finfo(dtype).max))
 
 
-def each_block(signals: Any, function: Callable[[NDArray[Any]], Any]) -> list[Any]:
-    """``function`` of all rows, some at a time and in order, wherever the signals are."""
+def each_block(signals: Any, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
+    """``function`` of all rows, some at a time and in order, wherever the signals are.
+
+    Where blocks are ``numbered``, the function gets the number of the first row before the block.
+    """
     if hasattr(signals, "each_block"):
-        return signals.each_block(function)
-    return [function(signals[rows]) for rows in row_slices(signals)]
+        return signals.each_block(function, numbered=numbered)
+    slices = row_slices(signals)
+    if numbered:
+        return [function(rows.start, signals[rows]) for rows in slices]
+    return [function(signals[rows]) for rows in slices]
 
 
 def row_slices(signals: Any) -> list[slice]:

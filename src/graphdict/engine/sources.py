@@ -11,7 +11,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -72,10 +72,10 @@ class ClusterRows(Rows):
         super().__init__(check_array(array, client))
         self.client = client
 
-    def each_block(self, function: Callable[[NDArray[Any]], Any]) -> list[Any]:
+    def each_block(self, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
         from graphdict.engine.cluster import each_block
 
-        return each_block(self.array, self.client, self.dtype, function)
+        return each_block(self.array, self.client, self.dtype, function, numbered)
 
 
 class Prepared:
@@ -93,10 +93,16 @@ class Prepared:
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         return self.preparation.apply(self.rows[rows])
 
-    def each_block(self, function: Callable[[NDArray[Any]], Any]) -> list[Any]:
+    def each_block(self, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
         """``function`` of all rows, some at a time."""
-        prepare = self.preparation.apply
-        return each_block(self.rows, lambda block: function(prepare(block)))
+        of_prepared = partial(_of_prepared, function, self.preparation)
+        return each_block(self.rows, of_prepared, numbered=numbered)
+
+
+def _of_prepared(function: Callable[..., Any], preparation: Preparation, *given: Any) -> Any:
+    """Return ``function`` of what is given, the block at its end prepared."""
+    *number, block = given
+    return function(*number, preparation.apply(block))
 
 
 def open_rows(X: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -10,23 +12,28 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
+from graphdict.core.annotations import StrPath
 from graphdict.core.gaussian import RELATIVE_FLOOR, log_likelihoods
 from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs, log_degree_objective
+from graphdict.core.graph_learning.admm import CoupledGraphs
 from graphdict.core.graph_learning.determinant import coupled_likelihood, likelihood_objective
-from graphdict.core.graph_learning.tree import window_tree
+from graphdict.core.graph_learning.tree import WindowTree, window_tree
 from graphdict.core.graph_learning.windows import (
-    active_nodes,
     dense_graphs,
     edges_between,
     even_counts,
     mix_in,
     without_rounding,
 )
-from graphdict.core.terms.likelihoods import window_distances
+from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.checkpoint import Checkpoint, Stage, identity
 from graphdict.engine.memory import BLOCK
+from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.scikit import available_if
+from graphdict.engine.sources import put_together, too_large
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
+from graphdict.engine.window_sums import active_windows, distance_sums, mean_distances
 from graphdict.models.base import GraphDictionary
 
 __all__ = ["GraphDictHier"]
@@ -75,6 +82,13 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         Relative primal and dual residual at which to stop.
     rescale : bool, default=True
         Divide all signals by one number, so that units do not matter.
+    callback : callable, optional
+        Called after each iteration with a :class:`graphdict.solvers.Progress`; returning True stops
+        the fit.
+    checkpoint : path, optional
+        Where to keep what a fit needs to go on after it was killed; see the page on scaling.
+    verbose : int, default=0
+        Show a progress bar.
 
     Attributes
     ----------
@@ -92,7 +106,6 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         As for the other dictionaries.
     """
 
-    _reads_in_parts = False
     _parameter_constraints: dict[str, Any] = {
         "depth": [Interval(Integral, 0, None, closed="left")],
         "n_windows": [Interval(Integral, 1, None, closed="left"), None],
@@ -103,6 +116,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "rescale": ["boolean"],
+        "callback": [callable, None],
+        "checkpoint": [str, os.PathLike, None],
+        "verbose": ["verbose"],
     }
     window_size = 1
     atoms_: NDArray[np.float64]
@@ -125,6 +141,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         max_iter: int = 500,
         tol: float = 1e-4,
         rescale: bool = True,
+        callback: Callback | None = None,
+        checkpoint: StrPath | None = None,
+        verbose: int = 0,
     ):
         self.depth = depth
         self.n_windows = n_windows
@@ -135,6 +154,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         self.max_iter = max_iter
         self.tol = tol
         self.rescale = rescale
+        self.callback = callback
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     _needed = (*GraphDictionary._needed, "parents_")
     _fitted_values = {
@@ -147,41 +169,56 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     def _penalty_units(self) -> dict[str, int]:
         return {"alpha_w": 1, "beta": 2}
 
+    @property
+    def _planned_work(self) -> float:
+        """The way from the first residual to the tolerance."""
+        return 1.0
+
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = min(samples, self.n_windows or 2 ** min(self.depth, 40))
         atoms, edges = 2 * windows - 1, graphs.n_edges(nodes)
         building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
-        solving = 8 * atoms * edges * size + 10 * windows * edges * 8 + samples * atoms * size
+        solving = 8 * atoms * edges * size + 10 * windows * edges * 8
+        if not too_large((samples, atoms), f"f{size}"):  # else coefficients are in a file
+            solving += samples * atoms * size
         if self.likelihood == "log-det":
             solving += 8 * windows * nodes**2 * 8
         return building, solving
 
+    @shows_progress
     @single_threaded_blas
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn the atoms of the tree from the series of signals ``X`` (T, N); ``y`` is ignored."""
+        """Learn the atoms of the tree from a series of signals.
+
+        Parameters
+        ----------
+        X : array, DataFrame, memory map, Zarr or Dask array of shape (T, N)
+            One row for each sample, in order of time. What is larger than scikit-learn's
+            ``working_memory`` is read part by part; see the page on scaling. NaN stands for a
+            missing value.
+        y : None
+            Ignored; there for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+        """
         self._validate_params()
         samples, signals = self._learn(X, self.rescale)
         tree = window_tree(self._windows(len(samples)))
         counts = even_counts(len(samples), tree.windows)
+        kept = Checkpoint(None, {})
+        if self.checkpoint is not None:
+            kept = Checkpoint(self.checkpoint, identity(self, samples))
         shares = counts / counts.sum()
-        active = active_nodes(samples, counts)[:, self.active_nodes_]
-        costs = without_rounding(window_distances(signals, counts).astype(np.float64))
+        active = active_windows(samples, counts)[:, self.active_nodes_]
+        costs = without_rounding(mean_distances(signals, counts))
         self.beta_ = float(self.beta)
         if self.avg_degree is not None:
             average = (shares @ costs)[None]
             self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
 
-        solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
-        found = solve(
-            costs,
-            self.beta_,
-            lambda values, step: tree.prox(values, step * self.alpha_w, shares),
-            lambda weights: self.alpha_w * tree.total(weights),
-            shares=shares,
-            active=active,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        found = self._solve(tree, costs, shares, active, kept.stage())
         # What is tied obeys the tree exactly, and silence only up to the tolerance.
         weights = found.tied * edges_between(active)
         measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
@@ -199,12 +236,42 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         self.n_iter_ = len(found.history.objective)
         self.atoms_ = self._preparation.embed(tree.split(weights).astype(signals.dtype))
         self.parents_ = tree.parent
-        self.coefficients_ = np.repeat(tree.membership, counts, axis=0).astype(signals.dtype)
+        self.coefficients_ = _memberships(tree, counts, signals.dtype)
         self._n_features_out = len(self.atoms_)
-        if not found.converged:
+        if not found.interrupted:
+            kept.finish()
+        return self
+
+    def _solve(
+        self,
+        tree: WindowTree,
+        costs: NDArray[np.float64],
+        shares: NDArray[np.float64],
+        active: NDArray[np.bool_],
+        stage: Stage,
+    ) -> CoupledGraphs:
+        """Learn the graphs of the windows; warn where they are not optimal."""
+        solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
+        name = type(self).__name__
+        with with_progress(self.callback, self.max_iter, name, self.tol) as call:
+            found = solve(
+                costs,
+                self.beta_,
+                lambda values, step: tree.prox(values, step * self.alpha_w, shares),
+                lambda weights: self.alpha_w * tree.total(weights),
+                shares=shares,
+                active=active,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                callback=None if call is None else partial(_show, call, tree),
+                stage=stage,
+            )
+        if found.interrupted:
+            stage.flush()
+        elif not (found.converged or found.stopped):
             residual = found.history.residual[-1]
             self._warn_unconverged(self.max_iter, f"largest relative residual {residual:.2g}")
-        return self
+        return found
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Mean log-likelihood per sample of a series, whose windows are cut like the training's.
@@ -212,9 +279,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         Measured by the model's own ``likelihood``. Where a window's graph falls apart, vanishing
         eigenvalues (or degrees) count as 1e-9 of the largest, which makes for a very low score.
         """
-        signals, atoms, coefficients = self._encode(X)
-        counts = self._counts(len(signals))
-        rows = coefficients[np.cumsum(counts) - counts]
+        signals = self._prepare(X)
+        atoms, counts = self._active_atoms.astype(signals.dtype), self._counts(len(signals))
+        rows = window_tree(len(counts)).membership.astype(signals.dtype)
         if self.likelihood == "log-det":
             logs = log_likelihoods(np.zeros_like(rows), rows, atoms)
         else:
@@ -223,8 +290,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
             degrees = np.maximum(degrees, floor)
             constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
             logs = (np.log(degrees).sum(axis=1) - constant) / 2
-        energies = self._energies(signals, atoms, self._gaps(signals))
-        fit = np.einsum("tk,tk->", coefficients, energies, dtype=np.float64)
+        sums = distance_sums(signals, counts, self._gaps(signals))
+        fit = np.einsum("be,be->", rows @ atoms, sums, dtype=np.float64)
         return float((logs @ counts - fit / 2) / len(signals))
 
     @available_if(_never)
@@ -248,8 +315,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         signals = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         counts = self._counts(len(signals))
-        membership = window_tree(len(counts)).membership.astype(signals.dtype)
-        return signals, atoms, np.repeat(membership, counts, axis=0)
+        return signals, atoms, _memberships(window_tree(len(counts)), counts, signals.dtype, out)
 
     def _counts(self, samples: int) -> NDArray[np.intp]:
         windows = (len(self.atoms_) + 1) // 2
@@ -271,3 +337,23 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
                 f"most {samples}"
             )
         return int(self.n_windows)
+
+
+def _show(callback: Callback, tree: WindowTree, progress: Progress) -> bool | None:
+    """Call back with the atoms of the tree, given the graphs of windows."""
+    atoms, windows = tree.split(progress.atoms), tree.membership
+    return callback(
+        Progress(progress.iteration, progress.objective, progress.residual, atoms, windows)
+    )
+
+
+def _memberships(
+    tree: WindowTree, counts: NDArray[np.intp], dtype: Any, out: Any = None
+) -> NDArray[np.float64]:
+    """Return the coefficients (T, K) of samples in windows; in a file if they are too large."""
+    membership = tree.membership.astype(dtype)
+    at_a_time = max(1, BLOCK // membership[0].nbytes)
+    number = -(-counts // at_a_time)  # pieces of each window
+    pieces = (row[None] for row, count in zip(membership, number) for _ in range(count))
+    sizes = [even_counts(*pair) for pair in zip(counts, number)]
+    return put_together(pieces, np.concatenate(sizes), len(tree.parent), dtype, out)

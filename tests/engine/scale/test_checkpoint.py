@@ -31,11 +31,18 @@ CASES = {
         "n_init": 1, "max_iter": 12, "tol": 0,
     },
     "exact": {"model": "GraphDictExact", "max_iter": 15, "tol": 0, "n_atoms": 2},
+    "tree": {"model": "GraphDictHier", "depth": 3, "max_iter": 45, "tol": 0},
+    "tree of log-degrees": {
+        "model": "GraphDictHier", "depth": 2, "likelihood": "log-degree", "avg_degree": 2,
+        "max_iter": 45, "tol": 0,
+    },
 }  # fmt: skip
 
 
 def run(case, **kill):
-    case = {"n_atoms": 3, "random_state": 0, **case, "kill": kill}
+    if case["model"] != "GraphDictHier":
+        case = {"n_atoms": 3, "random_state": 0, **case}
+    case = {**case, "kill": kill}
     done = subprocess.run(
         [sys.executable, str(HERE / "killed_fits.py"), json.dumps(case)],
         capture_output=True, text=True, check=True,

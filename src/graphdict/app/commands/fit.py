@@ -23,7 +23,6 @@ from graphdict.app.commands.models import (
     accepts_missing,
     build_model,
     model_class,
-    reads_in_parts,
     window_of,
 )
 from graphdict.app.commands.options import (
@@ -237,10 +236,9 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     if folder.exists() and not folder.is_dir():
         raise click.UsageError(f"-o {folder} is a file; name a folder")
     check_free([folder / name for name in names], force)
-    in_parts = reads_in_parts(model_class(options["model"]), options["memory"], options["dask"])
     with console.progress("Reading", 1) as whole:
         with part("Reading", cost=0):
-            signals = read_file(file, options, console, in_parts)
+            signals = read_file(file, options, console, in_parts=True)
             scaling = _prepare(signals, options, console)
             window = window_of(options["window"], signals.step)
             _check_length(len(signals.values), window, options)

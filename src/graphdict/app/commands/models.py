@@ -11,7 +11,7 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.preprocessing import parse_window
 from graphdict.app.files import SignalTable
 
-__all__ = ["MODELS", "accepts_missing", "build_model", "model_class", "reads_in_parts", "window_of"]
+__all__ = ["MODELS", "accepts_missing", "build_model", "model_class", "window_of"]
 
 MODELS = {
     "marginal": "GraphDictMarginal",
@@ -35,22 +35,6 @@ def model_class(name: str) -> type:
 def accepts_missing(model: Any) -> bool:
     """Return whether a model accepts NaN."""
     return bool(model.__sklearn_tags__().input_tags.allow_nan)
-
-
-def reads_in_parts(estimator: type, memory: float | None, dask: str | None) -> bool:
-    """Return whether a model takes signals that are not in memory.
-
-    Raises BadParameter where --memory or --dask asks for it and the model does not.
-    """
-    able = bool(estimator._reads_in_parts)  # type: ignore[attr-defined]
-    flag = "--dask" if dask else "--memory" if memory else None
-    if flag and not able:
-        others = [name for name in MODELS if model_class(name)._reads_in_parts]  # type: ignore[attr-defined]
-        does = "does not run on a Dask cluster" if dask else "holds all signals in memory"
-        raise click.BadParameter(
-            f"{estimator.__name__} {does}; --model {', '.join(others)} can", param_hint=flag
-        )
-    return able
 
 
 def build_model(signals: SignalTable, options: dict[str, Any], console: Console) -> Any:
@@ -81,11 +65,6 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
     if options["penalty"] is not None:
         settings["sparsity" if "sparsity" in known else "alpha_w"] = options["penalty"]
     if options["checkpoint"] is not None:
-        if "checkpoint" not in known:
-            raise click.BadParameter(
-                f"--model {name} writes no checkpoints; log, spectral, spectral-relaxed, exact do",
-                param_hint="--checkpoint",
-            )
         settings["checkpoint"] = str(options["checkpoint"])
     if options["active"] != "auto" and "max_active" not in known:
         raise click.BadParameter(

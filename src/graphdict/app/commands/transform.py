@@ -11,7 +11,7 @@ import numpy as np
 
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
 from graphdict.app.commands.execution import open_signals
-from graphdict.app.commands.models import accepts_missing, reads_in_parts
+from graphdict.app.commands.models import accepts_missing
 from graphdict.app.commands.options import (
     Command,
     execution_options,
@@ -107,9 +107,8 @@ def encode(
     """
     before = read_metadata(model)
     dask = options.get("dask")
-    in_parts = reads_in_parts(type(model), options.get("memory"), dask)
     nodes = tuple(map(str, model.node_names))
-    signals = read_file(file, options, console, in_parts, nodes)
+    signals = read_file(file, options, console, True, nodes)
     signals = _matched(signals, model, file, console)
     difference(signals, before.scaling.changes)
     if not accepts_missing(model) and (done := handle_missing(signals, "interpolate")):
@@ -123,7 +122,7 @@ def encode(
         )
     values = before.scaling.apply(signals.values)
     with open_signals(values, dask, console) as X, console.warnings_as_lines():
-        if out is not None and in_parts:
+        if out is not None and hasattr(model, "transform"):
             return signals, model.transform(X, out=out)
         if silence and getattr(model, "prior", None) == "hierarchy":
             return signals, model.instantaneous_graphs(X)

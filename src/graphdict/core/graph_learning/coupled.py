@@ -9,40 +9,35 @@ by the alternating direction method of multipliers (ADMM): the windows are solve
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.graph_learning.admm import RELAXATION, CoupledGraphs, Step, admm
 from graphdict.core.graph_learning.graphs_from_costs import (
     average_degree_ridge,
     learn_graphs,
     log_degree_objective,
 )
-from graphdict.core.solvers.base import History
+from graphdict.core.solvers.base import Callback
 
-__all__ = ["CoupledGraphs", "coupled_graphs", "penalty_factor"]
+__all__ = ["START_DEGREE", "coupled_graphs"]
 
-RELAXATION = 1.6
-BALANCE_EVERY = 10
-BALANCE_UNTIL = 200
 START_DEGREE = 5
 LEAST_RIDGE = 1e-6  # of the ridge for a typical degree, from which on it may be the first penalty
 
 
-@dataclass(frozen=True)
-class CoupledGraphs:
-    """Result of ADMM.
-
-    ``weights`` (B, E) are exactly sparse and have positive degrees; ``tied`` (B, E) is in the range
-    of the proximal operator of ``g``. The two agree up to the tolerance.
-    """
-
-    weights: NDArray[Any]
+class _State(NamedTuple):
+    weights: NDArray[Any]  # (B, E)
     tied: NDArray[Any]
-    history: History
-    converged: bool
+    scaled: NDArray[Any]  # the multipliers of their difference, divided by rho
+    dual: NDArray[Any]  # of the windows' own problems (B, N)
+    rho: float
+    accuracy: float  # to which windows are solved; it follows that of the iteration
+
+    def balanced(self, factor: float) -> _State:
+        return self._replace(rho=self.rho * factor, scaled=self.scaled / factor)
 
 
 def coupled_graphs(
@@ -55,6 +50,8 @@ def coupled_graphs(
     active: NDArray[Any] | None = None,
     max_iter: int = 500,
     tol: float = 1e-4,
+    callback: Callback | None = None,
+    stage: Any = None,
 ) -> CoupledGraphs:
     """Minimise the objective of the module.
 
@@ -75,6 +72,8 @@ def coupled_graphs(
     max_iter, tol
         Stop after ``max_iter`` iterations, or once the relative primal and dual residuals are at
         most ``tol``.
+    callback, stage
+        As for :func:`graphdict.core.graph_learning.admm.admm`.
 
     Returns
     -------
@@ -89,12 +88,11 @@ def coupled_graphs(
     single = learn_graphs(average, rho)
     weights = np.repeat(single.weights, count, axis=0)
     dual = np.repeat(single.dual, count, axis=0)
-    tied, scaled = weights, np.zeros_like(weights)
-    accuracy = 1e-2
-    history, converged = History(), False
-    for iteration in range(1, max_iter + 1):
+    start = _State(weights, weights, np.zeros_like(weights), dual, rho, 1e-2)
+
+    def step(state: _State) -> Step:
+        _, tied, scaled, dual, rho, accuracy = state
         centre = (tied - scaled) * (rho / (ridge + rho))
-        # The accuracy of the windows follows that of the iteration.
         found = learn_graphs(
             costs, ridge + rho, centre=centre, active=active, dual=dual, tol=accuracy
         )
@@ -109,20 +107,9 @@ def coupled_graphs(
             "dual": float(np.linalg.norm(tied - before)) / dual_size,
         }
         objective = shares @ log_degree_objective(weights, costs, ridge, active)
-        history.add(float(objective) + penalty(weights), residuals)
-        if history.residual[-1] <= tol and found.residual.max() <= 1e-2 * tol:
-            converged = True
-            break
-        accuracy = min(accuracy, max(1e-2 * history.residual[-1], 1e-3 * tol))
-        factor = penalty_factor(iteration, residuals)
-        rho, scaled = rho * factor, scaled / factor
-    return CoupledGraphs(weights, tied, history, converged)
+        accuracy = min(accuracy, max(1e-2 * max(residuals.values()), 1e-3 * tol))
+        after = _State(weights, tied, scaled, dual, rho, accuracy)
+        exact = bool(found.residual.max() <= 1e-2 * tol)
+        return Step(after, float(objective) + penalty(weights), residuals, exact)
 
-
-def penalty_factor(iteration: int, residuals: dict[str, float]) -> float:
-    """Return the factor of the ADMM penalty that balances the residuals, 1 in most iterations."""
-    if iteration % BALANCE_EVERY or iteration > BALANCE_UNTIL:
-        return 1.0
-    ratio = residuals["primal"] / max(residuals["dual"], 1e-12)
-    factor = float(np.clip(np.sqrt(ratio), 0.2, 5))
-    return 1.0 if 0.5 < factor < 2 else factor
+    return admm(step, start, max_iter=max_iter, tol=tol, callback=callback, stage=stage)

@@ -11,28 +11,40 @@ pseudo-determinant of a window is that of the graph on its active nodes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.gaussian import RELATIVE_FLOOR
-from graphdict.core.graph_learning.coupled import (
-    RELAXATION,
-    START_DEGREE,
-    CoupledGraphs,
-    penalty_factor,
-)
+from graphdict.core.graph_learning.admm import RELAXATION, CoupledGraphs, Step, admm
+from graphdict.core.graph_learning.coupled import START_DEGREE
 from graphdict.core.graph_learning.graphs_from_costs import average_degree_ridge, learn_graphs
 from graphdict.core.graph_learning.windows import edges_between, without_single_nodes
-from graphdict.core.solvers.base import History
+from graphdict.core.solvers.base import Callback
 from graphdict.core.terms import LogBarrier
 from graphdict.core.terms.likelihoods import log_determinants
 
 __all__ = ["coupled_likelihood", "likelihood_objective"]
 
 LAPLACIAN_SHARE = 0.15  # ADMM penalty of the Laplacians, relative to that of the weights
+
+
+class _State(NamedTuple):
+    weights: NDArray[Any]  # (B, E)
+    tied: NDArray[Any]
+    laplacians: NDArray[Any]  # (B, N, N)
+    scaled: NDArray[Any]  # multipliers of weights - tied, divided by rho
+    scaled_laplacians: NDArray[Any]
+    rho: float
+
+    def balanced(self, factor: float) -> _State:
+        return self._replace(
+            rho=self.rho * factor, scaled=self.scaled / factor,
+            scaled_laplacians=self.scaled_laplacians / factor,
+        )  # fmt: skip
 
 
 def coupled_likelihood(
@@ -45,6 +57,8 @@ def coupled_likelihood(
     active: NDArray[Any],
     max_iter: int = 500,
     tol: float = 1e-4,
+    callback: Callback | None = None,
+    stage: Any = None,
 ) -> CoupledGraphs:
     """Minimise the objective of the module; arguments and result as for `coupled_graphs`."""
     costs = costs.astype(np.float64)
@@ -53,10 +67,13 @@ def coupled_likelihood(
     average = (shares @ costs / shares.sum())[None]
     rho = float(average_degree_ridge(average, START_DEGREE)[0])
     weights = np.repeat(learn_graphs(average, rho).weights, len(costs), axis=0) * system.edges
-    tied, laplacians = weights, graphs.laplacian(weights)
-    scaled, scaled_laplacians = np.zeros_like(weights), np.zeros_like(laplacians)
-    history, converged = History(), False
-    for iteration in range(1, max_iter + 1):
+    image = graphs.laplacian(weights)
+    start = _State(
+        weights, weights, image, np.zeros_like(weights), np.zeros_like(image), rho
+    )  # fmt: skip
+
+    def step(state: _State) -> Step:
+        _, tied, laplacians, scaled, scaled_laplacians, rho = state
         share = LAPLACIAN_SHARE * rho
         right = share * graphs.laplacian_adjoint(laplacians - scaled_laplacians)
         right += rho * (tied - scaled) - costs
@@ -77,14 +94,11 @@ def coupled_likelihood(
             "dual": _norm(tied - before, laplacians - before_laplacians) / max(sizes[1], 1e-300),
         }
         fit = shares @ likelihood_objective(tied, costs, ridge, active)
-        history.add(float(fit) + penalty(tied), residuals)
-        if history.residual[-1] <= tol:
-            converged = True
-            break
-        factor = penalty_factor(iteration, residuals)
-        rho, scaled = rho * factor, scaled / factor
-        scaled_laplacians = scaled_laplacians / factor
-    return CoupledGraphs(np.maximum(weights, 0), tied, history, converged)
+        after = _State(weights, tied, laplacians, scaled, scaled_laplacians, rho)
+        return Step(after, float(fit) + penalty(tied), residuals)
+
+    found = admm(step, start, max_iter=max_iter, tol=tol, callback=callback, stage=stage)
+    return replace(found, weights=np.maximum(found.weights, 0))
 
 
 def likelihood_objective(

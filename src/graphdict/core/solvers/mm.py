@@ -235,7 +235,7 @@ class _Run:
         precision = np.finfo(atoms.dtype)
         tiny = precision.tiny
         least = max(LEAST_COST, 100 * float(precision.eps))
-        cost = np.maximum(cost, least * float(cost.mean()) + tiny)
+        cost = np.maximum(cost, least * (float(cost.mean()) or 1.0) + tiny)
         for inner in range(INNER):
             images = self.problem.images(updated)
             columns = [point.coefficients]

@@ -13,8 +13,9 @@ over samples: one of which nothing was observed counts as an average one, and ge
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,21 @@ class Gaps:
     @classmethod
     def learn(cls, signals: NDArray[np.float64], counts: NDArray[np.intp]) -> Gaps:
         """From prepared signals (T, N) with NaN, in windows of ``counts`` samples."""
-        pairs = np.ones(graphs.n_edges(signals.shape[1]))
+        edges = graphs.n_edges(signals.shape[1])
+        return cls._learn(lambda: (seen for _, *seen in _blocks(signals, counts)), edges)
+
+    @classmethod
+    def of_windows(cls, means: NDArray[np.float64], seen: NDArray[np.float64]) -> Gaps:
+        """From mean squared differences (B, E) of windows, zero where ``seen`` (B, E) is zero."""
+        return cls._learn(lambda: [(means, seen)], means.shape[1])
+
+    @classmethod
+    def _learn(cls, blocks: Callable[[], Iterable[Any]], edges: int) -> Gaps:
+        """From blocks of means and of what was seen, which are asked for several times."""
+        pairs = np.ones(edges)
         for _ in range(ROUNDS):
             total, mass, sums = 0.0, np.zeros(len(pairs)), np.zeros(len(pairs))
-            for _, means, seen in _blocks(signals, counts):
+            for means, seen in blocks():
                 scale, share = _scales(seen, pairs)
                 total += float(scale @ share)
                 mass += scale @ seen
@@ -76,13 +88,17 @@ class Gaps:
         """``z~`` of each window (B, E); of each sample where windows have one."""
         filled = np.empty((len(counts), len(self.pairs)), dtype=signals.dtype)
         for windows, means, seen in _blocks(signals, counts):
-            scale, share = _scales(seen, self.pairs)
-            block = means * (scale[:, None] * self.pairs)
-            block += (1 - scale * share)[:, None] * self.means
-            never = self.pairs == 0
-            block[:, never] = self.means[never]
-            filled[windows] = block
+            filled[windows] = self.fill(means, seen)
         return filled
+
+    def fill(self, means: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``z~`` (B, E) of windows from their means where pairs were ``seen``."""
+        scale, share = _scales(seen, self.pairs)
+        block = means * (scale[:, None] * self.pairs)
+        block += (1 - scale * share)[:, None] * self.means
+        never = self.pairs == 0
+        block[:, never] = self.means[never]
+        return block
 
 
 class GappySmoothness:
@@ -119,7 +135,7 @@ class GappySmoothness:
 
 
 def _scales(
-    seen: NDArray[np.bool_], pairs: NDArray[np.float64]
+    seen: NDArray[np.float64], pairs: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``a`` and ``q`` of each row."""
     share = seen @ pairs / max(1, int(np.count_nonzero(pairs)))
@@ -128,7 +144,7 @@ def _scales(
 
 def _blocks(
     signals: NDArray[np.float64], counts: NDArray[np.intp]
-) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_]]]:
+) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
     """Windows at a time: their mean squared differences, zero where unseen, and what was seen."""
     edges = graphs.n_edges(signals.shape[1])
     ends = np.cumsum(counts)

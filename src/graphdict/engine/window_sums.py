@@ -1,0 +1,109 @@
+"""Sums over windows of consecutive samples, wherever the samples are.
+
+Signals in memory, on disk and on a cluster are read in the same blocks; each gives the sums of the
+windows that it has a part of, and these are added in one order. The result does not depend on where
+the signals are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core import graphs
+from graphdict.core.terms.missing import Gaps
+from graphdict.engine.signals import each_block, has_gaps
+
+__all__ = ["active_windows", "distance_sums", "mean_distances"]
+
+PAIR_BYTES = 1 << 22  # of squared differences that are formed at a time
+
+Measure = Callable[[NDArray[Any]], tuple[NDArray[Any], ...]]
+
+
+def active_windows(samples: Any, counts: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return the nodes (B, N) that are not silent (exactly zero) throughout each window.
+
+    As :func:`graphdict.core.graph_learning.windows.active_nodes`, of samples (T, N) as given.
+    """
+    nonzero, observed = _sums(samples, counts, _presence)
+    result: NDArray[np.bool_] = (nonzero > 0) | (observed == 0)
+    return result
+
+
+def mean_distances(signals: Any, counts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return means (B, E) of ``(x_i - x_j)^2`` over each window; gaps are made up for.
+
+    See :mod:`graphdict.core.terms.missing` for how.
+    """
+    if not has_gaps(signals):
+        (sums,) = _sums(signals, counts, _distances)
+        return sums / counts[:, None]
+    sums, number = _sums(signals, counts, _observed_distances)
+    means, seen = sums / np.maximum(number, 1), (number > 0).astype(np.float64)
+    return Gaps.of_windows(means, seen).fill(means, seen)
+
+
+def distance_sums(signals: Any, counts: NDArray[np.intp], gaps: Gaps | None) -> NDArray[np.float64]:
+    """Return sums (B, E) over each window of the squared differences of its samples.
+
+    ``gaps`` says how observed pairs of a sample stand for all, where values are missing.
+    """
+    measure = _distances if gaps is None else partial(_filled_distances, gaps)
+    return _sums(signals, counts, measure)[0]
+
+
+def _sums(signals: Any, counts: NDArray[np.intp], measure: Measure) -> list[NDArray[np.float64]]:
+    """Return sums (B, M) over windows of the arrays (T, M) that ``measure`` returns."""
+    ends = np.cumsum(counts)
+    totals: list[NDArray[np.float64]] = []
+    for pieces in each_block(signals, partial(_sums_of_block, ends, measure), numbered=True):
+        for first, sums in pieces:
+            if not totals:
+                totals = [np.zeros((len(counts), array.shape[1])) for array in sums]
+            for total, some in zip(totals, sums, strict=True):
+                total[first : first + len(some)] += some
+    return totals
+
+
+def _sums_of_block(
+    ends: NDArray[np.intp], measure: Measure, start: int, block: NDArray[Any]
+) -> list[tuple[int, list[NDArray[np.float64]]]]:
+    """Return the sums of some windows and the number of the first, for parts of a block."""
+    size = max(1, PAIR_BYTES // (8 * max(1, graphs.n_edges(block.shape[1]))))
+    found: list[tuple[int, list[NDArray[np.float64]]]] = []
+    for low in range(0, len(block), size):
+        some = block[low : low + size]
+        row = start + low
+        first, last = np.searchsorted(ends, (row, row + len(some) - 1), side="right")
+        begins = np.concatenate(([0], ends[first:last] - row))
+        sums = [np.add.reduceat(each, begins, axis=0, dtype=np.float64) for each in measure(some)]
+        if found and found[-1][0] == first and first == last:  # of one window, like those before
+            for total, own in zip(found[-1][1], sums, strict=True):
+                total += own
+        else:
+            found.append((int(first), sums))
+    return found
+
+
+def _presence(block: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    observed = ~np.isnan(block)
+    return observed & (block != 0), observed
+
+
+def _distances(block: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    return (graphs.squared_differences(block),)
+
+
+def _observed_distances(block: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    squares = graphs.squared_differences(block.astype(np.float64))
+    seen = np.isfinite(squares)
+    return np.where(seen, squares, 0), seen
+
+
+def _filled_distances(gaps: Gaps, block: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    return (gaps.distances(block, np.ones(len(block), dtype=np.intp)),)
