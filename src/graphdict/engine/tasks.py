@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-__all__ = ["Task", "advance", "current_task", "part", "tell", "work"]
+__all__ = ["Task", "advance", "current_task", "expect", "part", "tell", "work"]
 
 SAID = 3  # tasks within one another, up to which remarks are passed on
-ALMOST = 0.98  # of its plan, as far as work is said to be that goes on beyond it
+ALMOST = 0.9  # of all, as far as work is said to be that goes on beyond its plan
 
 
 @dataclass
@@ -121,6 +121,13 @@ def advance(cost: float = 1.0, remark: str = "") -> None:
     if task is not None:
         task.advance(cost)
         tell(remark)
+
+
+def expect(cost: float) -> None:
+    """Plan for so much more work of the innermost task, if somebody listens."""
+    task = current_task()
+    if task is not None:
+        task.plan(max(task.total, task.done + cost))
 
 
 @contextmanager

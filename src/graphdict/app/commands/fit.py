@@ -159,8 +159,9 @@ class _Count(click.ParamType):
     "--penalty",
     type=click.FloatRange(min=0),
     metavar="NUMBER",
-    help="How strongly edges are penalised: the larger, the fewer edges. The setting "
-    "sparsity (marginal) or alpha_w (others). Instead of --degree and --density.",
+    help="How strongly edges are penalised: the larger, the fewer edges (the setting sparsity of "
+    "marginal, which is 1 by default and 0 for all edges; alpha_w of the others). Instead of "
+    "--degree and --density.",
 )
 @click.option(
     "--window",
