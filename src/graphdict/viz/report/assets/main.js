@@ -280,6 +280,7 @@ byId('downloads').append(
 );
 
 fillTexts();
+setUpRecordings();
 onThreshold();
 timeline.draw();
 go(0);

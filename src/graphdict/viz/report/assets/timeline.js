@@ -137,6 +137,7 @@ const timeline = (() => {
         .attr('fill', atom.colour)
         .attr('opacity', 0.75);
     });
+    drawBreaks(root, lanes);
     drawAxis(root);
     root.append('g').attr('class', 'cursor').attr('pointer-events', 'none');
     hint(shared);
