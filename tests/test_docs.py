@@ -100,6 +100,23 @@ def test_the_page_on_likelihoods():
     assert np.isfinite(space["score"])
 
 
+def test_the_page_on_graphs_views_and_nodes_that_do_not_match():
+    space, models = {}, []
+    for block in python_blocks("docs/related.md"):
+        exec(block, space)
+        models.append(space["model"])
+    _, consensus, transport, heat = models
+    hidden = np.isnan(space["seen"])
+    errors = (space["completed"] - space["network"])[hidden]
+    assert np.sqrt(np.mean(errors**2)) < 0.5 * np.std(space["network"][hidden])
+    assert consensus.deviations_.shape == (4, 105)
+    coefficients = transport.coefficients_
+    assert np.abs(coefficients[0] - coefficients[2]).max() < 0.1
+    assert np.abs(coefficients[0] - coefficients[1]).max() > 0.5
+    assert np.unique(space["clusters"][:300], return_counts=True)[1].max() > 270
+    assert heat.filter_ == "heat"
+
+
 @pytest.mark.filterwarnings("ignore::graphdict.exceptions.SilentNodeWarning")
 def test_priors_speak_of_all_nodes_even_where_one_is_silent(prior_page):
     signals = prior_page["X"].copy()

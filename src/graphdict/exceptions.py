@@ -93,8 +93,12 @@ class MissingExtraError(ImportError):
         )
 
 
-def import_extra(package: str, what: str, extra: str) -> ModuleType:
+def import_extra(
+    package: str, what: str, extra: str, distribution: str | None = None
+) -> ModuleType:
     """Return a module of a package that an extra installs.
+
+    ``distribution`` is what installs it, where that has another name.
 
     Raises
     ------
@@ -107,7 +111,7 @@ def import_extra(package: str, what: str, extra: str) -> ModuleType:
         root = package.partition(".")[0]
         if error.name not in (package, root):
             raise  # it is there, and lacks something itself
-        raise MissingExtraError(what, root, extra) from None
+        raise MissingExtraError(what, distribution or root, extra) from None
 
 
 class ModelFileError(ValueError):

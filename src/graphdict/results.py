@@ -291,7 +291,7 @@ def describe_signals(model: Any) -> list[str]:
     """
     said = []
     power, kind = getattr(model, "filter_power_", None), getattr(model, "filter_", None)
-    if kind == "exp":
+    if kind in ("exp", "heat"):
         said.append(
             "Signals are far smoother over the graphs than neighbours alone explain, as where "
             "heat spreads: nodes many edges apart resemble one another (a heat filter)."

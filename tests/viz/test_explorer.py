@@ -597,7 +597,7 @@ def test_years_have_no_commas(tmp_path, open_page):
     model = random_dictionary(4, 2, 60)
     write_report(model, tmp_path / "report.html", times=np.arange(1950, 2010), time_unit="years")
     page = open_page(tmp_path / "report.html")
-    ticks = page.locator("#timeline .tick text").all_inner_texts()
+    ticks = page.locator("#timeline .tick text").all_text_contents()
     assert "1960" in ticks
     assert not any("," in tick for tick in ticks)
 

@@ -78,11 +78,12 @@ class GraphDictMarginal(MarginalState):
         or off. Three or four follow coefficients that are graded, for the price of ``levels**n``
         patterns in place of each set of n atoms. Not for "hierarchy", which has activations of its
         own.
-    filter_power : "auto" or float of at least 1, default="auto"
+    filter_power : "auto", float of at least 1 or "heat", default="auto"
         The precision of a signal is ``L_c`` to this power: 1 is the paper's model, larger ones are
         for signals that are smooth in space (potentials on the scalp, weather, traffic). "auto"
         learns it, up to 4, by counting edges; where not even that is enough, the precision may
-        become ``(exp(kappa L_c) - 1) / kappa``.
+        become ``(exp(kappa L_c) - 1) / kappa``. "heat" is the precision ``s exp(L_c)`` of noise
+        that has diffused over the graph; with ``max_active=1`` this is a mixture of heat kernels.
     tails : "auto", "gaussian" or float above 2, default="auto"
         Samples that differ in loudness: degrees of freedom of a Student t in place of the Gaussian
         of each set. "auto" learns them.
@@ -152,7 +153,8 @@ class GraphDictMarginal(MarginalState):
     pattern_probabilities_ : array (C,)
         Their probabilities ``pi``.
     filter_, filter_power_ : str, float
-        "power" and the power p, or "exp" and the rate kappa.
+        "power" and the power p, "exp" and the rate kappa, or "heat" and the precision s of the
+        noise, of signals divided by ``scale_``.
     tails_ : float
         Degrees of freedom; inf is Gaussian.
     alpha_w_ : float
@@ -204,7 +206,10 @@ class GraphDictMarginal(MarginalState):
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "max_active": [Interval(Integral, 1, None, closed="left"), None],
         "levels": [Interval(Integral, 1, None, closed="left")],
-        "filter_power": [Interval(Real, 1, MOST_POWER, closed="both"), StrOptions({"auto"})],
+        "filter_power": [
+            Interval(Real, 1, MOST_POWER, closed="both"),
+            StrOptions({"auto", "heat"}),
+        ],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
         "alpha_w": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "sparsity": [Interval(Real, 0, None, closed="left")],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.marginal.filters import PAPERS, GraphFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.engine.checkpoint import Checkpoint
 from graphdict.engine.logs import logger
@@ -20,6 +21,7 @@ from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.passes import mean_square
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import has_gaps
 
@@ -80,15 +82,22 @@ def _check_filter(model: GraphDictMarginal) -> None:
             )
 
 
+def _given_filter(filter_power: float | str) -> GraphFilter | None:
+    """Return the filter that a parameter stands for; None where it is to be learned."""
+    if isinstance(filter_power, str):
+        return HeatKernel() if filter_power == "heat" else None
+    return PowerFilter(float(filter_power))
+
+
 def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]) -> Settings:
     """Return the settings with power and tails, None each where it is to be learned.
 
     "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
     """
-    power = None if model.filter_power == "auto" else float(model.filter_power)
+    chosen = _given_filter(model.filter_power)
     given = {"auto": None, "gaussian": np.inf}
     tails = given[model.tails] if isinstance(model.tails, str) else float(model.tails)
-    settings = replace(model._settings, filter_power=power, tails=tails)
+    settings = replace(model._settings, filter=chosen, tails=tails)
     if not settings.filtered:
         return settings
     fixed = model.max_active is not None
@@ -100,14 +109,15 @@ def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]
         f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
     }
     least = SAMPLES_FOR_FILTERS * model.n_atoms * (signals.shape[1] - 1)
-    if power is tails is None:
+    if chosen is None and tails is None:
         reasons[f"fewer than {least + 1} samples"] = len(signals) <= least
     reason = next((text for text, holds in reasons.items() if holds), None)
     if reason is None:
         return settings
-    if power not in (None, 1.0) or tails not in (None, np.inf):
+    plain = chosen in (None, PAPERS)
+    if not plain or tails not in (None, np.inf):
         name, value = ("filter_power", model.filter_power)
-        if power in (None, 1.0):
+        if plain:
             name, value = "tails", model.tails
         raise ValueError(
             f"{name}={value!r} cannot be used with {reason}: use filter_power=1 and "
@@ -131,6 +141,7 @@ def _learn_filtered(
         with_progress(model.callback, 2 * model.max_iter, "EM") as callback,
         open_signals(signals, model.window_size, len(patterns), rng) as data,
     ):
+        some = partial(open_subset, signals, model.window_size, rng, data)
         settings = replace(settings, callback=callback, trial_callback=trial_callback)
         choose = None
         if model.max_active is None and model.n_atoms > 1:
@@ -139,7 +150,9 @@ def _learn_filtered(
             choose = partial(choose_patterns, *given)
         model.noise_ = NOISE * mean_square(data)
         try:
-            fit = learn_filtered(data, patterns, model.noise_, settings, rng, plain, choose)
+            fit = learn_filtered(
+                data, patterns, model.noise_, settings, rng, plain, choose=choose, some=some
+            )
             if fit.is_finite:
                 return fit
         except np.linalg.LinAlgError:  # spectra of graphs that are out of all proportion
@@ -167,11 +180,14 @@ def _learn_plain(
         patterns = patterns if first is None else first.dictionary.patterns
     else:
         first = None
-    with open_signals(signals, model.window_size, len(patterns), rng) as data:
+    with (
+        open_signals(signals, model.window_size, len(patterns), rng) as data,
+        open_subset(signals, model.window_size, rng, data, patterns) as some,
+    ):
         model.noise_ = NOISE * mean_square(data)
         if first is not None and first.interrupted:
             return first
-        return _learn_dictionary(model, data, patterns, settings.checkpoint, rng)
+        return _learn_dictionary(model, data, patterns, settings.checkpoint, rng, some)
 
 
 def _choose_patterns(
@@ -195,6 +211,7 @@ def _learn_dictionary(
     patterns: NDArray[Any],
     checkpoint: Checkpoint,
     rng: np.random.RandomState,
+    some: OpenSignals,
 ) -> Fit:
     settings = model._settings.with_alpha(data, model.n_atoms)
     model.alpha_w_ = settings.alpha_w or 0.0
@@ -206,4 +223,4 @@ def _learn_dictionary(
         settings = replace(
             settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint
         )
-        return learn(data, patterns, model.noise_, settings, rng)
+        return learn(data, patterns, model.noise_, settings, rng, some)

@@ -223,7 +223,6 @@ WRONG_OPTIONS = [
     (["-k", "0"], "from 1, or auto"),
     (["-k", "many"], "from 1, or auto"),
     (["--set", "colour=red"], "NAME=VALUE"),
-    (["--checkpoint", "x", "--model", "hier", "-k", "3"], "no checkpoints"),
     (["--model", "log"], "--active: --model log has no limit"),
     (["--model", "hier"], "use -k 1 or 3"),
     (["--model", "hier", "-k", "1601"], "use -k 1599"),

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss, log_filter
-from graphdict.core.marginal.filters import FILTERS, GraphFilter, PowerFilter
+from graphdict.core.marginal.filters import FILTERS, PAPERS, GraphFilter, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.protocols import AtomDraw, AtomPenalty, SignalBlock
@@ -52,8 +52,8 @@ __all__ = ["FilteredFactors", "FilteredLikelihood", "PooledSamples"]
 RIDGE = 10 * NOISE  # variance added to all moments: weights between equal nodes stay finite
 SMALLEST = 1e-9  # of its typical size: weight of an edge that is still there
 FLATTEST = 1e-10  # of their mean: squared differences that count as such
-PAPERS = PowerFilter(1.0)
 POWERS = 1.0, 4.0  # between which the power is learned
+WIDEST = 1.0  # change in the logarithm of another parameter in one M-step
 
 
 class FilteredFactors(NamedTuple):
@@ -93,8 +93,9 @@ class FilteredLikelihood:
     tails : float
         Degrees of freedom; inf for Gaussian samples.
     learns_tails, learns_power : bool
-        Whether M-steps learn them too. A power is learned well only where the support is given:
-        otherwise likelihood asks for ever larger powers of ever denser graphs.
+        Whether M-steps learn them too. A power (or the precision of a heat kernel) is learned well
+        only where the support is given: otherwise likelihood asks for ever larger powers of ever
+        denser graphs.
     pool : PooledSamples, optional
         What every atom alone has beside its own samples.
     """
@@ -290,6 +291,9 @@ class FilteredLikelihood:
             return start, (0.0, 0.0), 0.0, 1.0
         values = np.log(pattern_spectra(self.activations, atoms).eigenvalues)
         mass = targets.usage[:, None] * ~self._is_flat
+        if not isinstance(self.filter, PowerFilter):  # a factor of all precisions: nothing turns
+            unit = 1 / np.sqrt(max(float(mass.sum()), 1e-6))
+            return start, (-WIDEST / unit, WIDEST / unit), 0.0, unit
         centre = float((mass * values).sum() / mass.sum())
         spread = start * (values - centre)
         unit = 1 / np.sqrt(max(float((mass * spread**2).sum()), 1e-6))

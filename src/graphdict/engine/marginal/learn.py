@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filters import PAPERS, GraphFilter
 from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import (
@@ -68,7 +69,7 @@ class Settings:
     max_iter: int = 200
     tol: float = 1e-5
     average: int = 0
-    filter_power: float | None = 1.0  # None where it is learned
+    filter: GraphFilter | None = PAPERS  # None where it is learned
     tails: float | None = np.inf  # degrees of freedom, None where they are learned
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
@@ -84,7 +85,7 @@ class Settings:
     @property
     def filtered(self) -> bool:
         """Whether there may be a filter or tails: see ``learn_filtered``."""
-        return self.filter_power != 1 or self.tails != np.inf
+        return self.filter != PAPERS or self.tails != np.inf
 
     def with_alpha(self, data: OpenSignals, atoms: int) -> Settings:
         """Return the settings with a number for ``alpha_w``: one that suits the signals."""
@@ -166,10 +167,12 @@ def learn(
     noise: float,
     settings: Settings,
     rng: np.random.RandomState,
+    some: OpenSignals | None = None,
 ) -> Fit:
     """Return the fit of least penalised negative marginal likelihood that the search finds.
 
-    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none.
+    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none. The
+    search is among ``some`` of the signals, where they are given, and the fit to all of them.
     """
     by_time = settings.prior == "hierarchy"
     alpha = settings.with_alpha(data, patterns.shape[1]).alpha_w or 0.0
@@ -178,9 +181,10 @@ def learn(
         dictionary = hierarchy_start(data, patterns, noise, settings)
     else:
         shrink = shrinkage_for(patterns, alpha, noise / NOISE)
-        found = _search(data, patterns, noise, shrink, settings, rng)
+        searched = data if some is None else some
+        found = _search(searched, patterns, noise, shrink, settings, rng)
         if not found.interrupted:
-            found = restart_idle_atoms(data, found, shrink, settings, rng)
+            found = restart_idle_atoms(searched, found, shrink, settings, rng)
         if found.interrupted:
             return found
         dictionary = found.dictionary

@@ -15,6 +15,7 @@ fit (:mod:`graphdict.engine.marginal.model_choice`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +33,7 @@ from graphdict.core.marginal.filter_search import (
     search_power,
 )
 from graphdict.core.marginal.filtered import POWERS
-from graphdict.core.marginal.filters import HeatFilter, PowerFilter
+from graphdict.core.marginal.filters import PAPERS, HeatFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
@@ -54,6 +55,7 @@ from graphdict.engine.marginal.model_choice import (
 )
 from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.subset import OpenSome
 from graphdict.engine.tasks import expect
 
 __all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
@@ -77,6 +79,7 @@ def learn_filtered(
     rng: np.random.RandomState,
     plain: Callable[[], Fit],
     choose: Callable[[PatternDictionary], Fit | None] | None = None,
+    some: OpenSome | None = None,
 ) -> Fit:
     """Return the fit: that of ``plain`` where power and tails are 1 and Gaussian.
 
@@ -92,10 +95,15 @@ def learn_filtered(
         Returns the fit with a power of 1 and Gaussian tails. It is called once at most.
     choose : callable, optional
         Given one graph for all samples, returns a short fit with the patterns to use, or None.
+    some : callable, optional
+        Opens some of the signals, as many as a search for patterns needs; all by default. What
+        comes after the choice of filter and tails takes all.
     """
     runs = FilteredRuns(data, noise, settings)
+    some = some or (lambda _: nullcontext(data))
     try:
-        one = dictionary = one_graph(runs)
+        with some(np.ones((1, 1), dtype=bool)) as few:
+            one = dictionary = one_graph(replace(runs, data=few))
         papers = plain() if _is_allowed_to_be_plain(settings, one) else None
         if papers is not None and (papers.interrupted or suffices(runs, papers.dictionary, one)):
             return papers
@@ -104,9 +112,12 @@ def learn_filtered(
         if chosen is not None:
             _complete([chosen])
             patterns = chosen.dictionary.patterns
-        if patterns.shape[1] > 1:
-            dictionary = _alternate(runs, _search(runs, one, patterns, rng).dictionary)
-        dictionary = _try_heat(runs, dictionary)
+        with some(patterns) as few:
+            search = replace(runs, data=few)
+            if patterns.shape[1] > 1:
+                dictionary = _alternate(search, _search(search, one, patterns, rng).dictionary)
+            dictionary = _try_heat(search, dictionary)
+        dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
         dictionary = _eliminate(runs, dictionary)
         fit = _finish(runs, dictionary)
@@ -119,7 +130,7 @@ def learn_filtered(
 
 def _is_allowed_to_be_plain(settings: Settings, one: PatternDictionary) -> bool:
     """Return whether a power of 1 and Gaussian tails are among what is asked for, and in reach."""
-    given = settings.filter_power in (None, 1) and settings.tails in (None, np.inf)
+    given = settings.filter in (None, PAPERS) and settings.tails in (None, np.inf)
     return given and filtered(one).filter.parameter < NEARLY * POWERS[1]
 
 
@@ -174,7 +185,7 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
         dictionary = _choose_pool(runs, dictionary)
-        if runs.settings.filter_power is None:
+        if runs.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
             dictionary = _choose_power(runs, dictionary, step)
         rough = ROUGHER * runs.settings.tol
@@ -185,6 +196,9 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         pools = before.pool, likelihood.pool
         if same and (None in pools or pools[0].share == pools[1].share):  # type: ignore[union-attr]
             break
+    if isinstance(filtered(dictionary).filter, HeatKernel):
+        fit = runs.run(runs.renew_heat(dictionary), iterations, ATOM_STEPS, callback=callback)
+        dictionary = fit.dictionary
     return dictionary
 
 
@@ -220,7 +234,7 @@ def _choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDi
 def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
     """Return the same states under the heat filter, where a power is not enough and that gains."""
     likelihood, data = filtered(dictionary), runs.data
-    if runs.settings.filter_power is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
+    if runs.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
     heat = HeatFilter(max(HEAT_RATE * data.nodes, 2.0) * runs.variance)
     one = one_graph(runs, heat, likelihood.tails)
@@ -235,6 +249,15 @@ def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDicti
     gain = criterion(runs, dictionary) - criterion(runs, other_dictionary)
     clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
     return other_dictionary if gain > clearly else dictionary
+
+
+def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDictionary:
+    """Return the dictionary for so many times as many samples, beside which the pool stays."""
+    likelihood = filtered(dictionary)
+    if likelihood.pool is None:
+        return dictionary
+    pool = likelihood.pool._replace(share=likelihood.pool.share / times)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
 def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
@@ -269,8 +292,9 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
     likelihood = filtered(dictionary)
     if not tails_pay(runs, dictionary):
         likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
-    power = isinstance(likelihood.filter, PowerFilter) and settings.filter_power is None
-    likelihood = replace(likelihood, learns_power=power and settings.sparsity > 0)
+    learned = isinstance(likelihood.filter, PowerFilter) and settings.filter is None
+    learned = learned or isinstance(likelihood.filter, HeatKernel)
+    likelihood = replace(likelihood, learns_power=learned and settings.sparsity > 0)
     dictionary = replace(dictionary, likelihood=likelihood)
     options: dict[str, Any] = {"callback": settings.callback}
     return runs.run(dictionary, settings.max_iter, 8, **options)
