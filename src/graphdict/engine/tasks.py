@@ -46,7 +46,7 @@ class Task:
     inner: Task | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._begun = self.clock()
+        self._begun, self._planned = self.clock(), self.total
         self._aside = 0.0  # seconds of parts without a cost
 
     @property
@@ -62,12 +62,13 @@ class Task:
 
     def plan(self, total: float) -> None:
         """Set the planned cost, where more is known than before."""
-        self.total = max(total, self.done)
+        self.total = self._planned = max(total, self.done)
 
     def advance(self, cost: float = 1.0) -> None:
         """Count work that is done; what goes beyond the plan makes it longer."""
         self.done += cost
-        self.total = max(self.total, self.done / ALMOST)
+        if self.done > self._planned * (1 + 1e-9):
+            self.total = self.done / ALMOST
 
     def reach(self, share: float) -> None:
         """Set how much is done, where that is known otherwise; never less than before."""

@@ -27,6 +27,7 @@ SECONDS = (
     (60.0, 60.0, "minutes"), (1.0, 1.0, "seconds"),
 )  # fmt: skip
 MONTHS = "January February March April May June July August September October November December"
+LARGEST_GAIN = 20.0  # nats of which odds are told
 PLAIN = 1.05  # powers up to which are 1
 STRONGER = 1.5  # times the weight of other atoms, from which on that is said
 LONG_DAYS = 14  # of a series, from which on hours are not said
@@ -84,7 +85,8 @@ def _how_many(model: Any, evidence: Evidence | None) -> str:
         return f"One graph. {evidence.in_words()}"
     if not evidence.clear:
         return f"{_graphs(count)} learned, though one would do. {evidence.in_words()}"
-    return evidence.in_words()
+    odds = np.exp(min(evidence.gain, LARGEST_GAIN))
+    return f"{evidence.in_words()} That makes a held-out sample {_roughly(odds)} times as probable."
 
 
 def _graphs(count: int) -> str:

@@ -175,7 +175,7 @@ def _explain(error: Exception) -> tuple[str, int]:
         where = f" {error.filename}" if error.filename else ""
         return f"cannot write{where}: {error.strerror or text}", OUTPUT
     if isinstance(error, MemoryError):
-        return text or "there is not enough memory for this", FAILED
+        return text or "there is not enough memory for this", INPUT
     if isinstance(error, ValueError):
         return text, INPUT
     return (
