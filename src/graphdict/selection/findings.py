@@ -32,6 +32,7 @@ PLAIN = 1.05  # powers up to which are 1
 STRONGER = 1.5  # times the weight of other atoms, from which on that is said
 LONG_DAYS = 14  # of a series, from which on hours are not said
 CORE, SHORT = 0.8, 0.5  # of an atom's samples lie in so much of the time: that is when it holds
+YEARS_OF_SEASONS = 2  # that a series lasts at least: what happens once is no season
 SEASONAL = 0.25  # by how much the mean coefficient of months differs, from which on they are named
 
 
@@ -204,7 +205,8 @@ def _when(coefficients: NDArray[Any], times: NDArray[Any] | None) -> str:
     times = np.asarray(times)
     if times.dtype.kind == "M":
         months = times.astype("datetime64[M]").astype(int) % 12
-        if len(np.unique(months)) == 12:
+        long = times.max() - times.min() > np.timedelta64(365 * YEARS_OF_SEASONS, "D")
+        if long and len(np.unique(months)) == 12:
             means = np.array([coefficients[months == month].mean() for month in range(12)])
             if means.max() - means.min() > SEASONAL:
                 high = np.flatnonzero(means > (means.max() + means.min()) / 2)
