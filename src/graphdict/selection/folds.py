@@ -8,6 +8,7 @@ the error of a mean over blocks is that of as many independent values as there a
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,7 +22,10 @@ from graphdict.engine.tasks import part
 from graphdict.selection.memory import autoregression, innovations
 from graphdict.selection.trials import fit_quietly
 
-__all__ = ["Blocks", "Scores", "block_scores", "complete", "cut_blocks", "error_of_mean"]
+__all__ = [
+    "Blocks", "Scores", "block_scores", "complete", "cut_blocks", "cut_recordings",
+    "error_of_mean",
+]  # fmt: skip
 
 FOLDS = 5  # every block is held out once, a fifth of them at a time
 MOST_BLOCKS = 20
@@ -44,16 +48,32 @@ class Blocks:
         Samples in a block.
     memory : array (q,)
         The autoregression that was taken out.
+    groups : array (B,), optional
+        Blocks of one group are held out together; by default each is a group.
     """
 
     pieces: list[NDArray[np.float64]]
     length: int
     memory: NDArray[np.float64]
+    groups: NDArray[np.intp] | None = None
 
     @property
     def signals(self) -> NDArray[np.float64]:
         """All samples of all blocks."""
         return np.concatenate(self.pieces)
+
+    def folds(self, count: int) -> NDArray[np.intp]:
+        """Return with which of ``count`` folds each block (B,) is held out: every so manieth."""
+        groups = np.arange(len(self.pieces)) if self.groups is None else self.groups
+        folds: NDArray[np.intp] = groups % count
+        return folds
+
+    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of values (B,) of the blocks of each group (G,)."""
+        if self.groups is None:
+            return values
+        sums: NDArray[np.float64] = np.bincount(self.groups, values) / np.bincount(self.groups)
+        return sums
 
 
 @dataclass(frozen=True)
@@ -63,7 +83,7 @@ class Scores:
     Attributes
     ----------
     blocks : array (B,)
-        Log-likelihood of a sample of each block, a mean.
+        Log-likelihood of a sample of each block, a mean; of each group, where there are groups.
     model : GraphDictMarginal
         The model fitted to all blocks.
     """
@@ -109,6 +129,43 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
     return Blocks(pieces, length, memory)
 
 
+def cut_recordings(
+    recordings: Sequence[NDArray[np.float64]], groups: Sequence[Any] | None = None, window: int = 1
+) -> Blocks:
+    """Return the innovations of whole recordings (T_r, N), as blocks to hold out.
+
+    The autoregression that is taken out is the same in all, and is taken out of each by itself.
+    Recordings with the same label of ``groups`` are held out together. Of more than 20,000 samples
+    in all, the beginning of each recording is used. Raises ValueError for fewer than two groups.
+    """
+    labels = np.arange(len(recordings)) if groups is None else np.asarray(groups)
+    if labels.shape != (len(recordings),):
+        raise ValueError(
+            f"groups must have a label for each of the {len(recordings)} recordings, got shape "
+            f"{labels.shape}"
+        )
+    codes = np.unique(labels, return_inverse=True)[1]
+    if codes.max(initial=0) < 1:
+        raise ValueError(
+            "to leave recordings out, at least two of different groups are needed: give more "
+            "recordings, or one array, of which blocks of time are held out"
+        )
+    memory = autoregression(np.concatenate(recordings))
+    longest = max(window, MOST_ROWS // len(recordings) // window * window)
+    pieces = []
+    for number, recording in enumerate(recordings):
+        left = innovations(recording, memory)
+        left = left[: min(longest, len(left) // window * window)]
+        if not len(left):
+            raise ValueError(
+                f"recording {number + 1} has {len(recording)} samples, fewer than a window of "
+                f"{window} after the memory of the series: leave it out"
+            )
+        pieces.append(left)
+    length = int(np.mean([len(piece) for piece in pieces]))
+    return Blocks(pieces, length, memory, codes.astype(np.intp))
+
+
 def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS, cost: float = 1.0) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
@@ -126,18 +183,20 @@ def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS, cost: float = 1
 
 
 def _block_scores(trial: Any, blocks: Blocks, folds: int) -> Scores:
+    """Return the scores of ``trial``, fitted to all blocks and then with some held out."""
     whole = clone(trial)
     fit_quietly(whole, blocks.signals)
     if whole.filter_ == "power":
         tails = "gaussian" if np.isinf(whole.tails_) else float(whole.tails_)
         trial.set_params(filter_power=float(whole.filter_power_), tails=tails)
     values = np.empty(len(blocks.pieces))
-    for fold in range(folds):
-        others = [piece for place, piece in enumerate(blocks.pieces) if place % folds != fold]
+    held_out = blocks.folds(folds)
+    for fold in np.unique(held_out):
+        others = [piece for piece, own in zip(blocks.pieces, held_out) if own != fold]
         fitted = _fit_as_well(trial, np.concatenate(others), whole)
-        for place in range(fold, len(blocks.pieces), folds):
+        for place in np.flatnonzero(held_out == fold):
             values[place] = _score(fitted, blocks.pieces[place])
-    return Scores(values, whole)
+    return Scores(blocks.means(values), whole)
 
 
 def _fit_as_well(trial: Any, signals: NDArray[np.float64], whole: Any) -> Any:

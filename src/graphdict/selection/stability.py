@@ -20,7 +20,7 @@ from graphdict.selection.trials import as_array, fit_quietly
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
 
-__all__ = ["Stability", "similarity", "stability"]
+__all__ = ["Stability", "matched_atoms", "similarity", "stability"]
 
 AGAIN = 0.8  # similarity from which on an atom came out again
 FEWER_STARTS = 4
@@ -92,7 +92,7 @@ def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:
     for part in (signals[:middle], signals[middle:]):
         again = clone(trial)
         fit_quietly(again, part)
-        order = _matched(model.atoms_, again.atoms_)
+        order = matched_atoms(model.atoms_, again.atoms_)
         halves.append(_cosines(model.atoms_, again.atoms_[order]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -102,11 +102,11 @@ def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:
     if "random_state" in known:
         other.set_params(random_state=seed)
     fit_quietly(other, signals)
-    starts = _cosines(model.atoms_, other.atoms_[_matched(model.atoms_, other.atoms_)])
+    starts = _cosines(model.atoms_, other.atoms_[matched_atoms(model.atoms_, other.atoms_)])
     return Stability(np.array(halves), np.array(coefficients), starts)
 
 
-def _matched(atoms: NDArray[Any], others: NDArray[Any]) -> NDArray[np.intp]:
+def matched_atoms(atoms: NDArray[Any], others: NDArray[Any]) -> NDArray[np.intp]:
     """Return which of the others corresponds to each atom, by optimal assignment."""
     order: NDArray[np.intp] = linear_sum_assignment(-similarity(atoms, others))[1]
     return order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,24 @@ from sklearn.base import clone
 
 from graphdict.exceptions import InterruptedFitWarning
 
-__all__ = ["as_array", "fit_quietly"]
+__all__ = ["as_array", "as_recordings", "fit_quietly"]
 
 
 def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
     """Return signals (T, N), validated as by a fit of ``model``."""
     samples = clone(model)._read(X, reset=True)
     return samples if isinstance(samples, np.ndarray) else np.asarray(X)
+
+
+def as_recordings(model: Any, X: Any) -> list[NDArray[np.float64]] | None:
+    """Return the signals (T_r, N) of each recording; None where ``X`` is one array.
+
+    Several recordings are a list or a dict of arrays, or of what a fit takes for one.
+    """
+    if isinstance(X, Mapping):
+        X = list(X.values())
+    several = isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(part) == 2 for part in X)
+    return [as_array(model, part) for part in X] if several else None
 
 
 def fit_quietly(trial: Any, X: ArrayLike) -> None:

@@ -329,12 +329,19 @@ class FilteredLikelihood:
         """Which eigenvectors (C, d), smallest first, are constant on components."""
         return np.arange(self.dimension) < self.flat[:, None]
 
-    # What is not known of it ----------------------------------------------------------------
-
     def stationary_statistics(
         self, atoms: NDArray, usage: NDArray, penalty: AtomPenalty, threshold: float
     ) -> tuple[NDArray, ...]:
-        raise NotImplementedError("a stream cannot go on from atoms learned with a filter or tails")
+        """Return the moments that samples of the atoms have; see the protocol.
+
+        Unpenalised atoms stay at these, and weighted by gains a Student t has the same. The
+        statistic of the tails is that of samples without any, at which tails that are given stay.
+        """
+        covariances = self.factors(atoms, missing=True).covariances
+        assert covariances is not None
+        return usage[:, None, None] * covariances, np.zeros(1)
+
+    # What is not known of it ----------------------------------------------------------------
 
     def draw_atoms(self, *given: Any) -> AtomDraw:
         raise NotImplementedError("atoms cannot be drawn under a filter or tails")
