@@ -20,7 +20,7 @@ from sklearn.base import clone
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.tasks import part
 from graphdict.selection.memory import autoregression, innovations
-from graphdict.selection.trials import fit_quietly
+from graphdict.selection.trials import fit_quietly, with_found
 
 __all__ = [
     "Blocks", "Scores", "block_scores", "complete", "cut_blocks", "cut_recordings",
@@ -32,7 +32,6 @@ MOST_BLOCKS = 20
 MEMORIES = 10  # of the series, that a block is long at least
 MOST_ROWS = 20_000  # samples that suffice to choose
 TRIAL_STARTS = 4  # at most: fits for a score need not be the best
-WORSE, ATTEMPTS = 0.01, 3  # nats a sample that a fit may explain less; twice the starts each time
 TRIAL_PENALTY = 1e-3  # at most: a stronger one costs one graph more than several
 
 
@@ -166,55 +165,40 @@ def cut_recordings(
     return Blocks(pieces, length, memory, codes.astype(np.intp))
 
 
-def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS, cost: float = 1.0) -> Scores:
+def block_scores(
+    model: Any, blocks: Blocks, folds: int = FOLDS, fitted: Any = None, cost: float = 1.0
+) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
-    Every so many blocks are held out together: with two ``folds``, half of them. ``cost`` is what
-    this counts in the progress of what it is part of.
+    Every so many blocks are held out together: with two ``folds``, half of them. Where the same
+    model has been ``fitted`` to the signals, that is where the fit to all blocks begins.
+    ``cost`` is what this counts in the progress of what it is part of.
 
-    Filter and tails are those of a fit to all blocks: two numbers, which need not be learned anew
-    with every block held out.
+    Filter, tails and how many atoms may be active are those of a fit to all blocks: numbers, which
+    need not be learned anew with every block held out. The search among starts is not made again
+    either: atoms of that fit, warmed up, are where the others begin.
     """
     trial = clone(model).set_params(n_init=min(model.n_init, TRIAL_STARTS))
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
     with part("held-out blocks", total=1 + folds, cost=cost):
-        return _block_scores(trial, blocks, folds)
+        return _block_scores(trial, blocks, folds, fitted)
 
 
-def _block_scores(trial: Any, blocks: Blocks, folds: int) -> Scores:
+def _block_scores(trial: Any, blocks: Blocks, folds: int, fitted: Any) -> Scores:
     """Return the scores of ``trial``, fitted to all blocks and then with some held out."""
-    whole = clone(trial)
-    fit_quietly(whole, blocks.signals)
-    if whole.filter_ == "power":
-        tails = "gaussian" if np.isinf(whole.tails_) else float(whole.tails_)
-        trial.set_params(filter_power=float(whole.filter_power_), tails=tails)
+    whole = clone(trial) if fitted is None else with_found(clone(trial), fitted)
+    fit_quietly(whole, blocks.signals, fitted)
+    trial = with_found(trial, whole)
     values = np.empty(len(blocks.pieces))
     held_out = blocks.folds(folds)
     for fold in np.unique(held_out):
         others = [piece for piece, own in zip(blocks.pieces, held_out) if own != fold]
-        fitted = _fit_as_well(trial, np.concatenate(others), whole)
+        fitted = clone(trial)
+        fit_quietly(fitted, np.concatenate(others), whole)
         for place in np.flatnonzero(held_out == fold):
             values[place] = _score(fitted, blocks.pieces[place])
     return Scores(blocks.means(values), whole)
-
-
-def _fit_as_well(trial: Any, signals: NDArray[np.float64], whole: Any) -> Any:
-    """Return a fit that explains the samples it learned from as well as one of more samples does.
-
-    Where it does not, it has ended in a poor optimum, and more starts are tried.
-    """
-    least = _score(whole, signals) - WORSE
-    best, score = None, -np.inf
-    for attempt in range(ATTEMPTS if trial.n_atoms > 1 else 1):
-        fitted = clone(trial).set_params(n_init=trial.n_init << attempt)
-        fit_quietly(fitted, signals)
-        now = _score(fitted, signals)
-        if best is None or now > score:
-            best, score = fitted, now
-        if score >= least:
-            break
-    return best
 
 
 def _score(model: Any, signals: NDArray[np.float64]) -> float:

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from graphdict import metrics
 from graphdict.core.annotations import RandomState
-from graphdict.selection.stability import AGAIN, FEWER_STARTS, matched_atoms, similarity
+from graphdict.selection.stability import AGAIN, FEWER_STARTS
 from graphdict.selection.trials import as_recordings, fit_quietly
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -113,8 +114,8 @@ def reproducibility(
             again = clone(trial)
             chosen = np.isin(labels, first) == inside
             fit_quietly(again, np.concatenate([given[r] for r in np.flatnonzero(chosen)]))
-            found.append(again.atoms_[matched_atoms(atoms, again.atoms_)])
-        matrices.append(similarity(found[0], found[1]))
+            found.append(again.atoms_[metrics.match_atoms(atoms, again.atoms_).learned])
+        matrices.append(metrics.cosines(found[0], found[1]))
         others = names[~np.isin(names, first)]
         halves.append((sorted(first.tolist()), others.tolist()))
     cosines = np.stack([np.diagonal(matrix) for matrix in matrices])

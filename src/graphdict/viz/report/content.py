@@ -104,12 +104,12 @@ def _atoms(
     often = (coefficients >= 0.5).mean(axis=0)
     described, cut = [], 0
     for k, (weights, present, degree) in enumerate(
-        zip(atoms, thresholded, graphs.degrees(thresholded))
+        zip(atoms, thresholded, graphs.degrees(np.abs(thresholded)))
     ):
         edges = np.flatnonzero(present if probabilities is None else weights)
         if len(edges) > most:
             cut += 1
-            strongest = np.lexsort((-weights[edges], present[edges] == 0))
+            strongest = np.lexsort((-np.abs(weights[edges]), present[edges] == 0))
             edges = np.sort(edges[strongest[:most]])
         described.append(
             {
@@ -121,7 +121,7 @@ def _atoms(
                 "joined": int(np.count_nonzero(present)),
                 "learned": int(np.count_nonzero(weights)),
                 "degree": packed(degree, "f4"),
-                "community": communities(present).tolist(),
+                "community": communities(np.maximum(present, 0)).tolist(),
                 "mean": float(mean[k]),
                 "often": float(often[k]),
             }
@@ -133,6 +133,11 @@ def _atoms(
         remarks.append(
             f"Atoms are averages over their posterior: {shown}. Point at an edge for its "
             "probability."
+        )
+    if (thresholded < 0).any():
+        remarks.append(
+            "Dashed red edges are negative: the two nodes vary against one another beyond what the "
+            "others explain. Communities are those of positive edges, and degrees count both."
         )
     if cut:
         remarks.append(

@@ -12,12 +12,12 @@ function atomDrawing(svg, k) {
   const atom = atoms[k];
   const parts = [[atom.colour, 1]];
   let [list, least, degree] = [edgesOf(atom), state.least, atom.degree];
-  let top = d3.max(list, (edge) => edge.weight) || 1;
+  let top = d3.max(list, (edge) => Math.abs(edge.weight)) || 1;
   const compute = () => {
     if (page.averaged && least !== state.least) {
       [list, least] = [edgesOf(atom), state.least];
       degree = degreesOf(list);
-      top = d3.max(list, (edge) => edge.weight) || 1;
+      top = d3.max(list, (edge) => Math.abs(edge.weight)) || 1;
     }
     const { drawn, passed } = edgesAbove(list, state.level * top);
     const count = edgeCount(drawn.length, passed, list.length);
@@ -34,7 +34,7 @@ function atomDrawing(svg, k) {
     if (found.node === undefined)
       return `${edgeName(found.edge.slot)}\n${weightText(found.edge.weight, found.edge.probability)}`;
     const group = atom.community[found.node];
-    const words = group < 0 ? 'no edges' : `community ${group + 1}`;
+    const words = group < 0 ? (degree[found.node] > 0 ? 'no community' : 'no edges') : `community ${group + 1}`;
     return `${nodes.shown[found.node]}\ndegree ${number(degree[found.node])}, ${words}`;
   };
   return liveGraph(svg, compute, tell);
@@ -109,7 +109,7 @@ function atomFacts(atom) {
       ...fact(whole(atom.joined), `of ${whole(page.pairs)} pairs joined · `),
       ...fact(number((2 * atom.joined) / nodes.count, 2), 'edges a node · '),
       ...fact(`${whole(linked)}/${whole(nodes.count)}`, 'nodes linked · '),
-      ...fact(number(d3.max(atom.weights) || 0), 'heaviest edge'),
+      ...fact(number(d3.max(atom.weights, Math.abs) || 0), 'heaviest edge'),
     ),
     make(
       'p',
@@ -190,7 +190,7 @@ function showAtom(k) {
       ),
     );
   const edges = edgesOf(atom)
-    .sort((a, b) => b.weight - a.weight)
+    .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
     .slice(0, 15)
     .map(({ slot, weight, probability }) => [
       nodes.shown[slots.from[slot]],

@@ -199,8 +199,8 @@ threshold.addEventListener('input', onThreshold);
   const all = [];
   for (const atom of atoms) {
     const edges = edgesOf(atom);
-    const top = d3.max(edges, (edge) => edge.weight);
-    for (const { weight } of edges) all.push(weight / top);
+    const top = d3.max(edges, (edge) => Math.abs(edge.weight));
+    for (const { weight } of edges) all.push(Math.abs(weight) / top);
   }
   all.sort((a, b) => b - a);
   const most = (nodes.count <= 32 ? 3 : 1.2) * nodes.count * atoms.length;
