@@ -57,9 +57,13 @@ class Blocks:
     groups: NDArray[np.intp] | None = None
 
     @property
-    def signals(self) -> NDArray[np.float64]:
-        """All samples of all blocks."""
-        return np.concatenate(self.pieces)
+    def signals(self) -> Any:
+        """All samples of all blocks, to learn from."""
+        return self.joined(self.pieces)
+
+    def joined(self, pieces: list[NDArray[np.float64]]) -> Any:
+        """Return some blocks to learn from: one array, or recordings that stay apart."""
+        return np.concatenate(pieces) if self.groups is None else pieces
 
     def folds(self, count: int) -> NDArray[np.intp]:
         """Return with which of ``count`` folds each block (B,) is held out: every so manieth."""
@@ -195,13 +199,13 @@ def _block_scores(trial: Any, blocks: Blocks, folds: int, fitted: Any) -> Scores
     for fold in np.unique(held_out):
         others = [piece for piece, own in zip(blocks.pieces, held_out) if own != fold]
         fitted = clone(trial)
-        fit_quietly(fitted, np.concatenate(others), whole)
+        fit_quietly(fitted, blocks.joined(others), whole)
         for place in np.flatnonzero(held_out == fold):
             values[place] = _score(fitted, blocks.pieces[place])
     return Scores(blocks.means(values), whole)
 
 
-def _score(model: Any, signals: NDArray[np.float64]) -> float:
+def _score(model: Any, signals: Any) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return float(model.score(signals))

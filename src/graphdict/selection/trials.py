@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core.marginal.patterns import pattern_sizes
+from graphdict.engine.recordings import are_several
 from graphdict.exceptions import InterruptedFitWarning
 
 __all__ = ["as_array", "as_recordings", "check_windows", "fit_quietly", "with_found"]
@@ -25,12 +25,14 @@ def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
 def as_recordings(model: Any, X: Any) -> list[NDArray[np.float64]] | None:
     """Return the signals (T_r, N) of each recording; None where ``X`` is one array.
 
-    Several recordings are a list or a dict of arrays, or of what a fit takes for one.
+    Several recordings are a list or a dict of what a fit takes for one.
     """
-    if isinstance(X, Mapping):
-        X = list(X.values())
-    several = isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(part) == 2 for part in X)
-    return [as_array(model, part) for part in X] if several else None
+    if not are_several(X):
+        return None
+    samples, recordings = clone(model)._read(X, reset=True)
+    rows = samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
+    parts: list[NDArray[np.float64]] = recordings.split(rows)
+    return parts
 
 
 def check_windows(atoms: int, windows: int, which: str = "series has") -> None:
