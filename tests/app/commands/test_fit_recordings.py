@@ -73,3 +73,13 @@ def test_what_cannot_be_one_study_is_refused(folder):
     assert "matches no file" in run("none*.csv").output
     (folder / "bad.csv").write_text("a,b\nx,y\n")
     assert "1 of 2 files could be read" in run("data/ann.csv", "bad.csv", *PLAIN).output
+
+
+def test_new_recordings_are_coded_together(folder):
+    assert run("data", *PLAIN, "-o", "out").exit_code == 0
+    (folder / "data/broken.csv").write_text("a,b\nx,y\n")
+    done = CliRunner().invoke(main, ["transform", "out", "data", "-o", "new.csv"])
+    assert done.exit_code == 0, done.output
+    assert "left out: data/broken.csv" in done.output
+    table, trained = pd.read_csv(folder / "new.csv"), pd.read_csv(folder / "out/coefficients.csv")
+    pd.testing.assert_frame_equal(table, trained, atol=1e-4)
