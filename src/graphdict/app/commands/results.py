@@ -35,7 +35,7 @@ def write_coefficients(
     Of several recordings, the name of its recording comes first.
     """
     name = "sample" if times is None else time_name or "time"
-    column = np.arange(len(coefficients)) if times is None else times
+    column = np.arange(1, len(coefficients) + 1) if times is None else times
     first: dict[str, NDArray[Any]] = {}
     if recordings is not None:
         labels = recordings.labels()
