@@ -182,7 +182,8 @@ def block_scores(
     need not be learned anew with every block held out. The search among starts is not made again
     either: atoms of that fit, warmed up, are where the others begin.
     """
-    trial = clone(model).set_params(n_init=min(model.n_init, TRIAL_STARTS))
+    starts = min(model.n_init, TRIAL_STARTS) if model.n_atoms > 1 else 1  # one graph has one start
+    trial = clone(model).set_params(n_init=starts)
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
     with part("held-out blocks", total=1 + folds, cost=cost):
