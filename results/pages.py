@@ -85,6 +85,7 @@ SETS = {
     "eyes": "EEG: eyes open or closed, 64",
     "eyes-alpha": "the same, 7 to 14 Hz",
     "seasons": "temperature: winter or summer, 45",
+    "imagery": "EEG: which fist is imagined, 21",
 }
 
 
@@ -94,11 +95,12 @@ def front_real() -> str:
         "nats": "held-out nats a sample, ahead by",
         "imputation": "error of hidden entries",
         "map": "edges: AUC",
-        "states": "states: adjusted Rand",
+        "states": "states: adjusted Rand; AUROC for fists",
     }
     cells: dict[str, dict[str, str]] = {}
+    same = {"graphs": "map", "features": "states"}  # columns that measures share
     for line in read("results/real/verdicts.csv"):
-        measure = "map" if line["measure"] == "graphs" else line["measure"]
+        measure = same.get(line["measure"], line["measure"])
         if measure not in columns:
             continue
         ours, other = float(line["ours"]), float(line["best_other"])
@@ -170,8 +172,8 @@ def markdown(header: list[str], body: list[list[str]], text: int = 1) -> str:
 
 
 REAL = (
-    "verdicts", "nats", "imputation", "map", "map-precision", "states", "control", "graphs",
-    "graph-precision",
+    "verdicts", "nats", "imputation", "map", "map-precision", "states", "control", "features",
+    "graphs", "graph-precision",
 )  # fmt: skip
 TABLES: dict[str, Callable[[], str]] = {
     "front-edges": front_edges,
