@@ -12,7 +12,7 @@ import graphdict
 
 ROOT = Path(__file__).parents[1]
 KNOWN = {"models", "baselines", "results", "metrics", "datasets", "eeg", "viz"}
-KNOWN |= {"selection", "related"}
+KNOWN |= {"studies", "selection", "related"}
 
 
 def lint_imports(folder):
