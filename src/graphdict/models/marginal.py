@@ -140,8 +140,9 @@ class GraphDictMarginal(MarginalState):
         Largest number of iterations of each stage: finishing, and sparsifying.
     tol : float, default=1e-5
         Relative change of the objective at which a stage ends.
-    rescale : bool, default=True
-        Divide all signals by one number, their root mean square, as in :class:`GraphDictLog`.
+    rescale : bool or "recording", default=True
+        Divide all signals by one number, their root mean square, as in :class:`GraphDictLog`;
+        "recording" divides each recording by its own first.
     random_state : int, RandomState or None, default=None
         Decides everything random.
     callback : callable, optional
@@ -204,6 +205,8 @@ class GraphDictMarginal(MarginalState):
         False for nodes that never vary, which get no edges.
     silent_ : boolean array (T, N)
         With ``prior="hierarchy"``, where there are any: nodes without edges in a training sample.
+    recordings_ : Recordings
+        Which samples are of which recording; one where ``X`` is one array.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     n_samples_seen_ : int
