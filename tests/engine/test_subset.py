@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from graphdict import GraphDictMarginal
 from graphdict.core.marginal.patterns import enumerate_patterns
+from graphdict.core.recordings import Recordings
 from graphdict.datasets import sample_lgmrf
 from graphdict.engine.marginal import subset
 from graphdict.engine.marginal.samples import open_signals
@@ -23,7 +24,7 @@ def test_more_samples_are_needed_for_more_to_learn():
 @pytest.mark.parametrize("window", [1, 7])
 def test_blocks_are_whole_windows_spread_over_time(window):
     rows = np.arange(10_003)[:, None]
-    taken = subset.take_blocks(rows, window, 2000).ravel()
+    taken = subset.take_blocks(rows, Recordings.single(len(rows)), window, 2000).signals.ravel()
     assert 0.9 * 2000 <= len(taken) <= 2000
     assert len(set(taken)) == len(taken)
     starts = np.concatenate([taken[:1], taken[1:][np.diff(taken) > 1]])
@@ -67,6 +68,6 @@ def test_few_samples_are_searched_as_they_are():
     x, patterns, rng = switching(400), enumerate_patterns(2, 1), np.random.RandomState(0)
     with (
         open_signals(x, 1, 2) as data,
-        subset.open_subset(x, 1, rng, data, patterns) as some,
+        subset.open_subset(x, Recordings.single(len(x)), 1, rng, data, patterns) as some,
     ):
         assert some is data

@@ -19,7 +19,13 @@ from graphdict.app.experiments import EXPERIMENTS
 from graphdict.app.experiments.real import environments
 from graphdict.app.experiments.real.figures import graphs_on_the_map, states_in_time
 from graphdict.app.experiments.real.grid import RealGrid, grid
-from graphdict.app.experiments.real.measure import ENVIRONMENT_OF, _features, _fit, run_cell_of
+from graphdict.app.experiments.real.measure import (
+    ENVIRONMENT_OF,
+    _features,
+    _fit,
+    _ranked,
+    run_cell_of,
+)
 from graphdict.app.experiments.real.methods import METHODS, density_of
 from graphdict.app.experiments.real.report import tables, verdicts
 from graphdict.app.experiments.real.selection import OURS, Scores, compare, gather
@@ -189,6 +195,19 @@ def test_features_tell_trials_of_other_runs_apart(method):
     assert len(row["runs"]) == 3
     shuffled = replace(moves, right=np.tile([False, True, True, False], 6))
     assert abs(_features(shuffled, fit)["features"] - 0.5) < 0.35
+
+
+def test_pairs_without_an_edge_are_ranked_below_by_correlation():
+    basis = contrasts(3)
+    covariance = np.array([[2.0, 1.5, 0.1], [1.5, 2.0, 0.6], [0.1, 0.6, 2.0]])
+    inner = np.linalg.inv(basis.T @ covariance @ basis)[None]
+    density = SwitchingDensity(np.zeros((1, 2)), inner, start=np.ones(1))
+    ranked = _ranked(np.array([0.0, 0.7, 0.0]), [density] * 2, basis)
+    assert ranked[1] == 0.7
+    assert ranked[2] < ranked[0] < 0  # nodes 0 and 1 vary together, 1 and 2 do not
+    dense = np.array([0.1, 0.7, 0.2])
+    np.testing.assert_array_equal(_ranked(dense, [density], basis), dense)
+    np.testing.assert_array_equal(_ranked(dense, [], basis), dense)
 
 
 def test_verdicts_compare_on_the_same_blocks():

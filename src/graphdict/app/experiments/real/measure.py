@@ -111,8 +111,10 @@ def _signals(known: Any, blocks: Blocks, fit: Any) -> dict[str, Any]:
     found = fit(signals=train, coordinates=train @ basis, lengths=lengths)
     row = _cost(found)
     if known.edges is not None and "edges" in found:
-        row["map"] = _edge_scores(known.edges, np.atleast_2d(found["edges"])[0])
-        row["edges"] = _rounded(np.atleast_2d(found["edges"])[0])
+        weights = np.atleast_2d(found["edges"])[0]
+        densities = _densities(found, basis, blocks, "test")
+        row["map"] = _edge_scores(known.edges, _ranked(weights, densities, basis))
+        row["edges"] = _rounded(weights)
     for part in ("validation", "test"):
         held_out = getattr(blocks, part)
         densities = _densities(found, basis, blocks, part)
@@ -149,6 +151,24 @@ def _densities(
     else:
         density = SwitchingDensity.from_covariances(found["means"], found["covariances"], **others)
     return [density] * len(held_out)
+
+
+def _ranked(
+    weights: NDArray[Any], densities: list[SwitchingDensity], basis: NDArray[Any]
+) -> NDArray[Any]:
+    """Return weights (E,) in whose place pairs without one have something to be ranked by.
+
+    It is the correlation of the two nodes under the density of the method, scaled to lie below all
+    weights: graphs with exact zeros would else leave most pairs in no order.
+    """
+    if not densities or (weights > 0).all():
+        return weights
+    inner = np.mean([density.covariance for density in densities], axis=0)
+    covariance = basis @ inner @ basis.T
+    deviations = np.sqrt(np.diag(covariance))
+    correlations = (covariance / np.outer(deviations, deviations))[np.triu_indices(len(basis), 1)]
+    least = weights[weights > 0].min(initial=np.inf)
+    return np.where(weights > 0, weights, (correlations - 2) * (least if np.isfinite(least) else 1))
 
 
 def _imputation(

@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["HIGHER", "OURS", "Scores", "compare", "gather"]
+__all__ = [
+    "HIGHER",
+    "OURS",
+    "Scores",
+    "chosen_by_others",
+    "compare",
+    "gather",
+    "likeliest_row",
+]
 
 OURS = "GraphDictMarginal"
 # Whether more is better, by measure.
@@ -80,14 +88,20 @@ def gather(rows: Iterable[Mapping[str, Any]]) -> list[Scores]:
     return found
 
 
+def likeliest_row(rows: Sequence[Any]) -> Any:
+    """Return the row whose validation blocks are likeliest; the first without a likelihood."""
+    if "nats" not in rows[0]:
+        return rows[0]
+    return max(rows, key=lambda row: np.mean(row["nats"]["validation"]))
+
+
 def _signals(data: str, model: str, rows: list[Any]) -> list[Scores]:
     measures = ("nats", "imputation", "map", "map precision")
     found = {name: Scores(name, data, model) for name in measures}
     for part in sorted({row["cell"]["seed"] for row in rows}):
         tried = [row for row in rows if row["cell"]["seed"] == part]
-        likeliest = closest = tried[0]
+        likeliest = closest = likeliest_row(tried)
         if "nats" in likeliest:
-            likeliest = max(tried, key=lambda row: np.mean(row["nats"]["validation"]))
             closest = min(tried, key=lambda row: np.mean(row["imputation"]["validation"]))
         edges = likeliest.get("map", {})
         values: dict[str, list[float]] = {
@@ -114,7 +128,7 @@ def _features(data: str, model: str, rows: list[Any]) -> list[Scores]:
 def _by_subject(data: str, model: str, rows: list[Any], measures: tuple[str, ...]) -> list[Scores]:
     """Return the scores of each subject, with the setting whose first measure is best of others."""
     found = {name: Scores(name, data, model) for name in measures}
-    for part, best, count in _chosen_by_others(rows, measures[0]):
+    for part, best, count in chosen_by_others(rows, measures[0]):
         for name, scores in found.items():
             scores.values.append(best[name])
             scores.units.append(str(part))
@@ -122,7 +136,7 @@ def _by_subject(data: str, model: str, rows: list[Any], measures: tuple[str, ...
     return list(found.values())
 
 
-def _chosen_by_others(rows: list[Any], measure: str) -> list[tuple[int, Any, int]]:
+def chosen_by_others(rows: list[Any], measure: str) -> list[tuple[int, Any, int]]:
     """Return (part, row, settings tried): the setting with the best mean score of other parts."""
     by_setting: dict[str, dict[int, Any]] = defaultdict(dict)
     for row in rows:

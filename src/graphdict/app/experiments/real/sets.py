@@ -70,7 +70,11 @@ def load_imagery(
     """Return the trials of a subject, from one second after the cue, 21 channels at 80 Hz.
 
     Before that second the cue itself, on one side of the screen, may tell which fist it is.
+    ``folder`` may have MNE's ``MNE-eegbci-data``, or a folder ``eegbci`` with it; recordings are
+    otherwise where MNE's settings say, and downloaded there.
     """
+    below = [] if folder is None else [folder, folder / "eegbci"]
+    folder = next((root for root in below if (root / "MNE-eegbci-data").is_dir()), None)
     trials, right, runs = [], [], []
     for run in IMAGERY_RUNS:
         (found,) = load_eegbci(subject, (run,), folder, tmin=1.0, tmax=4.0, band=band)
