@@ -136,6 +136,7 @@ def test_ctrl_c_while_choosing_keeps_what_is_there(monkeypatch):
     assert model.transform(data.test.signals).shape == (200, 3)
 
 
-def test_each_number_tried_is_told(capsys):
-    fit(draw(1).train.signals, n_init=1, max_iter=2, tol=1.0, verbose=2)
-    assert "active atoms" in capsys.readouterr().err
+def test_each_number_tried_is_told(caplog):
+    with caplog.at_level("DEBUG", logger="graphdict"):
+        fit(draw(1).train.signals, n_init=1, max_iter=2, tol=1.0)
+    assert "active atoms: iteration 2" in caplog.text
