@@ -4,6 +4,7 @@
     python results/regenerate.py --list                 # the steps, and which are done
     python results/regenerate.py --only superposition   # some of them
     python results/regenerate.py --check                # whether one code made all that is here
+    python results/regenerate.py --only real,pages --quick --real-dir DIR --data-dir DIR
 
 It takes hours and may be stopped at any time: what is done stays in ``build/results``, under a
 digest of the code, and the same command goes on. Other code begins anew, so that figures of two
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from typing import NamedTuple
 from graphdict.app.experiments.code import code_digest
 
 ROOT = Path(__file__).parents[1]
-EXPERIMENTS = ("superposition", "time-varying", "brain", "real")
+EXPERIMENTS = ("superposition", "time-varying", "brain", "brain-paper", "real")
 
 
 class Step(NamedTuple):
@@ -34,12 +36,17 @@ class Step(NamedTuple):
     experiment: bool = False
 
 
-def steps(data_dir: str | None, real_dir: str | None, jobs: int) -> list[Step]:
+def steps(
+    data_dir: str | None, real_dir: str | None, environments: str, jobs: int, scale: str = "full"
+) -> list[Step]:
     """Return all steps, in order; speed comes last, on a machine that is otherwise idle."""
     command = [sys.executable, "-m", "graphdict.app.cli", "experiment"]
+    recordings = [] if data_dir is None else ["--data-dir", data_dir]
     options = {
-        "brain": [] if data_dir is None else ["--data-dir", data_dir],
-        "real": ["--environments", str(ROOT / ".bench" / "environments")],
+        "brain": recordings,
+        "brain-paper": recordings,
+        "real": ["--environments", environments],
+        "answers": ["--environments", environments],
     }
     if real_dir is not None:
         options["real"] += ["--data-dir", real_dir]
@@ -55,13 +62,17 @@ def steps(data_dir: str | None, real_dir: str | None, jobs: int) -> list[Step]:
         *(
             Step(
                 name,
-                [*command, name, "--full", "--jobs", str(jobs),
+                [*command, name.removesuffix("-paper"),
+                 "--paper" if name.endswith("-paper") else f"--{scale}", "--jobs", str(jobs),
                  *options.get(name, ["--starts", "5"])],
                 experiment=True,
             )
             for name in EXPERIMENTS
         ),
-        *(Step(name, [sys.executable, script]) for name, script in scripts.items()),
+        *(
+            Step(name, [sys.executable, script, *options.get(name, [])])
+            for name, script in scripts.items()
+        ),
         Step("pages", [sys.executable, "results/pages.py"]),
     ]  # fmt: skip
 
@@ -69,8 +80,8 @@ def steps(data_dir: str | None, real_dir: str | None, jobs: int) -> list[Step]:
 FIGURES = ("front", "overfitting", "missing", "filters", "explorer")
 
 
-def run(step: Step, work: Path) -> bool:
-    """Run a step unless it is done; return whether it is."""
+def run(step: Step, work: Path, environment: dict[str, str]) -> bool:
+    """Run a step with environment variables, unless it is done; return whether it is."""
     done = work / f"{step.name}.done"
     if done.exists() and step.name != "pages":
         print(f"{step.name}: done before", flush=True)
@@ -78,7 +89,7 @@ def run(step: Step, work: Path) -> bool:
     folder = work / step.name
     command = [*step.command, "--output", str(folder)] if step.experiment else step.command
     print(f"{step.name}: {' '.join(command)}", flush=True)
-    if subprocess.run(command, cwd=ROOT, check=False).returncode:  # noqa: S603
+    if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:  # noqa: S603
         print(f"{step.name}: failed; the same command tries it again", file=sys.stderr)
         return False
     if step.experiment:
@@ -99,7 +110,8 @@ def check() -> int:
     """Return 1 and say so unless one code, this one, made all experiments in ``results``."""
     wrong = 0
     for name in EXPERIMENTS:
-        written = json.loads((ROOT / "results" / name / "manifest.json").read_text()).get("code")
+        manifest = ROOT / "results" / name / "manifest.json"
+        written = json.loads(manifest.read_text()).get("code") if manifest.exists() else "none yet"
         if written != code_digest():
             print(f"results/{name}: made by code {written}, this is {code_digest()}")
             wrong = 1
@@ -114,6 +126,13 @@ def main() -> int:
     parser.add_argument("--without", metavar="A,B", default="", help="all but these steps")
     parser.add_argument("--data-dir", metavar="DIR", help="folder of the EEG recordings")
     parser.add_argument("--real-dir", metavar="DIR", help="folder of the measured sets")
+    parser.add_argument(
+        "--environments", metavar="DIR", default=str(ROOT / ".bench" / "environments"),
+        help="folder of the environments of other packages",
+    )  # fmt: skip
+    parser.add_argument(
+        "--quick", action="store_true", help="experiments at their quick scale, not the full one"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="cells that run at the same time")
     parser.add_argument("--list", action="store_true", help="name the steps, and run none")
     parser.add_argument("--check", action="store_true", help="run nothing; fail on mixed code")
@@ -121,7 +140,13 @@ def main() -> int:
     if given.check:
         return check()
     work = ROOT / "build" / "results" / code_digest()
-    declared = steps(given.data_dir, given.real_dir, given.jobs)
+    scale = "quick" if given.quick else "full"
+    work = work / scale
+    declared = steps(given.data_dir, given.real_dir, given.environments, given.jobs, scale)
+    # Where `experiment real`, whose --data-dir has the other sets, finds imagined movement.
+    environment = dict(os.environ)
+    if given.data_dir is not None:
+        environment["MNE_DATASETS_EEGBCI_PATH"] = given.data_dir
     names = [step.name for step in declared]
     wanted = given.only.split(",") if given.only else names
     left_out = [name for name in given.without.split(",") if name]
@@ -134,7 +159,7 @@ def main() -> int:
         return 0
     work.mkdir(parents=True, exist_ok=True)
     chosen = [step for step in declared if step.name in wanted and step.name not in left_out]
-    failed = [step.name for step in chosen if not run(step, work)]
+    failed = [step.name for step in chosen if not run(step, work, environment)]
     return 1 if failed else 0
 
 

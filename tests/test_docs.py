@@ -68,6 +68,17 @@ def test_the_first_page_works_from_top_to_bottom(tmp_path, monkeypatch):
     plt.close("all")
 
 
+def test_the_page_on_studies():
+    space = {}
+    for block in python_blocks("docs/studies.md"):
+        exec(block, space)
+    assert space["found"].p_corrected[space["found"].effect.argmax()] <= 0.05
+    assert space["own"].atoms.shape == (24, 3, 28)
+    assert space["choice"].value == 3
+    assert space["again"].again.all()
+    plt.close("all")
+
+
 @pytest.fixture(scope="module")
 def prior_page():
     rng = np.random.default_rng(0)
@@ -98,6 +109,23 @@ def test_the_page_on_likelihoods():
     assert space["model"].backend_ == "plain"
     np.testing.assert_allclose(space["coefficients"], space["model"].coefficients_, atol=1e-6)
     assert np.isfinite(space["score"])
+
+
+def test_the_page_on_graphs_views_and_nodes_that_do_not_match():
+    space, models = {}, []
+    for block in python_blocks("docs/related.md"):
+        exec(block, space)
+        models.append(space["model"])
+    _, consensus, transport, heat = models
+    hidden = np.isnan(space["seen"])
+    errors = (space["completed"] - space["network"])[hidden]
+    assert np.sqrt(np.mean(errors**2)) < 0.5 * np.std(space["network"][hidden])
+    assert consensus.deviations_.shape == (4, 105)
+    coefficients = transport.coefficients_
+    assert np.abs(coefficients[0] - coefficients[2]).max() < 0.1
+    assert np.abs(coefficients[0] - coefficients[1]).max() > 0.5
+    assert np.unique(space["clusters"][:300], return_counts=True)[1].max() > 270
+    assert heat.filter_ == "heat"
 
 
 @pytest.mark.filterwarnings("ignore::graphdict.exceptions.SilentNodeWarning")
@@ -151,7 +179,10 @@ def test_tables_on_pages_are_those_of_the_results():
 
 def test_every_public_name_is_in_the_api():
     page = (ROOT / "docs" / "api.md").read_text()
-    modules = "", ".baselines", ".datasets", ".metrics", ".selection", ".solvers", ".terms", ".viz"
+    modules = (
+        "", ".baselines", ".datasets", ".metrics", ".selection", ".solvers", ".studies", ".terms",
+        ".viz",
+    )  # fmt: skip
     for module in modules:
         names = importlib.import_module(f"graphdict{module}").__all__
         missing = [name for name in names if not re.search(rf"\b{name}$", page, re.MULTILINE)]

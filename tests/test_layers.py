@@ -11,7 +11,8 @@ import pytest
 import graphdict
 
 ROOT = Path(__file__).parents[1]
-KNOWN = {"models", "baselines", "results", "metrics", "datasets", "eeg", "viz", "selection"}
+KNOWN = {"models", "baselines", "results", "metrics", "datasets", "eeg", "viz"}
+KNOWN |= {"studies", "selection", "related"}
 
 
 def lint_imports(folder):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from graphdict import results as results
     from graphdict import selection as selection
     from graphdict import solvers as solvers
+    from graphdict import studies as studies
     from graphdict import terms as terms
     from graphdict import viz as viz
     from graphdict.models import (
@@ -52,7 +53,7 @@ __all__ = [
 
 _MODULES = (
     "baselines", "datasets", "eeg", "exceptions", "files", "graphs", "metrics", "models",
-    "operators", "results", "selection", "solvers", "terms", "viz",
+    "operators", "results", "selection", "solvers", "studies", "terms", "viz",
 )  # fmt: skip
 
 

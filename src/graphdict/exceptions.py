@@ -19,6 +19,7 @@ __all__ = [
     "LevelWarning",
     "MemoryForecastWarning",
     "MissingExtraError",
+    "MissingNodeWarning",
     "ModelFileError",
     "NotEnoughMemoryError",
     "SilentNodeWarning",
@@ -65,6 +66,10 @@ class MemoryForecastWarning(GraphDictWarning):
     """A fit may not find the memory it needs; the message says what would need less."""
 
 
+class MissingNodeWarning(GraphDictWarning):
+    """Recordings lack nodes that others have, which are missing values there."""
+
+
 class VersionWarning(GraphDictWarning):
     """A pickled model is of another version of this package, which may mean other things by it."""
 
@@ -93,8 +98,12 @@ class MissingExtraError(ImportError):
         )
 
 
-def import_extra(package: str, what: str, extra: str) -> ModuleType:
+def import_extra(
+    package: str, what: str, extra: str, distribution: str | None = None
+) -> ModuleType:
     """Return a module of a package that an extra installs.
+
+    ``distribution`` is what installs it, where that has another name.
 
     Raises
     ------
@@ -107,7 +116,7 @@ def import_extra(package: str, what: str, extra: str) -> ModuleType:
         root = package.partition(".")[0]
         if error.name not in (package, root):
             raise  # it is there, and lacks something itself
-        raise MissingExtraError(what, root, extra) from None
+        raise MissingExtraError(what, distribution or root, extra) from None
 
 
 class ModelFileError(ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,21 @@ from scipy import sparse
 from graphdict.core import graphs
 from graphdict.core.annotations import RowIndex
 from graphdict.core.pictures import MOST_GRAPHS, graphs_html
+from graphdict.core.recordings import Recordings
 from graphdict.exceptions import import_extra
 
 if TYPE_CHECKING:  # pragma: no cover
     import networkx
     import pandas
 
-__all__ = ["WEAK", "InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
+__all__ = [
+    "WEAK",
+    "InstantaneousGraphs",
+    "Recordings",
+    "describe_signals",
+    "sample_index",
+    "thresholded_atoms",
+]
 
 WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
 
@@ -44,6 +52,8 @@ class InstantaneousGraphs:
         coefficients as probabilities of the atoms, edges that are less probable in a sample are
         left out of its graph. (Where coefficients are graded, probabilities are divided by the mean
         coefficient of an active atom.)
+    recordings : Recordings, optional
+        Which samples are of which recording; one recording by default.
 
     Examples
     --------
@@ -62,6 +72,7 @@ class InstantaneousGraphs:
     silent: NDArray[np.bool_] | None
     n_nodes: int
     node_names: list[Any]
+    recordings: Recordings
 
     def __init__(
         self,
@@ -70,6 +81,7 @@ class InstantaneousGraphs:
         node_names: Sequence[Any] | None = None,
         silent: ArrayLike | None = None,
         probable: tuple[NDArray[np.float64], float] | None = None,
+        recordings: Recordings | None = None,
     ):
         self.coefficients = np.atleast_2d(coefficients)
         self.atoms = np.atleast_2d(atoms)
@@ -85,6 +97,8 @@ class InstantaneousGraphs:
         self.node_names = list(names)
         if len(self.node_names) != self.n_nodes:
             raise ValueError(f"got {len(self.node_names)} node names for {self.n_nodes} nodes")
+        self.recordings = recordings or Recordings.single(len(self))
+        self._rows: NDArray[np.intp] | None = None  # which of all samples these are; None: all
         if self.silent is not None and self.silent.shape != (len(self), self.n_nodes):
             raise ValueError(
                 f"silent must have shape {(len(self), self.n_nodes)}, got {self.silent.shape}"
@@ -97,14 +111,41 @@ class InstantaneousGraphs:
         """Return the graphs of one sample, a slice, an index array or a mask."""
         silent = None if self.silent is None else self.silent[samples]
         coefficients = self.coefficients[samples]
-        return InstantaneousGraphs(coefficients, self.atoms, self.node_names, silent, self.probable)
+        some = InstantaneousGraphs(
+            coefficients, self.atoms, self.node_names, silent, self.probable, self.recordings
+        )
+        some._rows = self._rows_of(samples)
+        return some
+
+    def _rows_of(self, samples: RowIndex) -> NDArray[np.intp]:
+        """Return which of all samples of the recordings some of these are."""
+        own = np.arange(len(self)) if self._rows is None else self._rows
+        return np.atleast_1d(own[samples])
+
+    def of_recording(self, recording: int | str) -> Self:
+        """Return the graphs of one recording.
+
+        Parameters
+        ----------
+        recording : int or str
+            Its number, or its name in ``recordings.names``.
+
+        Returns
+        -------
+        InstantaneousGraphs
+        """
+        number = self.recordings.number(recording)
+        own = self.recordings.labels()
+        own = own if self._rows is None else own[self._rows]
+        return self[own == number]  # type: ignore[return-value]
 
     def __iter__(self) -> Iterator[InstantaneousGraphs]:
         return (self[t] for t in range(len(self)))
 
     def __repr__(self) -> str:
+        several = f" of {len(self.recordings)} recordings" if len(self.recordings) > 1 else ""
         return (
-            f"<InstantaneousGraphs: {len(self)} samples, {self.n_nodes} nodes, "
+            f"<InstantaneousGraphs: {len(self)} samples{several}, {self.n_nodes} nodes, "
             f"mixtures of {len(self.atoms)} atoms>"
         )
 
@@ -152,7 +193,7 @@ class InstantaneousGraphs:
 
     @property
     def degrees(self) -> NDArray[np.float64]:
-        """Node degrees (T, N)."""
+        """Node degrees (T, N): sums of weights, negative ones subtracted."""
         if not self._plain:
             return graphs.degrees(self.weights)
         return self.coefficients @ graphs.degrees(self.atoms)
@@ -168,7 +209,7 @@ class InstantaneousGraphs:
         Parameters
         ----------
         threshold : float, default=0.0
-            Edges of at most this weight are left out.
+            Edges of at most this absolute weight are left out.
 
         Returns
         -------
@@ -178,7 +219,7 @@ class InstantaneousGraphs:
         matrices = []
         for sample in self:
             weights = sample.weights[0]
-            kept = weights > threshold
+            kept = np.abs(weights) > threshold
             i, j, w = rows[kept], cols[kept], weights[kept]
             shape = (self.n_nodes, self.n_nodes)
             upper = sparse.coo_array((w, (i, j)), shape=shape).tocsr()
@@ -191,26 +232,29 @@ class InstantaneousGraphs:
         Parameters
         ----------
         threshold : float, default=0.0
-            Edges of at most this weight are left out.
+            Edges of at most this absolute weight are left out.
 
         Returns
         -------
         pandas.DataFrame
-            Columns sample, source, target, weight; a row for each edge of each sample.
+            Columns sample, source, target, weight; a row for each edge of each sample. Of several
+            recordings, recording and sample (counted from the first of the recording) are the
+            index.
         """
         pd = import_extra("pandas", "to_pandas()", "tables")
         weights = self.weights
-        sample, edge = np.nonzero(weights > threshold)
+        sample, edge = np.nonzero(np.abs(weights) > threshold)
         rows, cols = graphs.edge_index(self.n_nodes)
         names = np.array(self.node_names, dtype=object)
-        return pd.DataFrame(
-            {
-                "sample": sample,
-                "source": names[rows[edge]],
-                "target": names[cols[edge]],
-                "weight": weights[sample, edge],
-            }
-        )
+        table = {
+            "source": names[rows[edge]],
+            "target": names[cols[edge]],
+            "weight": weights[sample, edge],
+        }
+        if len(self.recordings) == 1:
+            return pd.DataFrame({"sample": sample, **table})
+        whole = sample if self._rows is None else self._rows[sample]
+        return pd.DataFrame(table, index=sample_index(self.recordings, whole))
 
     def to_networkx(
         self, threshold: float = 0.0
@@ -220,7 +264,7 @@ class InstantaneousGraphs:
         Parameters
         ----------
         threshold : float, default=0.0
-            Edges of at most this weight are left out.
+            Edges of at most this absolute weight are left out.
 
         Returns
         -------
@@ -235,10 +279,35 @@ class InstantaneousGraphs:
             graph.add_nodes_from(self.node_names)
             graph.add_weighted_edges_from(
                 (self.node_names[rows[e]], self.node_names[cols[e]], float(weights[e]))
-                for e in np.flatnonzero(weights > threshold)
+                for e in np.flatnonzero(np.abs(weights) > threshold)
             )
             built.append(graph)
         return built[0] if len(built) == 1 else built
+
+
+def sample_index(
+    recordings: Recordings, samples: NDArray[np.intp] | None = None
+) -> pandas.MultiIndex:
+    """Return the index (recording, sample) of samples, for tables of pandas.
+
+    Parameters
+    ----------
+    recordings : Recordings
+    samples : integer array, optional
+        Samples, counted among all; every one once by default.
+
+    Returns
+    -------
+    pandas.MultiIndex
+        The name of the recording, and the number of the sample in it.
+    """
+    pd = import_extra("pandas", "sample_index()", "tables")
+    samples = np.arange(recordings.total) if samples is None else samples
+    labels = recordings.labels()[samples]
+    names = pd.Categorical.from_codes(labels, list(recordings.names))
+    return pd.MultiIndex.from_arrays(
+        [names, samples - recordings.starts[labels]], names=["recording", "sample"]
+    )
 
 
 def _shares(mixture: NDArray[np.float64]) -> list[str]:
@@ -269,7 +338,8 @@ def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> NDArray[np.flo
         probable = probabilities, model._least_probability
         single = np.eye(len(atoms), dtype=atoms.dtype)
         atoms = InstantaneousGraphs(single, atoms, probable=probable).weights
-    weak = atoms <= WEAK * np.max(atoms, axis=1, keepdims=True, initial=0)
+    sizes = np.abs(atoms)
+    weak = sizes <= WEAK * np.max(sizes, axis=1, keepdims=True, initial=0)
     confidence = getattr(model, "edge_confidence_", None)
     if confidence is not None and probabilities is None:
         weak |= confidence < min_confidence
@@ -291,25 +361,31 @@ def describe_signals(model: Any) -> list[str]:
     """
     said = []
     power, kind = getattr(model, "filter_power_", None), getattr(model, "filter_", None)
-    if kind == "exp":
+    if kind in ("exp", "heat"):
         said.append(
-            "Far smoother than a Markov field: the precision grows exponentially with the graph "
-            "frequency, as where something diffuses over the graph."
+            "Signals are far smoother over the graphs than neighbours alone explain, as where "
+            "heat spreads: nodes many edges apart resemble one another (a heat filter)."
         )
     elif power is not None and power < 1.05:
-        said.append(f"As smooth as a Markov field: power {power:.2g} of the Laplacian.")
+        said.append(
+            "Signals are as smooth over the graphs as neighbours explain "
+            f"(power {power:.2g} of the Laplacian)."
+        )
     elif power is not None:
-        said.append(f"Smoother than a Markov field: power {power:.2g} of the Laplacian.")
+        said.append(
+            "Signals are smoother over the graphs than neighbours alone explain: neighbours of "
+            f"neighbours resemble one another, too (power {power:.2g} of the Laplacian)."
+        )
     tails = getattr(model, "tails_", None)
     if tails is None:
         return said
     if np.isinf(tails):
-        said.append("Loudness does not vary beyond what a Gaussian allows.")
+        said.append("Samples are as loud as one another, up to what a Gaussian allows.")
         return said
-    sentence = f"Loudness varies from sample to sample: t with {tails:.2g} degrees of freedom"
+    sentence = "Some samples are louder than others, whatever their graph"
     gains = np.asarray(getattr(model, "gains_", ()))
     if gains.size:
         low, high = np.quantile(gains**-0.5, [0.05, 0.95])
-        sentence += f"; nine in ten samples have {low:.2g} to {high:.2g} times the usual amplitude"
-    said.append(sentence + ".")
+        sentence += f": nine in ten have {low:.2g} to {high:.2g} times the usual amplitude"
+    said.append(f"{sentence} (Student t with {tails:.2g} degrees of freedom).")
     return said

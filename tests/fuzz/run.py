@@ -23,19 +23,23 @@ SLOW = 60  # seconds of work from which on a small case is a break
 
 def attacks():
     """The attacks by name; imported here, since threads are set before NumPy is loaded."""
+    import containers
     import estimators
     import files
     import forgeries
     import kills
     import native_calls
+    import tables
 
     return {
         "filters": estimators.attack_filters,
         "estimators": estimators.attack,
+        "containers": containers.attack,
         "files": files.attack,
         "kills": kills.attack,
         "forgeries": forgeries.attack,
         "native": native_calls.attack,
+        "tables": tables.attack,
     }
 
 

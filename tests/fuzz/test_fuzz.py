@@ -3,7 +3,14 @@
 import pytest
 import run
 
-CASES = {"estimators": 25, "filters": 4, "files": 80, "forgeries": 40, "native": 300}
+CASES = {
+    "estimators": 25,
+    "filters": 4,
+    "containers": 40,
+    "files": 80,
+    "forgeries": 40,
+    "native": 300,
+}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -16,6 +16,7 @@ COMMANDS = {
     "fit": "graphdict.app.commands.fit",
     "transform": "graphdict.app.commands.transform",
     "report": "graphdict.app.commands.report",
+    "compare": "graphdict.app.commands.compare",
     "info": "graphdict.app.commands.info",
     "simulate": "graphdict.app.commands.simulate",
     "demo": "graphdict.app.commands.demo",

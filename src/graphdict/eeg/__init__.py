@@ -4,13 +4,13 @@ Needs the extra ``eeg`` (``pip install "graphdict[eeg]"``), which is imported on
 """
 
 from graphdict.eeg.embedding import StateEmbedding, backfit, model_coefficients
-from graphdict.eeg.features import FEATURES, PAPER_FEATURES
 from graphdict.eeg.peaks import Peaks, gfp, gfp_peaks
 from graphdict.eeg.plots import head_positions, plot_atoms_on_head, plot_head
 from graphdict.eeg.preprocessing import preprocess
 from graphdict.eeg.recording import Recording, as_recording
 from graphdict.eeg.states import States, state_features
 from graphdict.eeg.transformer import StateFeatures
+from graphdict.studies.features import FEATURES, PAPER_FEATURES
 
 __all__ = [
     "FEATURES",

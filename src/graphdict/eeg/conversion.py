@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.frames import Frame
-from graphdict.eeg.recording import Recording, epochs_layout, raw_layout
-from graphdict.eeg.transitions import label_runs
+from graphdict.eeg.recording import Recording, epochs_layout, mask_segments, raw_layout
+from graphdict.studies.transitions import inside_segments
 
 if TYPE_CHECKING:
     from graphdict.eeg.states import States
@@ -60,6 +60,16 @@ def to_annotations(states: States) -> Any:
     duration = (bounds[:, 1] - bounds[:, 0]) / states.sfreq
     names = [states.names[label] for label in labels]
     return mne.Annotations(onset, duration, names, orig_time=frame.meas_date)
+
+
+def label_runs(
+    labels: NDArray[np.intp], segments: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return bounds (R, 2) and labels (R,) of the runs of equal labels within segments."""
+    changes = np.flatnonzero(np.diff(labels)) + 1
+    cuts = np.concatenate((changes, segments.ravel()))
+    bounds = mask_segments(inside_segments(labels, segments) & (labels >= 0), cuts)
+    return bounds, labels[bounds[:, 0]]
 
 
 def read(inst: Any) -> tuple[NDArray[np.float64], Recording]:

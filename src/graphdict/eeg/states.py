@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphdict.eeg import conversion, transitions
+from graphdict.eeg import conversion
 from graphdict.eeg.extra import require_pandas
-from graphdict.eeg.features import PAPER_FEATURES, feature_table, hard_labels
 from graphdict.eeg.frames import Frame
 from graphdict.eeg.renamed import renamed
 from graphdict.eeg.windows import cut_windows
+from graphdict.studies import transitions
+from graphdict.studies.features import PAPER_FEATURES, feature_table, hard_labels
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
@@ -217,7 +218,7 @@ class States:
         *,
         pool: bool = False,
     ) -> NDArray[np.float64]:
-        """Return the features of each event and state; see :mod:`graphdict.eeg.features`.
+        """Return the features of each event and state; see :mod:`graphdict.studies.features`.
 
         Parameters
         ----------

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from graphdict.core.annotations import RandomState
 from graphdict.eeg.embedding import StateEmbedding
 from graphdict.eeg.extra import require_mne
-from graphdict.eeg.features import FEATURES, PAPER_FEATURES
 from graphdict.engine.scikit import BaseEstimator, TransformerMixin
+from graphdict.studies.features import FEATURES, PAPER_FEATURES
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
@@ -35,7 +35,7 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         Samples per second; needed for arrays of epochs.
     features : names, default=("occurrences", "coverage", "mean_duration")
         Features of each state, of ``graphdict.eeg.FEATURES``; defined in
-        :mod:`graphdict.eeg.features`.
+        :mod:`graphdict.studies.features`.
     normalise, min_distance, max_peaks, activity, random_state
         As in :class:`StateEmbedding`.
 

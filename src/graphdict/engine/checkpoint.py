@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +47,9 @@ class Checkpoint:
         self.seed: Any = None
         self.stages = 0
         self.written, self.took = time.monotonic(), 0.0
-        if self.path is not None and self.path.exists():
-            self._read(self.path)
+        self.resumed = self.path is not None and self.path.exists()
+        if self.resumed:
+            self._read(self.path)  # type: ignore[arg-type]
         elif self.path is not None and not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"checkpoint={str(path)!r} cannot be written: the folder {self.path.parent} does "
@@ -58,7 +61,24 @@ class Checkpoint:
         if self.seed is None:
             self.seed = list(rng.get_state(legacy=True))
         else:
-            rng.set_state(tuple(self.seed))
+            with self.resuming():
+                rng.set_state(tuple(self.seed))
+
+    @contextmanager
+    def resuming(self) -> Iterator[None]:
+        """Say that a state of the file is to blame where a fit fails that goes on from it.
+
+        What the user's own functions raise is left as it is.
+        """
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if not self.resumed or isinstance(error, CheckpointError) or not _is_ours(error):
+                raise
+            raise CheckpointError(
+                f"checkpoint {self.path} holds what this fit cannot go on from "
+                f"({type(error).__name__}: {error}). Delete it to begin anew."
+            ) from error
 
     def stage(self) -> Stage:
         """Return the next stage of the fit."""
@@ -98,6 +118,9 @@ class Checkpoint:
                 manifest, arrays, vouched = read_archive(file, _check_kind)
             if not vouched:
                 raise ValueError("it lacks the digests that show it to be undamaged")
+            for name, array in arrays.items():
+                if array.dtype.kind == "f" and np.isnan(array).any():
+                    raise ValueError(f"{name} holds what is not a number")
             content = _unpack(manifest["content"], arrays)
             self.done, self.saved, self.seed = (content[k] for k in ("done", "saved", "seed"))
             found = manifest["identity"]
@@ -157,7 +180,21 @@ def identity(model: Any, samples: Any) -> dict[str, Any]:
     }
     digest = _digest("".join(each_block(samples, _digest)).encode())
     data = f"{samples.dtype} {tuple(samples.shape)} {digest}"
+    pieces = model.recordings_.piece_lengths
+    if len(pieces) > 1:
+        data += f" in {len(pieces)} pieces {_digest(pieces.astype(np.int64))}"
     return {"graphdict": __version__, "model": type(model).__name__, "data": data, **settings}
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether it was raised by this package or by what it computes with."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
+    package = name.partition(".")[0]
+    computing = package in ("graphdict", "numpy", "scipy", "sklearn")
+    return computing or package.startswith("namedtuple_") or package in sys.stdlib_module_names
 
 
 def _digest(content: Any) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Signals
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
@@ -21,18 +22,21 @@ from graphdict.core.marginal.patterns import (
     enumerate_patterns,
 )
 from graphdict.core.marginal.protocols import PatternLikelihood
+from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
+from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
-from graphdict.engine.marginal.passes import coefficients_of
+from graphdict.engine.marginal.passes import coefficients_of, log_evidence_of
 from graphdict.engine.marginal.redundant import warn_of_redundant_atoms
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
-from graphdict.models.base import GraphDictionary
+from graphdict.models.base import Encoded, GraphDictionary
+from graphdict.models.signed import check_signed_atoms
 
 __all__ = ["MarginalState"]
 
@@ -45,6 +49,7 @@ class MarginalState(GraphDictionary):
     levels: int
     filter_power: float | str
     tails: float | str
+    signed: bool
     alpha_w: float | str
     sparsity: float
     prior: str
@@ -74,6 +79,8 @@ class MarginalState(GraphDictionary):
     n_samples_seen_: int
     stream_: dict[str, Any]
     _in_stream = False  # whether samples come in batches
+    _measures_edges = True  # whether a fit says how sure edges are
+    _start: MarginalState | None = None  # a fit from which to begin, without a search
 
     _needed = (
         *GraphDictionary._needed, "patterns_", "pattern_probabilities_", "stay_probability_",
@@ -81,6 +88,7 @@ class MarginalState(GraphDictionary):
     )  # fmt: skip
     _fitted_values = {
         **GraphDictionary._fitted_values,
+        "atoms_": FittedValue("KE", -np.inf),
         "patterns_": FittedValue("CK", 0, 1),
         "pattern_probabilities_": FittedValue("C", 0, 1),
         "edge_probabilities_": FittedValue("KE", 0, 1),
@@ -97,6 +105,9 @@ class MarginalState(GraphDictionary):
         "log_likelihood_": NUMBER,
         "n_samples_seen_": COUNT,
     }
+
+    def _check_fitted(self, fitted: Mapping[str, Any]) -> None:
+        check_signed_atoms(fitted["atoms_"], fitted["active_nodes_"], self.signed)
 
     @property
     def _penalty_units(self) -> dict[str, int]:
@@ -127,7 +138,7 @@ class MarginalState(GraphDictionary):
     @property
     def _may_be_filtered(self) -> bool:
         """Whether the parameters leave room for another power than 1, or for tails."""
-        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf)
+        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf) or self.signed
 
     @property
     def _mean_activations(self) -> NDArray[Any]:
@@ -143,7 +154,13 @@ class MarginalState(GraphDictionary):
     def _is_papers_model(self) -> bool:
         """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
         power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
-        return getattr(self, "filter_", "power") == "power" and power == 1 and tails == np.inf
+        plain = getattr(self, "filter_", "power") == "power" and not self.signed
+        return plain and power == 1 and tails == np.inf
+
+    @property
+    def _planned_work(self) -> float:
+        """Iterations of EM."""
+        return self._settings.planned_iterations
 
     @property
     def _settings(self) -> Settings:
@@ -158,11 +175,14 @@ class MarginalState(GraphDictionary):
         if self.prior == "hierarchy":
             return hierarchy_patterns(self.n_atoms)
         largest = self.max_active or default_max_active(self.n_atoms, self.levels)
+        largest = 1 if self.signed else largest
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms), self.levels)
 
     def _pattern_likelihood(self, atoms: NDArray[Any]) -> PatternLikelihood:
         """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
         given = self.patterns_, atoms, self.noise_
+        if self.signed:
+            return SignedLikelihood.of(*given, tails=self.tails_)
         if self._is_papers_model:
             return self._settings.likelihood(*given)
         chosen = FILTERS[self.filter_](self.filter_power_)
@@ -172,23 +192,45 @@ class MarginalState(GraphDictionary):
         """Return which nodes are silent in which prepared signals (T, N); None where none is."""
         return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
 
+    def _open_training(
+        self, signals: Any, patterns: int, rng: np.random.RandomState | None = None
+    ) -> AbstractContextManager[OpenSignals]:
+        """Open prepared training signals for passes."""
+        return open_signals(signals, self.window_size, patterns, rng, recordings=self.recordings_)
+
     @contextmanager
-    def _open(self, X: ArrayLike) -> Iterator[tuple[OpenSignals, PatternDictionary]]:
+    def _open(self, X: Signals) -> Iterator[tuple[OpenSignals, PatternDictionary, Recordings]]:
         """Open new signals, prepared, with the learned dictionary on the active nodes."""
         check_is_fitted(self)
-        signals = self._prepare(X)
+        signals, recordings = self._prepare(X)
+        self._check_recordings(recordings)
         atoms = self._active_atoms.astype(np.float64)
         stay = self.stay_probability_ if self.prior == "markov" else None
         dictionary = PatternDictionary(
             self._pattern_likelihood(atoms), atoms, self.pattern_probabilities_, stay,
             known_in_time=self.prior == "hierarchy",
         )  # fmt: skip
-        with open_signals(signals, self.window_size, len(self.patterns_)) as data:
-            yield data, dictionary
+        given = signals, self.window_size, len(self.patterns_)
+        with open_signals(*given, recordings=recordings) as data:
+            yield data, dictionary, recordings
 
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray[Any], NDArray[Any]]:
-        with self._open(X) as (data, dictionary):
-            return data, dictionary.atoms, coefficients_of(data, dictionary, out)
+    def _check_recordings(self, recordings: Recordings) -> None:
+        """Raise where a tree of intervals would span several recordings."""
+        if self.prior == "hierarchy" and len(recordings.piece_starts) > 1:
+            raise ValueError(
+                'prior="hierarchy" divides the duration of one recording, and X has '
+                f"{len(recordings)} of {len(recordings.piece_starts)} pieces in all: fit each "
+                'alone, or use prior="markov" or "independent"'
+            )
+
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        with self._open(X) as (data, dictionary, recordings):
+            return log_evidence_of(data, dictionary), recordings
+
+    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+        with self._open(X) as (data, dictionary, recordings):
+            coefficients = coefficients_of(data, dictionary, out)
+            return Encoded(data, dictionary.atoms, coefficients, recordings)
 
     def _store(
         self, fit: Fit, coefficients: NDArray[np.float64], gains: NDArray[Any] | None = None
@@ -205,7 +247,9 @@ class MarginalState(GraphDictionary):
         self.patterns_ = dictionary.patterns
         self.pattern_probabilities_ = dictionary.probabilities
         self.stay_probability_ = dictionary.stay or 0.0
-        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(coefficients.dtype))
+        # Of weights of either sign, single precision could leave graphs that are not definite.
+        dtype = np.float64 if self.signed else coefficients.dtype
+        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(dtype))
         self.__dict__.pop("edge_probabilities_", None)  # of an earlier fit
         if fit.edge_probabilities is not None:
             probabilities = fit.edge_probabilities.astype(coefficients.dtype)

@@ -18,12 +18,15 @@ from graphdict.core.annotations import (
     HeldVariable,
     InitName,
     RandomState,
+    RescaleName,
+    Signals,
     SolverName,
     StrPath,
     Term,
 )
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
+from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.alternating import alternating
 from graphdict.core.solvers.base import Callback, Solution
 from graphdict.core.solvers.bipds import bipds
@@ -35,15 +38,18 @@ from graphdict.engine.executor import open_executor
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import LEAST
-from graphdict.engine.progress import with_progress
+from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
+from graphdict.engine.tasks import part
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
-from graphdict.models.base import GraphDictionary
+from graphdict.models.base import Encoded, GraphDictionary
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
 
 __all__ = ["SoftDictionary", "penalties"]
+
+CODING = 0.3  # of the work for one start: the coefficients for the atoms in the end
 
 
 class SoftDictionary(GraphDictionary):
@@ -76,7 +82,7 @@ class SoftDictionary(GraphDictionary):
         "fix": [StrOptions({"atoms", "coefficients"}), None],
         "atom_priors": [list, tuple, None],
         "coefficient_priors": [list, tuple, None],
-        "rescale": ["boolean"],
+        "rescale": ["boolean", StrOptions({"recording"})],
         "random_state": ["random_state"],
         "callback": [callable, None],
         "checkpoint": [str, os.PathLike, None],
@@ -106,7 +112,7 @@ class SoftDictionary(GraphDictionary):
         fix: HeldVariable | None = None,
         atom_priors: Sequence[Term] | None = None,
         coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
         callback: Callback | None = None,
         checkpoint: StrPath | None = None,
@@ -150,7 +156,8 @@ class SoftDictionary(GraphDictionary):
     # What a user calls ----------------------------------------------------------------------
 
     @single_threaded_blas  # whose threads wait busily for more, on the cores that passes need
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    @shows_progress
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the atoms and the coefficients of the signals ``X`` (T, N).
 
         Parameters
@@ -158,7 +165,8 @@ class SoftDictionary(GraphDictionary):
         X : array, DataFrame, memory map, Zarr or Dask array of shape (T, N)
             One row for each sample, one column for each node. What is larger than scikit-learn's
             ``working_memory`` is read part by part; see the page on scaling. NaN stands for a
-            missing value.
+            missing value. Or several recordings: a list of these or of MNE's Raw or Epochs, or a
+            dictionary of them by name; see the page on recordings.
         y : None
             Ignored; there for scikit-learn's pipelines.
 
@@ -170,7 +178,7 @@ class SoftDictionary(GraphDictionary):
         samples, signals = self._learn(X, self.rescale and self.fix != "atoms")
         self._learn_gaps(signals)
         self._learn_likelihood(signals)
-        problem = self._problem(signals)
+        problem = self._problem(signals, self.recordings_)
         given = self._given(len(signals), signals.dtype)
         starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
         rng = check_random_state(self.random_state)
@@ -178,7 +186,8 @@ class SoftDictionary(GraphDictionary):
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, identity(self, samples))
             kept.restore_random_state(rng)
-        with open_executor(problem, self._shape_of_atoms(signals)) as executor:
+        shape = self._shape_of_atoms(signals)
+        with kept.resuming(), open_executor(problem, shape) as executor:
             self.backend_ = executor.backend_name
             logger.info("%s: backend %s", type(self).__name__, self.backend_)
             kind = (self.init, executor, problem.rows, self.n_atoms, rng, signals.dtype)
@@ -199,7 +208,8 @@ class SoftDictionary(GraphDictionary):
                 coefficients = by_sample(best.coefficients, problem.counts)
             else:
                 stage = kept.stage()
-                coefficients, value, coded = self._code(problem, atoms, executor, stage=stage)
+                with part(f"{type(self).__name__}: coefficients", cost=CODING):
+                    coefficients, value, coded = self._code(problem, atoms, executor, stage=stage)
                 objective = value + problem.atoms.value(atoms)
                 interrupted = interrupted or not coded
         if not interrupted:
@@ -207,10 +217,9 @@ class SoftDictionary(GraphDictionary):
         self._describe(best, atoms, objective, coefficients)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log-likelihood of each sample; their mean is :meth:`score`."""
-        signals, atoms, coefficients = self._encode(X)
-        counts = self._counts(len(signals))
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        signals, atoms, coefficients, recordings = self._encode(X)
+        counts = self._counts(recordings)
         rows = coefficients
         if self.window_size > 1:
             rows = coefficients[np.cumsum(counts) - counts]
@@ -224,22 +233,31 @@ class SoftDictionary(GraphDictionary):
             energies = self._energies(signals[some], atoms, gaps)
             fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
             scores[some] -= (fit + likelihood.rest(signals[some])) / 2
-        result: NDArray[np.float64] = scores
-        return result
+        return scores, recordings
 
     # How it is done -------------------------------------------------------------------------
 
-    def _problem(self, signals: NDArray[np.float64]) -> Problem:
-        """The terms of the objective on prepared signals."""
-        counts = self._counts(len(signals))
+    @property
+    def _planned_work(self) -> float:
+        """Solutions from as many starts, and coefficients for the best."""
+        return self.n_init + CODING
+
+    def _problem(
+        self, signals: NDArray[np.float64], recordings: Recordings | None = None
+    ) -> Problem:
+        """The terms of the objective on prepared signals, of one recording by default."""
+        recordings = recordings or Recordings.single(len(signals))
+        counts = self._counts(recordings)
         likelihood = self._likelihood()
         operator = Bilinear(likelihood.linear_map(signals.shape[1]))
         atom_terms = [
             *self._weight_terms(), *penalties((Orthogonality, self.alpha_orth)),
             *self._atom_priors(),
         ]  # fmt: skip
+        starts = recordings.piece_starts[1:]
+        total_variation = partial(TotalVariation, starts=tuple(starts.tolist()))
         coefficient_terms = [
-            UnitBox(), *penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
+            UnitBox(), *penalties((L1, self.alpha_c), (total_variation, self.alpha_diff)),
             *(self.coefficient_priors or ()),
         ]  # fmt: skip
         fit = signal_fit(signals, counts, self._gaps(signals), likelihood)
@@ -287,7 +305,11 @@ class SoftDictionary(GraphDictionary):
         if solve is bipds:
             names = ("tau_atoms", "tau_coefficients", "sigma", "last_iterate")
             steps = {name: getattr(self, name) for name in names}
-        with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
+        name = type(self).__name__
+        with (
+            part(f"{name}: iterations"),
+            with_progress(self.callback, self.max_iter, name, self.tol) as call,
+        ):
             solution = solve(
                 executor, coefficients, atoms, fixed=self.fix, max_iter=self.max_iter,
                 tol=self.tol, callback=call, stage=stage, **steps,
@@ -330,15 +352,13 @@ class SoftDictionary(GraphDictionary):
         return found.coefficients, found.value, not found.interrupted
 
     @single_threaded_blas
-    def _encode(
-        self, X: ArrayLike, out: Any = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
-        signals = self._prepare(X)
+    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+        signals, recordings = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
-        problem = self._problem(signals)
+        problem = self._problem(signals, recordings)
         with open_executor(problem, atoms) as executor:
-            return signals, atoms, self._code(problem, atoms, executor, out)[0]
+            found = self._code(problem, atoms, executor, out)
+        return Encoded(signals, atoms, found[0], recordings)
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)

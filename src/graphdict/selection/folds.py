@@ -8,6 +8,7 @@ the error of a mean over blocks is that of as many independent values as there a
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,17 +18,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from graphdict.engine.signals import has_gaps
+from graphdict.engine.tasks import part
 from graphdict.selection.memory import autoregression, innovations
-from graphdict.selection.trials import fit_quietly
+from graphdict.selection.trials import fit_quietly, with_found
 
-__all__ = ["Blocks", "Scores", "block_scores", "complete", "cut_blocks", "error_of_mean"]
+__all__ = [
+    "Blocks", "Scores", "block_scores", "complete", "cut_blocks", "cut_recordings",
+    "error_of_mean",
+]  # fmt: skip
 
 FOLDS = 5  # every block is held out once, a fifth of them at a time
 MOST_BLOCKS = 20
 MEMORIES = 10  # of the series, that a block is long at least
 MOST_ROWS = 20_000  # samples that suffice to choose
 TRIAL_STARTS = 4  # at most: fits for a score need not be the best
-WORSE, ATTEMPTS = 0.01, 3  # nats a sample that a fit may explain less; twice the starts each time
 TRIAL_PENALTY = 1e-3  # at most: a stronger one costs one graph more than several
 
 
@@ -43,16 +47,36 @@ class Blocks:
         Samples in a block.
     memory : array (q,)
         The autoregression that was taken out.
+    groups : array (B,), optional
+        Blocks of one group are held out together; by default each is a group.
     """
 
     pieces: list[NDArray[np.float64]]
     length: int
     memory: NDArray[np.float64]
+    groups: NDArray[np.intp] | None = None
 
     @property
-    def signals(self) -> NDArray[np.float64]:
-        """All samples of all blocks."""
-        return np.concatenate(self.pieces)
+    def signals(self) -> Any:
+        """All samples of all blocks, to learn from."""
+        return self.joined(self.pieces)
+
+    def joined(self, pieces: list[NDArray[np.float64]]) -> Any:
+        """Return some blocks to learn from: one array, or recordings that stay apart."""
+        return np.concatenate(pieces) if self.groups is None else pieces
+
+    def folds(self, count: int) -> NDArray[np.intp]:
+        """Return with which of ``count`` folds each block (B,) is held out: every so manieth."""
+        groups = np.arange(len(self.pieces)) if self.groups is None else self.groups
+        folds: NDArray[np.intp] = groups % count
+        return folds
+
+    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean of values (B,) of the blocks of each group (G,)."""
+        if self.groups is None:
+            return values
+        sums: NDArray[np.float64] = np.bincount(self.groups, values) / np.bincount(self.groups)
+        return sums
 
 
 @dataclass(frozen=True)
@@ -62,7 +86,7 @@ class Scores:
     Attributes
     ----------
     blocks : array (B,)
-        Log-likelihood of a sample of each block, a mean.
+        Log-likelihood of a sample of each block, a mean; of each group, where there are groups.
     model : GraphDictMarginal
         The model fitted to all blocks.
     """
@@ -108,50 +132,81 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
     return Blocks(pieces, length, memory)
 
 
-def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
+def cut_recordings(
+    recordings: Sequence[NDArray[np.float64]], groups: Sequence[Any] | None = None, window: int = 1
+) -> Blocks:
+    """Return the innovations of whole recordings (T_r, N), as blocks to hold out.
+
+    The autoregression that is taken out is the same in all, and is taken out of each by itself.
+    Recordings with the same label of ``groups`` are held out together. Of more than 20,000 samples
+    in all, the beginning of each recording is used. Raises ValueError for fewer than two groups.
+    """
+    labels = np.arange(len(recordings)) if groups is None else np.asarray(groups)
+    if labels.shape != (len(recordings),):
+        raise ValueError(
+            f"groups must have a label for each of the {len(recordings)} recordings, got shape "
+            f"{labels.shape}"
+        )
+    codes = np.unique(labels, return_inverse=True)[1]
+    if codes.max(initial=0) < 1:
+        raise ValueError(
+            "to leave recordings out, at least two of different groups are needed: give more "
+            "recordings, or one array, of which blocks of time are held out"
+        )
+    memory = autoregression(np.concatenate(recordings))
+    longest = max(window, MOST_ROWS // len(recordings) // window * window)
+    pieces = []
+    for number, recording in enumerate(recordings):
+        left = innovations(recording, memory)
+        left = left[: min(longest, len(left) // window * window)]
+        if not len(left):
+            raise ValueError(
+                f"recording {number + 1} has {len(recording)} samples, fewer than a window of "
+                f"{window} after the memory of the series: leave it out"
+            )
+        pieces.append(left)
+    length = int(np.mean([len(piece) for piece in pieces]))
+    return Blocks(pieces, length, memory, codes.astype(np.intp))
+
+
+def block_scores(
+    model: Any, blocks: Blocks, folds: int = FOLDS, fitted: Any = None, cost: float = 1.0
+) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
-    Every so many blocks are held out together: with two ``folds``, half of them.
+    Every so many blocks are held out together: with two ``folds``, half of them. Where the same
+    model has been ``fitted`` to the signals, that is where the fit to all blocks begins.
+    ``cost`` is what this counts in the progress of what it is part of.
 
-    Filter and tails are those of a fit to all blocks: two numbers, which need not be learned anew
-    with every block held out.
+    Filter, tails and how many atoms may be active are those of a fit to all blocks: numbers, which
+    need not be learned anew with every block held out. The search among starts is not made again
+    either: atoms of that fit, warmed up, are where the others begin.
     """
-    trial = clone(model).set_params(n_init=min(model.n_init, TRIAL_STARTS))
+    starts = min(model.n_init, TRIAL_STARTS) if model.n_atoms > 1 else 1  # one graph has one start
+    trial = clone(model).set_params(n_init=starts)
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
-    whole = clone(trial)
-    fit_quietly(whole, blocks.signals)
-    if whole.filter_ == "power":
-        tails = "gaussian" if np.isinf(whole.tails_) else float(whole.tails_)
-        trial.set_params(filter_power=float(whole.filter_power_), tails=tails)
+    with part("held-out blocks", total=1 + folds, cost=cost):
+        return _block_scores(trial, blocks, folds, fitted)
+
+
+def _block_scores(trial: Any, blocks: Blocks, folds: int, fitted: Any) -> Scores:
+    """Return the scores of ``trial``, fitted to all blocks and then with some held out."""
+    whole = clone(trial) if fitted is None else with_found(clone(trial), fitted)
+    fit_quietly(whole, blocks.signals, fitted)
+    trial = with_found(trial, whole)
     values = np.empty(len(blocks.pieces))
-    for fold in range(folds):
-        others = [piece for place, piece in enumerate(blocks.pieces) if place % folds != fold]
-        fitted = _fit_as_well(trial, np.concatenate(others), whole)
-        for place in range(fold, len(blocks.pieces), folds):
+    held_out = blocks.folds(folds)
+    for fold in np.unique(held_out):
+        others = [piece for piece, own in zip(blocks.pieces, held_out) if own != fold]
+        fitted = clone(trial)
+        fit_quietly(fitted, blocks.joined(others), whole)
+        for place in np.flatnonzero(held_out == fold):
             values[place] = _score(fitted, blocks.pieces[place])
-    return Scores(values, whole)
+    return Scores(blocks.means(values), whole)
 
 
-def _fit_as_well(trial: Any, signals: NDArray[np.float64], whole: Any) -> Any:
-    """Return a fit that explains the samples it learned from as well as one of more samples does.
-
-    Where it does not, it has ended in a poor optimum, and more starts are tried.
-    """
-    least = _score(whole, signals) - WORSE
-    best, score = None, -np.inf
-    for attempt in range(ATTEMPTS if trial.n_atoms > 1 else 1):
-        fitted = clone(trial).set_params(n_init=trial.n_init << attempt)
-        fit_quietly(fitted, signals)
-        now = _score(fitted, signals)
-        if best is None or now > score:
-            best, score = fitted, now
-        if score >= least:
-            break
-    return best
-
-
-def _score(model: Any, signals: NDArray[np.float64]) -> float:
+def _score(model: Any, signals: Any) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return float(model.score(signals))

@@ -1,8 +1,8 @@
-"""Choose the number of atoms, and of active atoms, by the likelihood of held-out blocks of time."""
+"""Choose the number of atoms, and of active atoms, by the likelihood of held-out signals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core.marginal.patterns import default_max_active
+from graphdict.engine.progress import shown_work
 from graphdict.selection.folds import (
     FOLDS,
     Blocks,
     block_scores,
     complete,
     cut_blocks,
+    cut_recordings,
     error_of_mean,
 )
-from graphdict.selection.trials import as_array
+from graphdict.selection.trials import as_array, as_recordings
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
@@ -48,7 +50,7 @@ class ScoreChoice:
     errors : dict of int to float
         Standard error of the difference to the best score, over blocks of samples, by value.
     block_scores : dict of int to array (B,)
-        The score of each block of time, by value.
+        The score of each block of time (or group of recordings) by value.
     models : dict of int to GraphDictMarginal
         The model fitted to all blocks, by value.
     """
@@ -63,9 +65,10 @@ class ScoreChoice:
 
 def choose_n_atoms(
     model: GraphDictMarginal,
-    X: ArrayLike,
+    X: ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike],
     candidates: Iterable[int] = range(1, 11),
     *,
+    groups: Sequence[Any] | None = None,
     block_length: int | None = None,
     report: Callable[[str], None] | None = None,
 ) -> ScoreChoice:
@@ -81,15 +84,19 @@ def choose_n_atoms(
     Missing values are interpolated. Of more than 20,000 samples, blocks spread over all of them are
     used.
 
+    Of several recordings, whole ones are held out instead of blocks of time.
+
     Parameters
     ----------
     model : unfitted GraphDictMarginal
         It is cloned; at most four starts and an ``alpha_w`` of 0.001 are used. Soft models cannot
         be compared in this way: they fit coefficients to the samples they score.
-    X : array (T, N)
-        Signals in the order of time.
+    X : array (T, N), or list or dict of arrays (T_r, N)
+        Signals in the order of time, or those of several recordings.
     candidates : iterable of int, default=1 to 10
         Values to try.
+    groups : R labels, optional
+        Of several recordings: those with the same label, as of one subject, are held out together.
     block_length : int, optional
         Samples in a block; at least as long as the memory of the series.
     report : callable, optional
@@ -101,15 +108,16 @@ def choose_n_atoms(
         Use as ``model.set_params(n_atoms=choice.value)``.
     """
     check_comparable(model, "n_atoms")
-    blocks = cut_blocks(complete(as_array(model, X)), model.window_size, block_length)
+    blocks = _blocks(model, X, groups, block_length)
     return choose_by_blocks(model, blocks, "n_atoms", candidates, report=report)
 
 
 def choose_max_active(
     model: GraphDictMarginal,
-    X: ArrayLike,
+    X: ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike],
     candidates: Iterable[int] | None = None,
     *,
+    groups: Sequence[Any] | None = None,
     block_length: int | None = None,
     report: Callable[[str], None] | None = None,
 ) -> ScoreChoice:
@@ -124,10 +132,12 @@ def choose_max_active(
     ----------
     model : unfitted GraphDictMarginal
         It is cloned.
-    X : array (T, N)
-        Signals in the order of time.
+    X : array (T, N), or list or dict of arrays (T_r, N)
+        Signals in the order of time, or those of several recordings.
     candidates : iterable of int, optional
         Values to try; by default all that give at most 5,000 patterns.
+    groups : R labels, optional
+        Of several recordings: those with the same label, as of one subject, are held out together.
     block_length : int, optional
         Samples in a block; at least as long as the memory of the series.
     report : callable, optional
@@ -140,8 +150,25 @@ def choose_max_active(
     """
     check_comparable(model, "max_active")
     tried = range(1, default_max_active(model.n_atoms) + 1) if candidates is None else candidates
-    blocks = cut_blocks(complete(as_array(model, X)), model.window_size, block_length)
+    blocks = _blocks(model, X, groups, block_length)
     return choose_by_blocks(model, blocks, "max_active", tried, tolerance=0.0, report=report)
+
+
+def _blocks(model: Any, X: Any, groups: Sequence[Any] | None, length: int | None) -> Blocks:
+    """Return what is held out: blocks of time of an array, or whole recordings."""
+    recordings = as_recordings(model, X)
+    if recordings is None:
+        if groups is not None:
+            raise ValueError(
+                "groups are labels of recordings, but X is one array: give a list of arrays"
+            )
+        return cut_blocks(complete(as_array(model, X)), model.window_size, length)
+    if length is not None:
+        raise ValueError(
+            f"block_length={length} is for one array; of {len(recordings)} recordings, whole ones "
+            "are held out"
+        )
+    return cut_recordings([complete(one) for one in recordings], groups, model.window_size)
 
 
 def check_comparable(model: Any, name: str) -> None:
@@ -174,19 +201,25 @@ def choose_by_blocks(
         raise ValueError(f"candidates must hold at least one {name} to try, got none")
     found: dict[int, NDArray[np.float64]] = {}
     models: dict[int, Any] = {}
-    best = 0
-    for value in tried:
-        given = block_scores(clone(model).set_params(**{name: value}), blocks, folds)
-        if found and (given.model.coefficients_.sum(axis=0) < 1).any():
-            break  # no sample uses some atom: there are too many
-        found[value], models[value] = given.blocks, given.model
-        if report is not None:
-            most = given.model.max_active or int(given.model.patterns_.sum(axis=1).max())
-            atoms = f"{value if name == 'n_atoms' else model.n_atoms} atoms, {most} active"
-            report(f"{atoms}: held-out log-likelihood {found[value].mean():.4f}")
-        best = max(found, key=lambda v: found[v].mean())
-        if sum(v > best for v in found) >= PATIENCE:
-            break
+    best = tried[0]
+    with shown_work(f"choosing {name}", sum(tried[:PATIENCE]), model.verbose) as task:
+        for value in tried:
+            patience = max(1, PATIENCE - sum(v > best for v in found))
+            task.plan(task.done + sum([v for v in tried if v >= value][:patience]))
+            task.cost = task.total
+            trial = clone(model).set_params(**{name: value})
+            given = block_scores(trial, blocks, folds, cost=value)
+            if found and (given.model.coefficients_.sum(axis=0) < 1).any():
+                break  # no sample uses some atom: there are too many
+            found[value], models[value] = given.blocks, given.model
+            if report is not None:
+                most = given.model.max_active or int(given.model.patterns_.sum(axis=1).max())
+                count = value if name == "n_atoms" else model.n_atoms
+                atoms = f"{count} atom{'s' * (count > 1)}, {most} active"
+                report(f"{atoms}: held-out log-likelihood {found[value].mean():.4f}")
+            best = max(found, key=lambda v: found[v].mean())
+            if sum(v > best for v in found) >= PATIENCE:
+                break
     errors = {v: error_of_mean(found[best] - s) for v, s in found.items()}
     top, lowest = found[best].mean(), min(s.mean() for s in found.values())
     near = [

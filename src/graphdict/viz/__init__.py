@@ -16,16 +16,28 @@ if TYPE_CHECKING:
         plot_instantaneous,
     )
     from graphdict.viz.recovery import plot_comparison, plot_recovery
+    from graphdict.viz.studies import plot_effects, plot_recordings, plot_reproducibility
 
 __all__ = [
     "plot_atoms",
     "plot_coefficients",
     "plot_comparison",
     "plot_convergence",
+    "plot_effects",
     "plot_graph",
     "plot_instantaneous",
+    "plot_recordings",
     "plot_recovery",
+    "plot_reproducibility",
 ]
+
+_MODULES = {
+    "plot_comparison": "recovery",
+    "plot_effects": "studies",
+    "plot_recordings": "studies",
+    "plot_recovery": "recovery",
+    "plot_reproducibility": "studies",
+}
 
 if not TYPE_CHECKING:
 
@@ -34,7 +46,7 @@ if not TYPE_CHECKING:
         if name not in __all__:
             raise AttributeError(f"module 'graphdict.viz' has no attribute {name!r}")
         import_extra("matplotlib", "a figure", "plot")
-        module = "recovery" if name in ("plot_comparison", "plot_recovery") else "figures"
+        module = _MODULES.get(name, "figures")
         return getattr(import_module(f"graphdict.viz.{module}"), name)
 
 

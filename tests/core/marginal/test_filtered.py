@@ -16,7 +16,12 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import edge_losses
 from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss
-from graphdict.core.marginal.filters import HeatFilter, PowerFilter, divided_differences
+from graphdict.core.marginal.filters import (
+    HeatFilter,
+    HeatKernel,
+    PowerFilter,
+    divided_differences,
+)
 from graphdict.core.marginal.likelihood import GaussianLikelihood
 from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty
@@ -28,7 +33,7 @@ from graphdict.engine.marginal.passes import e_step, e_step_by_halves, gains_of,
 from graphdict.engine.marginal.samples import open_signals
 
 NODES, EDGES = 6, 15
-FILTERS = [PowerFilter(1.0), PowerFilter(2.3), HeatFilter(1.5)]
+FILTERS = [PowerFilter(1.0), PowerFilter(2.3), HeatFilter(1.5), HeatKernel(1.3)]
 
 
 def signals_of(seed, samples=80, nodes=NODES):
@@ -213,7 +218,7 @@ def test_em_never_lowers_the_objective(filter_, stay):
     x /= np.sqrt(np.mean(x**2))
     dictionary = dictionary_of(15, filter=filter_, tails=20.0, learns_tails=True)
     pool = PooledSamples(x.T[:5] @ x[:, :5] / len(x) + np.eye(5), 0.02)
-    learns = isinstance(filter_, PowerFilter)
+    learns = isinstance(filter_, PowerFilter | HeatKernel)
     likelihood = replace(dictionary.likelihood, pool=pool, learns_power=learns)
     dictionary = replace(dictionary, likelihood=likelihood, stay=stay)
     with open_signals(x, 1, 6) as data:

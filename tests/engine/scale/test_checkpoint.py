@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import graphdict
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
 from graphdict.engine import checkpoint
+from graphdict.engine.storage.archive import read_archive, write_archive
 from graphdict.exceptions import CheckpointError, InterruptedFitWarning
 
 HERE = Path(__file__).parent
@@ -160,6 +162,36 @@ def test_a_damaged_file_is_refused(stopped, signals):
         path.write_bytes(wrong)
         with pytest.raises(CheckpointError, match=r"is damaged.*Delete it"):
             model.fit(signals)
+
+
+@pytest.mark.parametrize("kind", ["GraphDictLog", "GraphDictMarginal", "GraphDictHier"])
+def test_a_state_of_other_shapes_is_refused(tmp_path, signals, eager, kind):
+    """Though its digests are right: the file of one fit with the identity of another."""
+    path = tmp_path / "here"
+    settings = {"max_iter": 20, "tol": 0, "checkpoint": path}
+    if kind != "GraphDictHier":
+        settings |= {"n_atoms": 2, "random_state": 0}
+    model = getattr(graphdict, kind)(**settings)
+    with pytest.warns(InterruptedFitWarning):
+        model.set_params(callback=interrupt_at(5)).fit(signals)
+    with path.open("rb") as file:
+        manifest, arrays, _ = read_archive(file, lambda manifest: None)
+    other = signals[:, :4]
+    manifest["identity"] = checkpoint.identity(model, other)
+    with path.open("wb") as file:
+        write_archive(file, manifest, arrays)
+    with pytest.raises(CheckpointError, match=r"cannot go on from .*Delete it"):
+        model.set_params(callback=None).fit(other)
+
+
+def test_what_a_callback_raises_is_not_blamed_on_the_file(stopped, signals):
+    model, _ = stopped
+
+    def fail(progress):
+        raise ValueError("of my own")
+
+    with pytest.raises(ValueError, match=r"^of my own$"):
+        model.set_params(callback=fail).fit(signals)
 
 
 def test_a_folder_that_is_not_there_is_said_before_work_begins(tmp_path, signals):

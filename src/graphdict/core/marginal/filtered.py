@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss, log_filter
-from graphdict.core.marginal.filters import FILTERS, GraphFilter, PowerFilter
+from graphdict.core.marginal.filters import FILTERS, PAPERS, GraphFilter, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.protocols import AtomDraw, AtomPenalty, SignalBlock
@@ -52,8 +52,8 @@ __all__ = ["FilteredFactors", "FilteredLikelihood", "PooledSamples"]
 RIDGE = 10 * NOISE  # variance added to all moments: weights between equal nodes stay finite
 SMALLEST = 1e-9  # of its typical size: weight of an edge that is still there
 FLATTEST = 1e-10  # of their mean: squared differences that count as such
-PAPERS = PowerFilter(1.0)
 POWERS = 1.0, 4.0  # between which the power is learned
+WIDEST = 1.0  # change in the logarithm of another parameter in one M-step
 
 
 class FilteredFactors(NamedTuple):
@@ -93,8 +93,9 @@ class FilteredLikelihood:
     tails : float
         Degrees of freedom; inf for Gaussian samples.
     learns_tails, learns_power : bool
-        Whether M-steps learn them too. A power is learned well only where the support is given:
-        otherwise likelihood asks for ever larger powers of ever denser graphs.
+        Whether M-steps learn them too. A power (or the precision of a heat kernel) is learned well
+        only where the support is given: otherwise likelihood asks for ever larger powers of ever
+        denser graphs.
     pool : PooledSamples, optional
         What every atom alone has beside its own samples.
     """
@@ -114,11 +115,19 @@ class FilteredLikelihood:
     def of(cls, patterns: NDArray, atoms: NDArray, noise: float = NOISE, **options: Any) -> Self:
         """Return the likelihood of patterns (C, K) for the support of atoms (K, E)."""
         nodes = graphs.n_nodes(atoms.shape[1])
-        return cls(patterns, nodes, noise, _flat_dimensions(patterns, atoms), **options)
+        return cls(patterns, nodes, noise, cls.flat_dimensions(patterns, atoms), **options)
+
+    @staticmethod
+    def flat_dimensions(patterns: NDArray, atoms: NDArray) -> NDArray:
+        """Return how many dimensions (C,) beside constants a pattern's graph does not see."""
+        flat = np.zeros(len(patterns), dtype=np.intp)
+        for index, basis in pattern_components(patterns, atoms).items():
+            flat[index] = basis.shape[1] - 1
+        return flat
 
     def for_atoms(self, atoms: NDArray, patterns: NDArray | None = None) -> Self:
         chosen = self.patterns if patterns is None else patterns
-        return replace(self, patterns=chosen, flat=_flat_dimensions(chosen, atoms))
+        return replace(self, patterns=chosen, flat=self.flat_dimensions(chosen, atoms))
 
     @property
     def nbytes(self) -> int:
@@ -290,6 +299,9 @@ class FilteredLikelihood:
             return start, (0.0, 0.0), 0.0, 1.0
         values = np.log(pattern_spectra(self.activations, atoms).eigenvalues)
         mass = targets.usage[:, None] * ~self._is_flat
+        if not isinstance(self.filter, PowerFilter):  # a factor of all precisions: nothing turns
+            unit = 1 / np.sqrt(max(float(mass.sum()), 1e-6))
+            return start, (-WIDEST / unit, WIDEST / unit), 0.0, unit
         centre = float((mass * values).sum() / mass.sum())
         spread = start * (values - centre)
         unit = 1 / np.sqrt(max(float((mass * spread**2).sum()), 1e-6))
@@ -325,12 +337,19 @@ class FilteredLikelihood:
         """Which eigenvectors (C, d), smallest first, are constant on components."""
         return np.arange(self.dimension) < self.flat[:, None]
 
-    # What is not known of it ----------------------------------------------------------------
-
     def stationary_statistics(
         self, atoms: NDArray, usage: NDArray, penalty: AtomPenalty, threshold: float
     ) -> tuple[NDArray, ...]:
-        raise NotImplementedError("a stream cannot go on from atoms learned with a filter or tails")
+        """Return the moments that samples of the atoms have; see the protocol.
+
+        Unpenalised atoms stay at these, and weighted by gains a Student t has the same. The
+        statistic of the tails is that of samples without any, at which tails that are given stay.
+        """
+        covariances = self.factors(atoms, missing=True).covariances
+        assert covariances is not None
+        return usage[:, None, None] * covariances, np.zeros(1)
+
+    # What is not known of it ----------------------------------------------------------------
 
     def draw_atoms(self, *given: Any) -> AtomDraw:
         raise NotImplementedError("atoms cannot be drawn under a filter or tails")
@@ -352,11 +371,3 @@ class FilteredLikelihood:
         moments = state["pool_moments"]
         pool = PooledSamples(moments, state["pool_share"]) if len(moments) else None
         return replace(self, filter=chosen, tails=float(state["tails"]), pool=pool)
-
-
-def _flat_dimensions(patterns: NDArray, atoms: NDArray) -> NDArray:
-    """Return how many dimensions (C,) beside constants a pattern's graph does not see."""
-    flat = np.zeros(len(patterns), dtype=np.intp)
-    for index, basis in pattern_components(patterns, atoms).items():
-        flat[index] = basis.shape[1] - 1
-    return flat

@@ -18,7 +18,15 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FILTERS", "GraphFilter", "HeatFilter", "PowerFilter", "divided_differences"]
+__all__ = [
+    "FILTERS",
+    "PAPERS",
+    "GraphFilter",
+    "HeatFilter",
+    "HeatKernel",
+    "PowerFilter",
+    "divided_differences",
+]
 
 LARGE = 30.0  # exponents from which on exp(y) - 1 is exp(y)
 NEAR = 1e-5  # relative distance below which a divided difference is a derivative
@@ -119,8 +127,46 @@ class HeatFilter:
         return (distances / variance) ** -0.5 / variance
 
 
-FILTERS: dict[str, type[PowerFilter] | type[HeatFilter]] = {
-    kind.name: kind for kind in (PowerFilter, HeatFilter)
+@dataclass(frozen=True)
+class HeatKernel:
+    """``f(lambda) = s exp(lambda)``: noise of variance ``1 / s`` that has diffused over the graph.
+
+    Weights have no unit: they are those of the graph times twice the time of diffusion. Adding the
+    same to the weights of all pairs is the same as a larger ``s``
+    (:mod:`graphdict.core.marginal.heat` tells the two apart).
+    """
+
+    precision: float = 1.0
+    name: ClassVar[str] = "heat"
+
+    @property
+    def parameter(self) -> float:
+        return self.precision
+
+    def with_parameter(self, parameter: float) -> HeatKernel:
+        return HeatKernel(parameter)
+
+    def log_values(self, eigenvalues: NDArray) -> NDArray:
+        return eigenvalues + np.log(self.precision)
+
+    def log_slopes(self, eigenvalues: NDArray) -> NDArray:
+        return np.ones_like(eigenvalues)
+
+    def parameter_slopes(self, eigenvalues: NDArray) -> NDArray:
+        return np.ones_like(eigenvalues)
+
+    def factor(self, centre: float, parameter: float) -> float:
+        return 1.0
+
+    def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
+        return np.log1p(2 * variance / distances)
+
+
+PAPERS = PowerFilter(1.0)
+"""The filter of the paper's model."""
+
+FILTERS: dict[str, type[PowerFilter] | type[HeatFilter] | type[HeatKernel]] = {
+    kind.name: kind for kind in (PowerFilter, HeatFilter, HeatKernel)
 }
 
 

@@ -30,6 +30,7 @@ from graphdict.core.marginal.missing import expected_distances, observed_log_lik
 from graphdict.core.marginal.protocols import AtomDraw, AtomPenalty, SignalBlock
 from graphdict.core.marginal.support import pattern_components
 from graphdict.native import doubles
+from graphdict.native.log_determinant import atom_slopes
 from graphdict.native.products import energies, weighted_distances
 
 __all__ = ["NOISE", "GaussianFactors", "GaussianLikelihood"]
@@ -229,15 +230,24 @@ class GaussianLikelihood:
         ``sum_c weights_c [k in c] r_ij(L_c)`` for weights (C,): the gradient of the weighted
         log-determinants.
         """
+        connected = np.ones(len(self.patterns), dtype=bool)
+        connected[list(self.components)] = False
+        atoms = atoms.astype(np.float64)
+        job, found = atom_slopes(
+            self._activations[connected], doubles(weights[connected]), atoms
+        )  # fmt: skip
+        job()
         count, size = self.patterns.shape[1], self.nodes**2
         inverses = np.zeros((count, size))
-        for rows, matrices in self.precisions(atoms):
+        for rows, matrices in self.precisions(atoms, np.flatnonzero(~connected)):
             weighted = self.patterns[rows] * weights[rows, None]
             inverses += weighted.T @ np.linalg.inv(matrices).reshape(-1, size)
-        return graphs.laplacian_adjoint(inverses.reshape(count, self.nodes, self.nodes))
+        return found + graphs.laplacian_adjoint(inverses.reshape(count, self.nodes, self.nodes))
 
-    def precisions(self, atoms: NDArray) -> Iterator[tuple[slice, NDArray]]:
-        """Yield rows of the patterns and their ``L_c`` (rows, N, N), without eigenvalues of zero.
+    def precisions(
+        self, atoms: NDArray, chosen: NDArray | None = None
+    ) -> Iterator[tuple[NDArray, NDArray]]:
+        """Yield numbers of patterns and their ``L_c`` (rows, N, N), without eigenvalues of zero.
 
         They are the unit of the pattern instead. The eigenvalues ``1 / noise`` are put in by hand
         where they matter: in the matrix they would drown those of weak edges.
@@ -245,15 +255,17 @@ class GaussianLikelihood:
         units = self._units(atoms)
         laplacians = graphs.laplacian(atoms.astype(np.float64)).reshape(len(atoms), -1)
         size = max(1, BLOCK_BYTES // (8 * self.nodes**2))
-        for start in range(0, len(self.patterns), size):
-            rows = slice(start, min(start + size, len(self.patterns)))
+        chosen = np.arange(len(self.patterns)) if chosen is None else chosen
+        for start in range(0, len(chosen), size):
+            rows = chosen[start : start + size]
             mixed = self._activations[rows] @ laplacians
             matrices = mixed.reshape(-1, self.nodes, self.nodes)
             matrices += units[rows, None, None] / self.nodes
-            for index, basis in self.components.items():
-                if rows.start <= index < rows.stop:
+            for place, index in enumerate(rows.tolist()):
+                if index in self.components:
+                    basis = self.components[index]
                     null = basis @ basis.T - 1 / self.nodes
-                    matrices[index - rows.start] += units[index] * null
+                    matrices[place] += units[index] * null
             yield rows, matrices
 
     def _units(self, atoms: NDArray) -> NDArray:

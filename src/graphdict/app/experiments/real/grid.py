@@ -55,6 +55,7 @@ def _sets(scale: str, subjects: list[int]) -> dict[str, dict[str, Any]]:
     for name, band in (("eyes", [1.0, 30.0]), ("eyes-alpha", [7.0, 14.0])):
         if not quick or name == "eyes":
             found[name] = {"kind": "eyes", "task": "states", "parts": subjects, "band": band}
+    found["imagery"] = {"kind": "imagery", "task": "features", "parts": subjects}
     found["seasons"] = {
         "kind": "temperature", "task": "states", "parts": [0] if quick else [0, 1, 2, 3],
     }  # fmt: skip
@@ -73,16 +74,17 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
     """
     quick = scale == "quick"
     sizes = [3] if quick else [3, 6]
-    ours: list[dict[str, Any]] = [
-        {"n_atoms": 1, "sparsity": 0.0},  # every edge that helps to predict stays
-        {"n_atoms": 3, "prior": "markov", "sparsity": 0.0},
-    ]
+    # How many atoms, and whether edges have to pay: 1, the default, or 0.
+    ours: list[dict[str, Any]] = [{"n_atoms": 1}, {"n_atoms": 3}, {"n_atoms": 3, "sparsity": 0.0}]
     if not quick:
-        ours.append({"n_atoms": 6, "prior": "markov", "sparsity": 0.0})
-        ours.append({"n_atoms": 3, "prior": "markov", "sparsity": 1.0})
-    ours = [{**setting, "max_active": 1} for setting in ours]
-    ridges: dict[str, list[Any]] = {"n_states": sizes, "ridge": [1e-5, 1e-3]}  # of the variance
-    own: dict[str, list[Any]] = {"n_states": sizes, "ridge": [None, 1e-3]}  # None: hmmlearn's prior
+        ours += [{"n_atoms": 1, "sparsity": 0.0}, {"n_atoms": 6}, {"n_atoms": 6, "sparsity": 0.0}]
+    ours = [
+        {**s, "max_active": 1} | ({"prior": "markov"} if s["n_atoms"] > 1 else {}) for s in ours
+    ]
+    few: list[Any] = [1e-5, 1e-4, 1e-3]  # of the variance
+    ridges: dict[str, list[Any]] = {"n_states": sizes, "ridge": few}
+    # None is its own prior; the quick run has one setting less, since it is the slowest there.
+    own: dict[str, list[Any]] = {"n_states": sizes, "ridge": [None, *few[2 if quick else 1 :]]}
     penalties: dict[str, list[Any]] = {
         "alpha": [0.1] if quick else [0.05, 0.2], "beta": [1.0] if quick else [1.0, 10.0]
     }  # fmt: skip
@@ -110,17 +112,25 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
         ),
         "Microstates": settings(n_microstates=[4] if quick else [4, 6]),
     }
+    features: dict[str, list[dict[str, Any]]] = {
+        "GraphDictMarginal": settings(n_atoms=[1] if quick else [1, 3], max_active=[1]),
+        "LogPower": [{}],
+        "CSP": settings(n_components=[6] if quick else [4, 6]),
+        "TangentSpace": settings(estimator=["lwf"], C=[1.0] if quick else [0.1, 1.0]),
+    }
     if not quick:  # the slowest of all
+        states["OslHMM"] = settings(components=[20], epochs=[20])
         states["AuthorsGraphDictLog"] = settings(n_atoms=[2], max_iter=[300], l1_w=[0.01, 0.1])
     graphs: dict[str, list[dict[str, Any]]] = {
-        "GraphDictMarginal": settings(n_atoms=[1], sparsity=[0.0] if quick else [1.0, 0.0]),
+        "GraphDictMarginal": settings(n_atoms=[1], sparsity=[1.0, 0.0]),
         "LedoitWolf": [{}],
         "GraphicalLassoCV": [{}],
         "Correlation": [{}],
-        "GGLasso": settings(gamma=[0.1] if quick else [0.0, 0.1]),
+        "GGLasso": settings(gamma=[0.0, 0.1]),
     }
     models: dict[str, list[dict[str, Any]]] = {}
-    for task, tried in (("signals", signals), ("states", states), ("graphs", graphs)):
+    tasks = {"signals": signals, "states": states, "features": features, "graphs": graphs}
+    for task, tried in tasks.items():
         for name, found in tried.items():
             models.setdefault(name, []).extend({"task": task, **setting} for setting in found)
     return models
@@ -182,12 +192,16 @@ def prepare(declared: Grid, say: Callable[[str], None]) -> Grid:
 
 def _readable(arguments: Any, folders: tuple[Path | None, ...], say: Any) -> dict[str, Any]:
     """Return a set with the parts that can be read."""
-    by_subject = arguments["kind"] == "eyes" and arguments["task"] == "states"
+    by_subject = arguments["task"] == "features" or (
+        arguments["kind"] == "eyes" and arguments["task"] == "states"
+    )
     kept: list[Any] = []
     for part in arguments["parts"]:
         try:
             if arguments["kind"] == "eyes":
                 find_runs(part if by_subject else arguments["subject"], folders[0])
+            elif by_subject:
+                load({**arguments, "subject": part}, folders)
             elif not kept:
                 load(arguments, folders)
             kept.append(part)

@@ -14,7 +14,13 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from graphdict.app.experiments.real import environments
 from graphdict.app.experiments.real.methods import METHODS
 from graphdict.app.experiments.real.peers import peak_memory, reset_peak
-from graphdict.app.experiments.real.sets import Blocks, cut, load, state_trials
+from graphdict.app.experiments.real.sets import (
+    Blocks,
+    ImaginedMoves,
+    cut,
+    load,
+    state_trials,
+)
 from graphdict.app.experiments.real.switching import SwitchingDensity, contrasts
 
 __all__ = ["ENVIRONMENT_OF", "measure", "run_cell_of"]
@@ -26,6 +32,8 @@ ENVIRONMENT_OF = {
     "TimeGraphicalLasso": "regain",
     "GGLasso": "gglasso",
     "AuthorsGraphDictLog": "graph_structure_learning",
+    "OslHMM": "osl_dynamics",
+    "TangentSpace": "pyriemann",
 }
 HIDDEN = 0.1  # share of entries to predict
 DIGITS = 6
@@ -48,7 +56,7 @@ def run_cell_of(
 ) -> dict[str, Any]:
     """Return the row of a method with a setting on a part (fold or subject) of a set."""
     task = setting.pop("task")
-    if task == "states" and arguments["kind"] == "eyes":
+    if task == "features" or (task == "states" and arguments["kind"] == "eyes"):
         arguments = {**arguments, "subject": part}
     found = load(arguments, folders)
 
@@ -57,6 +65,8 @@ def run_cell_of(
 
     if task == "graphs":
         return _graphs(found, fit)
+    if task == "features":
+        return _features(found, fit)
     if task == "states":
         trials = state_trials(found, arguments["kind"], part)
         return _states(trials, fit)
@@ -101,8 +111,10 @@ def _signals(known: Any, blocks: Blocks, fit: Any) -> dict[str, Any]:
     found = fit(signals=train, coordinates=train @ basis, lengths=lengths)
     row = _cost(found)
     if known.edges is not None and "edges" in found:
-        row["map"] = _edge_scores(known.edges, np.atleast_2d(found["edges"])[0])
-        row["edges"] = _rounded(np.atleast_2d(found["edges"])[0])
+        weights = np.atleast_2d(found["edges"])[0]
+        densities = _densities(found, basis, blocks, "test")
+        row["map"] = _edge_scores(known.edges, _ranked(weights, densities, basis))
+        row["edges"] = _rounded(weights)
     for part in ("validation", "test"):
         held_out = getattr(blocks, part)
         densities = _densities(found, basis, blocks, part)
@@ -110,8 +122,8 @@ def _signals(known: Any, blocks: Blocks, fit: Any) -> dict[str, Any]:
             continue
         nats = [d.log_likelihood(b @ basis) / len(b) for d, b in zip(densities, held_out)]
         row.setdefault("nats", {})[part] = _rounded(nats)
-        if part == "test":
-            row["imputation"] = _rounded(_imputation(densities, held_out, train))
+        errors = _imputation(densities, held_out, train)
+        row.setdefault("imputation", {})[part] = _rounded(errors)
     return row
 
 
@@ -141,6 +153,24 @@ def _densities(
     return [density] * len(held_out)
 
 
+def _ranked(
+    weights: NDArray[Any], densities: list[SwitchingDensity], basis: NDArray[Any]
+) -> NDArray[Any]:
+    """Return weights (E,) in whose place pairs without one have something to be ranked by.
+
+    It is the correlation of the two nodes under the density of the method, scaled to lie below all
+    weights: graphs with exact zeros would else leave most pairs in no order.
+    """
+    if not densities or (weights > 0).all():
+        return weights
+    inner = np.mean([density.covariance for density in densities], axis=0)
+    covariance = basis @ inner @ basis.T
+    deviations = np.sqrt(np.diag(covariance))
+    correlations = (covariance / np.outer(deviations, deviations))[np.triu_indices(len(basis), 1)]
+    least = weights[weights > 0].min(initial=np.inf)
+    return np.where(weights > 0, weights, (correlations - 2) * (least if np.isfinite(least) else 1))
+
+
 def _imputation(
     densities: list[SwitchingDensity], held_out: list[NDArray[Any]], train: NDArray[Any]
 ) -> list[float]:
@@ -158,7 +188,7 @@ def _imputation(
     return errors
 
 
-# States and graphs ------------------------------------------------------------------------------
+# States, features and graphs --------------------------------------------------------------------
 
 
 def _states(trials: dict[str, Any], fit: Any) -> dict[str, Any]:
@@ -181,6 +211,17 @@ def _states(trials: dict[str, Any], fit: Any) -> dict[str, Any]:
             if "shares" in fits[-1]:
                 row["shares"] = _rounded(fits[-1]["shares"])
     return {**row, **_cost(*fits)}
+
+
+def _features(found: ImaginedMoves, fit: Any) -> dict[str, Any]:
+    """Return the mean AUROC of each run's trials, told apart by what the other runs say."""
+    fits, scores = [], []
+    for run in np.unique(found.runs):
+        new = found.runs == run
+        learned = found.trials[~new]
+        fits.append(fit(trials=learned, right=found.right[~new], new=found.trials[new]))
+        scores.append(float(roc_auc_score(found.right[new], fits[-1]["scores"])))
+    return {"features": round(float(np.mean(scores)), DIGITS), "runs": scores, **_cost(*fits)}
 
 
 def _graphs(subjects: list[Any], fit: Any) -> dict[str, Any]:

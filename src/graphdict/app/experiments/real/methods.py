@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from sklearn.cluster import KMeans
 from sklearn.covariance import GraphicalLassoCV, LedoitWolf
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.mixture import GaussianMixture
 
 from graphdict.app.experiments.real.switching import contrasts
@@ -30,6 +31,8 @@ STUDENT_STEPS = 40
 def marginal(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     """Fit GraphDictMarginal, ours."""
     options = {"random_state": 0, **setting}
+    if given["task"] == "features":
+        return {"scores": _likelier_right(given, options)}
     if given["task"] == "graphs":
         fits = [GraphDictMarginal(**options).fit(x) for x in given["recordings"]]
         return {"edges": np.stack([_mean_graph(model) for model in fits])}
@@ -39,6 +42,18 @@ def marginal(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
         return {"states": shares.argmax(axis=1), "shares": shares[:, 1]}
     model = GraphDictMarginal(**options).fit(given["signals"])
     return {**density_of(model), "edges": _mean_graph(model)}
+
+
+def _likelier_right(given: dict[str, Any], options: dict[str, Any]) -> NDArray[np.float64]:
+    """Return how much likelier new trials are under the graphs of right trials than of left."""
+    trials, nodes = given["new"], given["new"].shape[2]
+    scores = []
+    for side in (False, True):
+        signals = given["trials"][given["right"] == side].reshape(-1, nodes)
+        model = GraphDictMarginal(**options).fit(signals)
+        found = model.score_samples(trials.reshape(-1, nodes)).reshape(trials.shape[:2])
+        scores.append(found.mean(axis=1) - (nodes - 1) * np.log(model.scale_))
+    return np.asarray(scores[1] - scores[0])
 
 
 def density_of(model: Any) -> dict[str, Any]:
@@ -125,6 +140,28 @@ def power(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     return {"states": KMeans(2, n_init=10, random_state=0).fit_predict(features)}
 
 
+def log_power(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
+    """Tell trials apart by linear discriminants of the logarithms of their nodes' variances."""
+    learned, new = (np.log(given[name].var(axis=1)) for name in ("trials", "new"))
+    return {"scores": _discriminant().fit(learned, given["right"]).decision_function(new)}
+
+
+def common_spatial_patterns(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
+    """Tell trials apart by MNE's common spatial patterns and linear discriminants."""
+    from mne import set_log_level
+    from mne.decoding import CSP
+
+    set_log_level("error")
+    csp = CSP(setting["n_components"], reg="ledoit_wolf", log=True, norm_trace=False)
+    learned = csp.fit_transform(given["trials"].swapaxes(1, 2), given["right"])
+    new = csp.transform(given["new"].swapaxes(1, 2))
+    return {"scores": _discriminant().fit(learned, given["right"]).decision_function(new)}
+
+
+def _discriminant() -> LinearDiscriminantAnalysis:
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
 METHODS: dict[str, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]] = {
     "GraphDictMarginal": marginal,
     "LedoitWolf": ledoit_wolf,
@@ -133,6 +170,8 @@ METHODS: dict[str, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]] =
     "GaussianMixture": mixture,
     "StudentT": student,
     "PowerKMeans": power,
+    "LogPower": log_power,
+    "CSP": common_spatial_patterns,
 }
 
 

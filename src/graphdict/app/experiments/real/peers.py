@@ -2,9 +2,9 @@
 
     python peers.py METHOD GIVEN.npz FOUND.npz
 
-``GIVEN`` has ``task`` ("signals", "states" or "graphs"), settings as scalars and the signals that
-the functions below name; ``FOUND`` gets what they return, CPU seconds of the fit and, on Linux, the
-memory that it took at its peak.
+``GIVEN`` has ``task`` ("signals", "states", "features" or "graphs"), settings as scalars and the
+signals that the functions below name; ``FOUND`` gets what they return, CPU seconds of the fit and,
+on Linux, the memory that it took at its peak.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def hmm(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
         added = setting["ridge"] * len(samples) / states
         prior = {"covars_prior": added * np.eye(samples.shape[1])}
     best: tuple[float, Any] = (-np.inf, None)
-    for seed in range(STARTS):
+    for seed in range(setting.get("starts", STARTS)):
         model = GaussianHMM(states, "full", n_iter=60, random_state=seed, **prior)
         try:
             model.fit(samples, lengths)
@@ -75,6 +75,50 @@ def riemann(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     matrices = Covariances(estimator=setting["estimator"]).transform(windows)
     model = Kmeans(2, metric=setting["metric"], n_init=STARTS, random_state=0).fit(matrices)
     return {"states": model.predict(matrices)}
+
+
+def tangent_space(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
+    """Tell trials apart by pyriemann's tangent space and logistic regression."""
+    from pyriemann.estimation import Covariances
+    from pyriemann.tangentspace import TangentSpace
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(
+        Covariances(setting["estimator"]), TangentSpace(metric="riemann"),
+        LogisticRegression(C=setting["C"], max_iter=1000),
+    )  # fmt: skip
+    model.fit(given["trials"].swapaxes(1, 2), given["right"])
+    return {"scores": model.decision_function(given["new"].swapaxes(1, 2))}
+
+
+def osl_hmm(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
+    """Fit osl-dynamics' hidden Markov model to principal components, as its tutorials do."""
+    import tempfile
+
+    import tensorflow as tf
+    from osl_dynamics.data import Data
+    from osl_dynamics.models.hmm import Config, Model
+
+    tf.keras.utils.set_random_seed(0)
+    samples, window = given["coordinates"], int(given["window"])
+    axes = np.linalg.svd(samples - samples.mean(0), full_matrices=False)[2]
+    samples = samples @ axes[: setting["components"]].T
+    samples = (samples - samples.mean(0)) / samples.std(0)
+    with tempfile.TemporaryDirectory() as scratch:
+        data = Data([samples.astype(np.float32)], store_dir=scratch)
+        model = Model(
+            Config(
+                n_states=2, n_channels=samples.shape[1], sequence_length=window,
+                learn_means=False, learn_covariances=True, batch_size=16, learning_rate=0.01,
+                n_epochs=setting["epochs"],
+            )
+        )  # fmt: skip
+        model.random_state_time_course_initialization(data, n_epochs=1, n_init=STARTS, verbose=0)
+        model.fit(data, verbose=0)
+        found = model.get_alpha(data)
+    shares = np.asarray(found[0] if isinstance(found, list) else found)
+    return {"states": _by_window(shares, window).argmax(1)}
 
 
 def microstates(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
@@ -146,6 +190,8 @@ def authors(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
 METHODS = {  # and what to import before time is taken
     "GaussianHMM": (hmm, "hmmlearn.hmm"),
     "RiemannKmeans": (riemann, "pyriemann.clustering"),
+    "TangentSpace": (tangent_space, "pyriemann.tangentspace"),
+    "OslHMM": (osl_hmm, "osl_dynamics.models.hmm"),
     "Microstates": (microstates, "pycrostates.cluster"),
     "TimeGraphicalLasso": (time_varying_lasso, "regain.covariance"),
     "GGLasso": (graphical_lasso, "gglasso.problem"),

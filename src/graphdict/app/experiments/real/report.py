@@ -22,6 +22,7 @@ HEADINGS = {
     "map precision": "Edges against the map: share of true ones among as many strongest",
     "states": "States against known states: adjusted Rand index",
     "control": "The same where nothing should be found",
+    "features": "Which fist is imagined: AUROC of held-out runs",
     "graphs": "Edges against known networks: AUC",
     "graph precision": "Edges against known networks: share of true ones among as many strongest",
 }

@@ -1,7 +1,8 @@
 """Choose a setting for each method without the truth that scores it, and gather its scores.
 
-Signals: by the likelihood of validation blocks. States and graphs: by the other subjects. Methods
-without a likelihood keep their first setting on signals.
+Signals: by validation blocks, hidden entries by the error of theirs and all else by likelihood.
+States, features and graphs: by the other subjects. Methods without a likelihood keep their first
+setting on signals.
 """
 
 from __future__ import annotations
@@ -13,13 +14,21 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["HIGHER", "OURS", "Scores", "compare", "gather"]
+__all__ = [
+    "HIGHER",
+    "OURS",
+    "Scores",
+    "chosen_by_others",
+    "compare",
+    "gather",
+    "likeliest_row",
+]
 
 OURS = "GraphDictMarginal"
 # Whether more is better, by measure.
 HIGHER = {
     "nats": True, "imputation": False, "map": True, "map precision": True, "states": True,
-    "control": False, "graphs": True, "graph precision": True,
+    "control": False, "features": True, "graphs": True, "graph precision": True,
 }  # fmt: skip
 
 
@@ -74,9 +83,16 @@ def gather(rows: Iterable[Mapping[str, Any]]) -> list[Scores]:
     found: list[Scores] = []
     for (data, model), tried in groups.items():
         task = tried[0]["cell"]["setting"]["task"]
-        collect = {"signals": _signals, "states": _states, "graphs": _graphs}[task]
+        collect = COLLECTORS[task]
         found += [scores for scores in collect(data, model, tried) if scores.values]
     return found
+
+
+def likeliest_row(rows: Sequence[Any]) -> Any:
+    """Return the row whose validation blocks are likeliest; the first without a likelihood."""
+    if "nats" not in rows[0]:
+        return rows[0]
+    return max(rows, key=lambda row: np.mean(row["nats"]["validation"]))
 
 
 def _signals(data: str, model: str, rows: list[Any]) -> list[Scores]:
@@ -84,25 +100,35 @@ def _signals(data: str, model: str, rows: list[Any]) -> list[Scores]:
     found = {name: Scores(name, data, model) for name in measures}
     for part in sorted({row["cell"]["seed"] for row in rows}):
         tried = [row for row in rows if row["cell"]["seed"] == part]
-        best = tried[0]
-        if "nats" in best:
-            best = max(tried, key=lambda row: np.mean(row["nats"]["validation"]))
+        likeliest = closest = likeliest_row(tried)
+        if "nats" in likeliest:
+            closest = min(tried, key=lambda row: np.mean(row["imputation"]["validation"]))
+        edges = likeliest.get("map", {})
         values: dict[str, list[float]] = {
-            "nats": best.get("nats", {}).get("test", []),
-            "imputation": best.get("imputation", []),
-            "map": [best["map"]["auc"]] if "map" in best else [],
-            "map precision": [best["map"]["precision"]] if "map" in best else [],
+            "nats": likeliest.get("nats", {}).get("test", []),
+            "imputation": closest.get("imputation", {}).get("test", []),
+            "map": [edges["auc"]] if edges else [],
+            "map precision": [edges["precision"]] if edges else [],
         }
         for name, scores in found.items():
             scores.values += values[name]
             scores.units += [f"{part}/{index}" for index in range(len(values[name]))]
-            _add_cost(scores, best, len(tried))
+            _add_cost(scores, closest if name == "imputation" else likeliest, len(tried))
     return list(found.values())
 
 
 def _states(data: str, model: str, rows: list[Any]) -> list[Scores]:
-    found = {name: Scores(name, data, model) for name in ("states", "control")}
-    for part, best, count in _chosen_by_others(rows):
+    return _by_subject(data, model, rows, ("states", "control"))
+
+
+def _features(data: str, model: str, rows: list[Any]) -> list[Scores]:
+    return _by_subject(data, model, rows, ("features",))
+
+
+def _by_subject(data: str, model: str, rows: list[Any], measures: tuple[str, ...]) -> list[Scores]:
+    """Return the scores of each subject, with the setting whose first measure is best of others."""
+    found = {name: Scores(name, data, model) for name in measures}
+    for part, best, count in chosen_by_others(rows, measures[0]):
         for name, scores in found.items():
             scores.values.append(best[name])
             scores.units.append(str(part))
@@ -110,7 +136,7 @@ def _states(data: str, model: str, rows: list[Any]) -> list[Scores]:
     return list(found.values())
 
 
-def _chosen_by_others(rows: list[Any]) -> list[tuple[int, Any, int]]:
+def chosen_by_others(rows: list[Any], measure: str) -> list[tuple[int, Any, int]]:
     """Return (part, row, settings tried): the setting with the best mean score of other parts."""
     by_setting: dict[str, dict[int, Any]] = defaultdict(dict)
     for row in rows:
@@ -121,7 +147,7 @@ def _chosen_by_others(rows: list[Any]) -> list[tuple[int, Any, int]]:
         tried = [found for found in by_setting.values() if part in found]
         best = max(
             tried,
-            key=lambda found: np.mean([r["states"] for p, r in found.items() if p != part] or [0]),
+            key=lambda found: np.mean([r[measure] for p, r in found.items() if p != part] or [0]),
         )
         chosen.append((part, best[part], len(tried)))
     return chosen
@@ -141,6 +167,9 @@ def _graphs(data: str, model: str, rows: list[Any]) -> list[Scores]:
             if subject == 0:
                 _add_cost(scores, best, len(rows))
     return list(found.values())
+
+
+COLLECTORS = {"signals": _signals, "states": _states, "features": _features, "graphs": _graphs}
 
 
 def _add_cost(scores: Scores, row: Any, tried: int) -> None:

@@ -15,6 +15,7 @@ from graphdict.datasets import (
     DatasetNotFoundError,
     MeasuredSignals,
     load_brittany_weather,
+    load_eegbci,
     load_eyes,
     load_flight_delays,
     load_fmri_rest,
@@ -24,11 +25,13 @@ from graphdict.datasets import (
     load_us_temperature,
 )
 
-__all__ = ["FOLDS", "Blocks", "StateTrial", "cut", "load", "state_trials"]
+__all__ = ["FOLDS", "Blocks", "ImaginedMoves", "StateTrial", "cut", "load", "state_trials"]
 
 FOLDS = 5  # of blocks: three parts to learn from, one to choose settings by, one to score
 MOST_BLOCKS = 20
 SHORTEST = 8  # samples in a block
+IMAGERY_RUNS = (4, 8, 12)
+MOTOR = ("FC", "C", "CP")  # rows of electrodes over the motor cortex
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,37 @@ class StateTrial:
     sfreq: float
 
 
+@dataclass(frozen=True)
+class ImaginedMoves:
+    """Trials (n, T, N) in which a subject imagined to move one of the fists."""
+
+    trials: NDArray[np.float64]
+    right: NDArray[np.bool_]  # (n,) whether it was the right one
+    runs: NDArray[np.intp]  # (n,) of the recording
+
+
+def load_imagery(
+    subject: int, folder: Path | None = None, band: tuple[float, float] = (8.0, 30.0)
+) -> ImaginedMoves:
+    """Return the trials of a subject, from one second after the cue, 21 channels at 80 Hz.
+
+    Before that second the cue itself, on one side of the screen, may tell which fist it is.
+    ``folder`` may have MNE's ``MNE-eegbci-data``, or a folder ``eegbci`` with it; recordings are
+    otherwise where MNE's settings say, and downloaded there.
+    """
+    below = [] if folder is None else [folder, folder / "eegbci"]
+    folder = next((root for root in below if (root / "MNE-eegbci-data").is_dir()), None)
+    trials, right, runs = [], [], []
+    for run in IMAGERY_RUNS:
+        (found,) = load_eegbci(subject, (run,), folder, tmin=1.0, tmax=4.0, band=band)
+        names = [name for name in found.data.ch_names if name.rstrip("z0123456789") in MOTOR]
+        epochs = found.data.pick(names).decimate(2, verbose="error")
+        trials.append(1e6 * epochs.get_data(copy=False).swapaxes(1, 2))
+        right.append(found.labels == "right")
+        runs.append(np.full(len(found.labels), run))
+    return ImaginedMoves(np.concatenate(trials), np.concatenate(right), np.concatenate(runs))
+
+
 LOADERS: dict[str, Callable[..., Any]] = {
     "returns": load_sp500,
     "temperature": load_us_temperature,
@@ -60,6 +94,7 @@ LOADERS: dict[str, Callable[..., Any]] = {
     "flights": load_flight_delays,
     "fmri": load_fmri_rest,
     "eyes": load_eyes,
+    "imagery": load_imagery,
     "netsim": load_netsim,
 }
 

@@ -59,6 +59,14 @@ class SwitchingDensity:
     def _log_determinants(self) -> NDArray[np.float64]:
         return np.asarray(np.linalg.slogdet(self.precisions)[1])
 
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """The covariance (d, d) of a sample within its state, on average over states.
+
+        For Student t that of the scatter matrices, which is the same but for a factor.
+        """
+        return np.asarray(np.tensordot(self.start, np.linalg.inv(self.precisions), 1))
+
     def log_likelihood(self, samples: NDArray[np.float64]) -> float:
         """Return the log-likelihood of a block (T, d): its sum over samples."""
         energies = np.empty((len(samples), len(self.means)))

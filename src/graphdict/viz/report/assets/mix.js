@@ -9,18 +9,20 @@ function rowsBeside() {
 
 const mixView = (() => {
   let mix = null;
+  let top = 1; // the heaviest edge of this mix
   const parts = new Array(slots.count).fill(null); // of each edge drawn: [[colour, share, atom], ...]
 
   function compute() {
     mix = mixAt(state.point, state.least);
     parts.fill(null);
-    const least = state.level * strongest.mix;
+    top = d3.max(mix.weights, Math.abs) || 1;
+    const least = state.level * top;
     const list = [];
     let all = 0;
     let degree = new Float64Array(nodes.count);
     mix.weights.forEach((weight, slot) => {
-      if (weight > 0) all += 1;
-      if (weight > 0 && weight >= least) list.push({ slot, weight });
+      if (weight !== 0) all += 1;
+      if (weight !== 0 && Math.abs(weight) >= least) list.push({ slot, weight });
     });
     const { drawn, passed } = edgesAbove(list, least);
     for (const edge of drawn) parts[edge.slot] = [];
@@ -28,8 +30,8 @@ const mixView = (() => {
       const c = mix.coefficients[k];
       if (c === 0) return;
       atom.slots.forEach((slot, e) => {
-        if (parts[slot] !== null && atom.weights[e] > 0)
-          parts[slot].push([atom.colour, (c * atom.weights[e]) / mix.weights[slot], k]);
+        if (parts[slot] !== null && atom.weights[e] !== 0)
+          parts[slot].push([atom.colour, Math.abs((c * atom.weights[e]) / mix.weights[slot]), k]);
       });
       for (let i = 0; i < nodes.count; i++) degree[i] += c * atom.degree[i];
     });
@@ -38,10 +40,13 @@ const mixView = (() => {
     listHeaviest(drawn);
     byId('mix-hint').textContent =
       edgeCount(drawn.length, passed, all) +
-      (atoms.length > 1 && all > 0 ? ' Each edge is divided in proportion to what each atom gives it.' : '');
+      (atoms.length > 1 && all > 0 ? ' Each edge is divided in proportion to what each atom gives it.' : '') +
+      (all > 0 && top < 0.5 * strongest.mix
+        ? ` On its own scale: the heaviest edge has ${number(top)}, up to ${number(strongest.mix)} at other times.`
+        : '');
     return {
       edges: drawn,
-      top: strongest.mix,
+      top,
       degree,
       colours: (slot) => parts[slot],
       label: `Graph of ${sampleText(state.point)}: ${plural(nodes.count, 'node')}, ${plural(drawn.length, 'edge')} drawn`,
@@ -54,10 +59,10 @@ const mixView = (() => {
     byId('strong').tBodies[0].replaceChildren(
       ...heaviest.map(({ slot, weight }) => {
         const split = make('span', { class: 'split' });
-        split.style.width = `${Math.max(3, 84 * Math.min(1, weight / strongest.mix))}px`;
+        split.style.width = `${Math.max(3, 84 * Math.min(1, Math.abs(weight) / top))}px`;
         for (const [colour, share] of parts[slot]) {
           const piece = make('i');
-          piece.style.background = colour;
+          piece.style.background = weight < 0 ? NEGATIVE : colour;
           piece.style.flex = `${share} 0 0`;
           split.append(piece);
         }
@@ -128,7 +133,7 @@ const mixture = (() => {
     const { coefficients: kept, weights } = mixView.current();
     const amounts = kept.map((c, k) => {
       const { slots: own, weights: given } = atoms[k];
-      return c === 0 ? 0 : c * d3.sum(own, (slot, e) => (weights[slot] > 0 ? given[e] : 0));
+      return c === 0 ? 0 : c * d3.sum(own, (slot, e) => (weights[slot] !== 0 ? Math.abs(given[e]) : 0));
     });
     const all = d3.sum(amounts);
     const words = [];

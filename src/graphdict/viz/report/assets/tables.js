@@ -46,7 +46,7 @@ function saveCoefficients() {
     ...atoms.map((_, k) => `atom_${k + 1}`),
   ];
   const rows = d3.range(time.points).map((point) => {
-    const samples = merged ? samplesOf(point) : [point];
+    const samples = (merged ? samplesOf(point) : [point]).map((sample) => sample + 1);
     const moments = !timed
       ? []
       : merged
@@ -61,7 +61,7 @@ function saveGraph() {
   const { weights, absent } = mixAt(state.point, state.least);
   const rows = [];
   weights.forEach((weight, slot) => {
-    if (weight > 0) rows.push([...ends(slot), weight, ...(absent ? [1 - absent[slot]] : [])]);
+    if (weight !== 0) rows.push([...ends(slot), weight, ...(absent ? [1 - absent[slot]] : [])]);
   });
   saveTable(
     `graph-${sampleText(state.point).replace(/[^0-9a-z]+/g, '-')}`,

@@ -1,4 +1,4 @@
-"""Features of states for each event: occurrences, coverage, durations.
+"""Features of states for each event or recording: occurrences, coverage, durations.
 
 A run is a maximal sequence of consecutive samples of one segment in which a state is active. With
 labels, or "largest", exactly one state is active in every assigned sample, and samples without a
@@ -29,7 +29,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.metrics import safe_ratio
 
-__all__ = ["FEATURES", "PAPER_FEATURES", "active_states", "count_runs", "hard_labels"]
+__all__ = [
+    "FEATURES", "PAPER_FEATURES", "active_states", "count_runs", "feature_table", "hard_labels",
+    "switching_rates",
+]  # fmt: skip
 
 PAPER_FEATURES = ("occurrences", "coverage", "mean_duration")
 FEATURES = (
@@ -146,6 +149,28 @@ def feature_table(
     if "mean_coefficient" in features:
         known["mean_coefficient"] = _means(coefficients, segments, event, n_events)
     return np.stack([known[name] for name in features], axis=-1)
+
+
+def switching_rates(
+    active: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
+    segments: NDArray[np.intp],
+    event: NDArray[np.intp],
+    n_events: int,
+    sfreq: float,
+) -> NDArray[np.float64]:
+    """Return how often the set of active states changes (n_events,), per second of counted time.
+
+    A change is one between consecutive samples of a segment that both count. Parameters are those
+    of :func:`count_runs`.
+    """
+    changes, samples = np.zeros(n_events), np.zeros(n_events)
+    for (start, stop), number in zip(segments, event):
+        own, known = active[start:stop], counted[start:stop]
+        changed = (own[1:] != own[:-1]).any(axis=1)
+        changes[number] += (changed & known[1:] & known[:-1]).sum()
+        samples[number] += known.sum()
+    return safe_ratio(changes * sfreq, samples)
 
 
 def _means(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.eeg.recording import mask_segments
-
-__all__ = ["expected_transitions", "observed_transitions", "sequence_entropy"]
+__all__ = ["expected_transitions", "inside_segments", "observed_transitions", "sequence_entropy"]
 
 STATISTICS = ("probability", "count")
 
@@ -64,7 +62,7 @@ def expected_transitions(
     From a state with ``n_i`` samples the next sample is of state ``j`` in proportion to ``n_j``, or
     to ``n_i - 1`` for the state itself, which is left out where repetitions are ignored.
     """
-    inside = _inside(labels, segments)
+    inside = inside_segments(labels, segments)
     counts = np.bincount(labels[inside & (labels >= 0)], minlength=n_states).astype(float)
     expected = np.tile(counts, (n_states, 1)) - np.eye(n_states)
     if ignore_repetitions:
@@ -95,7 +93,7 @@ def sequence_entropy(
     -------
     float
     """
-    chosen = _inside(labels, segments) & (labels >= 0)
+    chosen = inside_segments(labels, segments) & (labels >= 0)
     if ignore_repetitions:
         for start, stop in segments:
             repeated = labels[start + 1 : stop] == labels[start : stop - 1]
@@ -103,16 +101,6 @@ def sequence_entropy(
     counts = np.bincount(labels[chosen])
     shares = counts[counts > 0] / max(counts.sum(), 1)
     return float(-(shares * np.log(shares)).sum() / np.log(base)) + 0.0
-
-
-def label_runs(
-    labels: NDArray[np.intp], segments: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return bounds (R, 2) and labels (R,) of the runs of equal labels within segments."""
-    changes = np.flatnonzero(np.diff(labels)) + 1
-    cuts = np.concatenate((changes, segments.ravel()))
-    bounds = mask_segments(_inside(labels, segments) & (labels >= 0), cuts)
-    return bounds, labels[bounds[:, 0]]
 
 
 def _pairs(
@@ -126,7 +114,7 @@ def _pairs(
     return labels[:-1][together], labels[1:][together]
 
 
-def _inside(labels: NDArray[np.intp], segments: NDArray[np.intp]) -> NDArray[np.bool_]:
+def inside_segments(labels: NDArray[np.intp], segments: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return which samples (T,) lie in a segment."""
     inside = np.zeros(len(labels), dtype=bool)
     for start, stop in segments:

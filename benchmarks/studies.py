@@ -1,0 +1,240 @@
+"""Studies of many recordings: false positives, power, and what a group's dictionary predicts.
+
+    python benchmarks/studies.py null      500 studies without a difference, activations given
+    python benchmarks/studies.py null --learn           the same with a dictionary for each study
+    python benchmarks/studies.py power     studies with one, on learned and true activations
+    python benchmarks/studies.py eyes --folder FOLDER   subjects left out of a dictionary
+
+Each prints a table; ``--json FILE`` keeps it. ``--studies`` and ``--subjects`` make them shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphdict import GraphDictMarginal
+from graphdict.core import graphs
+from graphdict.core.marginal.spectra import zero_sum_basis
+from graphdict.metrics import match_atoms
+from graphdict.studies import (
+    activation_statistics,
+    compare_conditions,
+    compare_groups,
+    regress_on,
+)
+
+NODES, ATOMS, SAMPLES, RECORDINGS, STAY = 8, 3, 120, 24, 0.9
+SPREAD = 0.4  # of the logarithm of occupancies between subjects
+
+
+def simulate(rng: np.random.Generator, tilt: np.ndarray) -> tuple[list, list, np.ndarray]:
+    """Return signals and activations of each recording, and the atoms (K, E).
+
+    States last as in a Markov chain; how often each is drawn differs between recordings at random,
+    and by ``tilt`` (R,) of the logarithm for the first.
+    """
+    there = rng.random((ATOMS, graphs.n_edges(NODES))) < 0.4
+    atoms = there * rng.uniform(0.5, 2, there.shape) + 0.01
+    roots = []
+    for laplacian in graphs.laplacian(atoms):
+        values, vectors = np.linalg.eigh(laplacian)
+        roots.append(vectors[:, 1:] / np.sqrt(values[1:]))
+    signals, activations = [], []
+    for shift in tilt:
+        shares = np.exp(SPREAD * rng.standard_normal(ATOMS) + shift * (np.arange(ATOMS) == 0))
+        drawn = rng.choice(ATOMS, SAMPLES, p=shares / shares.sum())
+        moves = rng.random(SAMPLES) > STAY
+        moves[0] = True
+        labels = drawn[np.maximum.accumulate(np.where(moves, np.arange(SAMPLES), 0))]
+        noise = rng.standard_normal((SAMPLES, NODES - 1))
+        signals.append(np.stack([roots[k] @ row for k, row in zip(labels, noise)]))
+        activations.append(np.eye(ATOMS)[labels])
+    return signals, activations, atoms
+
+
+def learn(signals: list, seed: int) -> tuple[Any, list[np.ndarray]]:
+    """Return the group's dictionary, and the coefficients of each recording under it."""
+    model = GraphDictMarginal(
+        ATOMS, max_active=1, prior="markov", filter_power=1, tails="gaussian", n_init=1,
+        random_state=seed,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(signals)
+        return model, model.transform(signals)
+
+
+def null(studies: int, learned: bool = True) -> list[dict[str, Any]]:
+    """Return how often tests at 0.05 find something in studies in which nothing differs."""
+    asked = {
+        "groups": lambda v, seed: compare_groups(
+            v, np.repeat(["a", "b"], RECORDINGS // 2), measures=MEASURES, **settings(seed)
+        ),
+        "groups, two runs a subject": lambda v, seed: compare_groups(
+            v, np.repeat(["a", "b"], RECORDINGS // 2), measures=MEASURES,
+            subjects=np.arange(RECORDINGS) // 2, **settings(seed),
+        ),
+        "conditions within subjects": lambda v, seed: compare_conditions(
+            v, np.tile(["a", "b"], RECORDINGS // 2), np.arange(RECORDINGS) // 2, measures=MEASURES,
+            **settings(seed),
+        ),
+        "covariate": lambda v, seed: regress_on(
+            v, np.random.RandomState(seed).gamma(2, size=RECORDINGS), measures=MEASURES,
+            **settings(seed),
+        ),
+    }  # fmt: skip
+    found = dict.fromkeys(asked, 0)
+    for seed in range(studies):
+        signals, given, _ = simulate(np.random.default_rng(seed), np.zeros(RECORDINGS))
+        values = activation_statistics(learn(signals, seed)[1] if learned else given, 100.0)
+        for name, ask in asked.items():
+            found[name] += bool(ask(values, seed).p_corrected.min() <= 0.05)
+        tell(seed, found)
+    return [rate(name, count, studies) for name, count in found.items()]
+
+
+MEASURES = ("occupancy", "lifetime", "switching_rate")
+
+
+def settings(seed: int) -> dict[str, int]:
+    return {"n_permutations": 999, "n_bootstrap": 1, "random_state": seed}
+
+
+def tell(seed: int, found: dict[str, int]) -> None:
+    if seed % 25 == 24:
+        print(seed + 1, found, file=sys.stderr, flush=True)
+
+
+def rate(name: str, count: int, studies: int) -> dict[str, Any]:
+    share = count / studies
+    error = np.sqrt(share * (1 - share) / studies)
+    return {"what": name, "percent": 100 * share, "error": 100 * error, "studies": studies}
+
+
+def power(studies: int) -> list[dict[str, Any]]:
+    """Return how often a difference in occupancy is found, on learned and on true activations."""
+    rows = []
+    for shift in (0.5, 0.8):
+        found = {"learned": 0, "true": 0}
+        for seed in range(studies):
+            tilt = np.repeat([0.0, shift], RECORDINGS // 2)
+            signals, truth, atoms = simulate(np.random.default_rng(10_000 + seed), tilt)
+            model, learned = learn(signals, seed)
+            order = match_atoms(atoms, model.atoms_).learned
+            for name, given in (("learned", [c[:, order] for c in learned]), ("true", truth)):
+                values = activation_statistics(given, 100.0)
+                groups = np.repeat(["a", "b"], RECORDINGS // 2)
+                test = compare_groups(values, groups, **settings(seed))
+                found[name] += bool(test.p_corrected[0] <= 0.05)
+            tell(seed, found)
+        rows += [rate(f"shift {shift}, {name}", count, studies) for name, count in found.items()]
+    return rows
+
+
+def eyes(
+    folder: Path | None, subjects: int, folds: int, seconds: int, atoms: int
+) -> list[dict[str, Any]]:
+    """Return held-out nats a sample of subjects left out, under dictionaries of the others.
+
+    Every third of 64 channels, so many seconds with eyes open and as many with eyes closed.
+    """
+    from sklearn.covariance import ledoit_wolf
+
+    from graphdict.datasets import load_eyes
+
+    data = []
+    for subject in range(subjects):
+        loaded = load_eyes(subject + 1, folder, band=(1, 30), sfreq=80)
+        one = loaded.signals[loaded.times < seconds, ::3]
+        data.append(one - one.mean(axis=1, keepdims=True))
+    scores: dict[str, list[float]] = {}
+    for fold in range(folds):
+        inside = np.concatenate([one for s, one in enumerate(data) if s % 3 != fold])
+        outside = [one for s, one in enumerate(data) if s % 3 == fold]
+        basis = zero_sum_basis(inside.shape[1])
+        flat = inside @ basis
+        one = Gaussian(ledoit_wolf(flat, assume_centered=True)[0])
+        fitted = GraphDictMarginal(atoms, max_active=1, prior="markov", random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted.fit(inside)
+        models: dict[str, Any] = {
+            "pooled Gaussian": lambda x: one.score(x @ basis),
+            f"graphdict, {atoms} atoms": lambda x: fitted.score(x) - _log_scale(fitted, x),
+        }
+        chain = hmm(flat, atoms)
+        if chain is not None:
+            models[f"hmmlearn, {atoms} states"] = lambda x: chain.score(x @ basis) / len(x)
+        for name, score in models.items():
+            scores.setdefault(name, []).extend(float(score(x)) for x in outside)
+        print(fold, {name: np.round(v, 2) for name, v in scores.items()}, file=sys.stderr)
+    best = np.array(scores["pooled Gaussian"])
+    return [
+        {
+            "what": name, "nats": float(np.mean(values)),
+            "gain": float(np.mean(values - best)),
+            "error": float(np.std(values - best, ddof=1) / np.sqrt(len(values))),
+        }
+        for name, values in scores.items()
+    ]  # fmt: skip
+
+
+def _log_scale(model: Any, signals: np.ndarray) -> float:
+    """Return what dividing signals by ``scale_`` adds to the density of a sample."""
+    return (signals.shape[1] - 1) * float(np.log(model.scale_))
+
+
+class Gaussian:
+    """A Gaussian without mean."""
+
+    def __init__(self, covariance: np.ndarray):
+        self.factor = np.linalg.cholesky(covariance)
+
+    def score(self, signals: np.ndarray) -> float:
+        white = np.linalg.solve(self.factor, signals.T)
+        constant = signals.shape[1] * np.log(2 * np.pi) + 2 * np.log(np.diag(self.factor)).sum()
+        return float(-0.5 * (constant + np.square(white).sum(axis=0).mean()))
+
+
+def hmm(signals: np.ndarray, states: int) -> Any:
+    try:
+        from hmmlearn.hmm import GaussianHMM
+    except ImportError:
+        return None
+    chain = GaussianHMM(states, covariance_type="full", n_iter=50, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return chain.fit(signals)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=["null", "power", "eyes"])
+    parser.add_argument("--studies", type=int, default=500)
+    parser.add_argument("--subjects", type=int, default=15)
+    parser.add_argument("--folds", type=int, choices=(1, 2, 3), default=3)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--atoms", type=int, default=3)
+    parser.add_argument("--learn", action="store_true")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    if given.part == "eyes":
+        rows = eyes(given.folder, given.subjects, given.folds, given.seconds, given.atoms)
+    else:
+        rows = power(given.studies) if given.part == "power" else null(given.studies, given.learn)
+    for row in rows:
+        print("  ".join(f"{v:.4g}" if isinstance(v, float) else f"{v:<28}" for v in row.values()))
+    if given.json:
+        given.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

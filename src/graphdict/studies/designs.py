@@ -1,0 +1,358 @@
+"""Designs of studies: what is exchangeable, the statistic of an arrangement, and effects.
+
+A design has values (U, M) of U exchangeable units, NaN where a unit has none, and
+
+- ``arrangements(count, rng)``: arrays whose first row is the observed arrangement, and whether they
+  are all that exist (:mod:`graphdict.studies.arrangements`);
+- ``statistics(rows)``: the statistic (P, M) of each arrangement and column;
+- ``resample(count, rng)``: weights (B, U), how often each unit is drawn in a bootstrap sample;
+- ``estimates(weights)``: effects and sizes with their standard errors, in such samples.
+
+All of them are sums over units, and thus products of matrices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.studies import arrangements
+
+__all__ = ["Design", "Estimates", "Groups", "Pairs", "Regression", "Repeated"]
+
+Floats = NDArray[np.float64]
+NOTHING = 1e-12  # of the variance of a column, that counts as none
+
+
+class Estimates(NamedTuple):
+    """Effects in bootstrap samples, (B, M) each; errors are NaN where no formula is known."""
+
+    effect: Floats  # in the unit of the values
+    effect_error: Floats
+    size: Floats  # without unit
+    size_error: Floats
+
+
+class Design(Protocol):
+    """What a permutation test and a bootstrap ask of a study."""
+
+    @property
+    def size_name(self) -> str:
+        """What the size of the effect is."""
+
+    @property
+    def statistic_name(self) -> str:
+        """What the statistic is."""
+
+    def arrangements(self, count: int, rng: np.random.RandomState) -> tuple[NDArray[Any], bool]:
+        """Return arrangements, the observed one first, and whether they are all."""
+
+    def statistics(self, rows: NDArray[Any]) -> Floats:
+        """Return the statistic (P, M) of each arrangement."""
+
+    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
+        """Return weights (B, U) of the units in bootstrap samples."""
+
+    def estimates(self, weights: Floats) -> Estimates:
+        """Return effects in samples in which units count so often."""
+
+
+class _Values:
+    """Values (U, M) centred by column, with what is missing set to zero and masked."""
+
+    def __init__(self, values: Floats):
+        known = np.isfinite(values)
+        self.mask = known.astype(np.float64)
+        count = np.maximum(self.mask.sum(axis=0), 1)
+        filled = np.where(known, values, 0)
+        self.values = np.where(known, filled - filled.sum(axis=0) / count, 0)
+        self.squares = np.square(self.values)
+        self.nothing = NOTHING * self.squares.sum(axis=0) / count + np.finfo(float).tiny
+
+    def moments(self, weights: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+        """Return numbers, sums and sums of squares (P, M) under weights (P, U)."""
+        weights = weights.astype(np.float64, copy=False)
+        return weights @ self.mask, weights @ self.values, weights @ self.squares
+
+
+def _divide(above: Floats, below: Floats) -> Floats:
+    """Return the quotient; 0 where both are nothing, infinite where only ``below`` is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((below == 0) & (np.abs(above) == 0), 0.0, above / below)
+
+
+def _variances(count: Floats, sums: Floats, squares: Floats, nothing: Floats) -> Floats:
+    """Return unbiased variances, exactly 0 where they are rounding errors, NaN for fewer than 2."""
+    means = sums / np.maximum(count, 1)
+    found = (squares - sums * means) / np.maximum(count - 1, 1)
+    return np.where(count > 1, np.where(found > nothing, found, 0.0), np.nan)
+
+
+def _draw(members: list[NDArray[np.intp]], units: int, count: int, rng: Any) -> Floats:
+    """Return weights (count, units) of samples drawn with replacement from each set of members."""
+    weights = np.zeros((count, units))
+    for own in members:
+        weights[:, own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), size=count)
+    return weights
+
+
+@dataclass
+class Groups:
+    """Independent units in two or more groups: Welch's t, or F for more than two.
+
+    The effect is the difference of the means, second minus first, and its size Hedges' g; of more
+    groups both are the share of the variance between groups (eta squared).
+    """
+
+    values: Floats  # (U, M)
+    codes: NDArray[np.intp]  # (U,) group of each unit
+
+    @cached_property
+    def _given(self) -> _Values:
+        return _Values(self.values)
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return int(self.codes.max()) + 1
+
+    @property
+    def statistic_name(self) -> str:
+        """Of two groups Welch's t."""
+        return "t" if self.count == 2 else "F"
+
+    @property
+    def size_name(self) -> str:
+        """What the size of the effect is."""
+        return "Hedges' g" if self.count == 2 else "eta squared"
+
+    def arrangements(self, count: int, rng: np.random.RandomState) -> tuple[NDArray[Any], bool]:
+        return arrangements.group_labels(self.codes, count, rng)
+
+    def statistics(self, rows: NDArray[Any]) -> Floats:
+        if self.count > 2:
+            return self._variance_ratio([rows == code for code in range(self.count)])[0]
+        ratio: Floats = self._two(rows == 0, rows == 1)[2]
+        return ratio
+
+    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
+        members = [np.flatnonzero(self.codes == code) for code in range(self.count)]
+        return _draw(members, len(self.codes), count, rng)
+
+    def estimates(self, weights: Floats) -> Estimates:
+        if self.count > 2:
+            parts = [weights * (self.codes == code) for code in range(self.count)]
+            share = self._variance_ratio(parts)[1]
+            none = np.full_like(share, np.nan)
+            return Estimates(share, none, share, none)
+        first, second = (weights * (self.codes == code) for code in (0, 1))
+        difference, error, _, (n1, n2), pooled = self._two(first, second)
+        total = n1 + n2
+        correction = 1 - 3 / np.maximum(4 * total - 9, 1)
+        size = correction * _divide(difference, np.sqrt(pooled))
+        size_error = np.sqrt(total / np.maximum(n1 * n2, 1) + size**2 / (2 * np.maximum(total, 1)))
+        return Estimates(difference, error, size, size_error)
+
+    def _two(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[Any, ...]:
+        """Return difference of means, its error, their ratio, the numbers and pooled variance."""
+        given = self._given
+        n1, s1, q1 = given.moments(first)
+        n2, s2, q2 = given.moments(second)
+        v1, v2 = _variances(n1, s1, q1, given.nothing), _variances(n2, s2, q2, given.nothing)
+        difference = s2 / np.maximum(n2, 1) - s1 / np.maximum(n1, 1)
+        difference = np.where(difference**2 > given.nothing**2, difference, 0.0)
+        error = np.sqrt(v1 / np.maximum(n1, 1) + v2 / np.maximum(n2, 1))
+        ratio = np.where(np.isnan(error), 0.0, _divide(difference, error))
+        pooled = ((n1 - 1) * v1 + (n2 - 1) * v2) / np.maximum(n1 + n2 - 2, 1)
+        return difference, error, ratio, (n1, n2), pooled
+
+    def _variance_ratio(self, parts: list[NDArray[Any]]) -> tuple[Floats, Floats]:
+        """Return F (P, M), and the share of the variance that is between groups."""
+        given = self._given
+        moments = [given.moments(part) for part in parts]
+        total, sums, squares = (sum(m[i] for m in moments) for i in range(3))
+        explained = sum(s * s / np.maximum(n, 1) for n, s, _ in moments)
+        between = explained - sums * sums / np.maximum(total, 1)
+        within = np.maximum(squares - explained, 0)
+        within = np.where(within > given.nothing, within, 0.0)
+        between = np.where(between > given.nothing, between, 0.0)
+        groups = len(parts)
+        ratio = _divide(between / (groups - 1), within / np.maximum(total - groups, 1))
+        return ratio, _divide(between, between + within)
+
+
+@dataclass
+class Pairs:
+    """Differences between two conditions of the same subjects: their mean over its error, t.
+
+    Under no effect each difference could have the other sign. The size is Cohen's d of the
+    differences.
+    """
+
+    values: Floats  # (U, M) differences
+    statistic_name: str = "t"
+    size_name: str = "Cohen's d of differences"
+
+    def arrangements(self, count: int, rng: np.random.RandomState) -> tuple[NDArray[Any], bool]:
+        return arrangements.signs(len(self.values), count, rng)
+
+    def statistics(self, rows: NDArray[Any]) -> Floats:
+        known = np.isfinite(self.values)
+        values = np.where(known, self.values, 0.0)
+        count = known.sum(axis=0).astype(np.float64)
+        squares = np.square(values).sum(axis=0)
+        means = rows @ values / np.maximum(count, 1)
+        return self._ratio(means, count, squares)
+
+    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
+        units = len(self.values)
+        return _draw([np.arange(units)], units, count, rng)
+
+    def estimates(self, weights: Floats) -> Estimates:
+        known = np.isfinite(self.values)
+        values = np.where(known, self.values, 0.0)
+        count, sums, squares = weights @ known.astype(float), weights @ values, weights @ values**2
+        variance = _variances(count, sums, squares, NOTHING * np.square(values).mean(axis=0))
+        mean, number = sums / np.maximum(count, 1), np.maximum(count, 1)
+        size = _divide(mean, np.sqrt(variance))
+        size_error = np.sqrt(1 / number + size**2 / (2 * number))
+        return Estimates(mean, np.sqrt(variance / number), size, size_error)
+
+    @staticmethod
+    def _ratio(means: Floats, count: Floats, squares: Floats) -> Floats:
+        spread = squares / np.maximum(count, 1) - means**2
+        spread = np.where(spread > NOTHING * squares / np.maximum(count, 1), spread, 0.0)
+        error = np.sqrt(spread / np.maximum(count - 1, 1))
+        return np.where(count > 1, _divide(means, error), 0.0)
+
+
+@dataclass
+class Repeated:
+    """Three or more conditions of the same subjects: F of repeated measures.
+
+    Under no effect the conditions of a subject could have come in any order.
+    """
+
+    values: Floats  # (U, C, M)
+    statistic_name: str = "F"
+    size_name: str = "partial eta squared"
+
+    @cached_property
+    def _centred(self) -> tuple[Floats, Floats]:
+        """Values without the subject's mean, 0 for subjects that lack one; numbers of subjects."""
+        known = np.asarray(np.isfinite(self.values).all(axis=1))
+        centred: Floats = self.values - self.values.mean(axis=1, keepdims=True)
+        centred = np.where(known[:, None, :], centred, 0.0)
+        return centred, known.astype(np.float64)
+
+    def arrangements(self, count: int, rng: np.random.RandomState) -> tuple[NDArray[Any], bool]:
+        units, conditions = self.values.shape[:2]
+        return arrangements.condition_orders(units, conditions, count, rng)
+
+    def statistics(self, rows: NDArray[Any]) -> Floats:
+        centred, known = self._centred
+        units = np.arange(len(centred))[:, None]
+        sums = np.stack([centred[units, row].sum(axis=0) for row in rows])  # (P, C, M)
+        number = np.broadcast_to(known.sum(axis=0), sums.shape[::2])
+        total = np.broadcast_to(np.square(centred).sum(axis=(0, 1)), sums.shape[::2])
+        return self._shares(sums, number, total)[0]
+
+    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
+        units = len(self.values)
+        return _draw([np.arange(units)], units, count, rng)
+
+    def estimates(self, weights: Floats) -> Estimates:
+        centred, known = self._centred
+        sums = np.einsum("bu,ucm->bcm", weights, centred)
+        total = weights @ np.square(centred).sum(axis=1)
+        share = self._shares(sums, weights @ known, total)[1]
+        none = np.full_like(share, np.nan)
+        return Estimates(share, none, share, none)
+
+    @staticmethod
+    def _shares(sums: Floats, number: Floats, total: Floats) -> tuple[Floats, Floats]:
+        conditions = sums.shape[1]
+        between = np.square(sums).sum(axis=1) / np.maximum(number, 1)
+        within = np.maximum(total - between, 0)
+        within = np.where(within > NOTHING * total, within, 0.0)
+        free = np.maximum((number - 1) * (conditions - 1), 1)
+        ratio = _divide(between / (conditions - 1), within / free)
+        return ratio, _divide(between, between + within)
+
+
+@dataclass
+class Regression:
+    """Values on a covariate: the slope over its error, t; the size is the correlation.
+
+    Under no effect the covariate of units of one block could have come in any order. With several
+    blocks, values and covariate are taken relative to the means of their block.
+    """
+
+    values: Floats  # (U, M)
+    covariate: Floats  # (U,)
+    blocks: NDArray[np.intp]  # (U,)
+    statistic_name: str = "t"
+    size_name: str = "correlation"
+
+    @cached_property
+    def _within(self) -> tuple[_Values, Floats]:
+        """Values and covariate, centred by block; where there are several, none is missing."""
+        values, covariate = self.values.copy(), self.covariate.astype(np.float64)
+        several = len(np.unique(self.blocks)) > 1
+        for block in np.unique(self.blocks):
+            own = self.blocks == block
+            covariate[own] -= covariate[own].mean()
+            if several:
+                known = np.isfinite(values[own])
+                filled = np.where(known, values[own], 0.0)
+                means = filled.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+                values[own] = np.where(known, filled - means, 0.0)
+        return _Values(values), covariate
+
+    def arrangements(self, count: int, rng: np.random.RandomState) -> tuple[NDArray[Any], bool]:
+        return arrangements.block_orders(self.blocks, count, rng)
+
+    def statistics(self, rows: NDArray[Any]) -> Floats:
+        given, covariate = self._within
+        ones = np.ones((1, len(covariate)))
+        slope, error, _, _ = self._slopes(given, ones, covariate[rows])
+        return np.where(np.isnan(error), 0.0, _divide(slope, error))
+
+    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
+        names, number = np.unique(self.blocks, return_inverse=True)
+        if len(names) == 1:
+            return _draw([np.arange(len(number))], len(number), count, rng)
+        return _draw([np.arange(len(names))], len(names), count, rng)[:, number]
+
+    def estimates(self, weights: Floats) -> Estimates:
+        given, covariate = self._within
+        slope, error, correlation, count = self._slopes(
+            given, weights, np.broadcast_to(covariate, weights.shape)
+        )
+        size_error = (1 - correlation**2) / np.sqrt(np.maximum(count - 3, 1))
+        return Estimates(slope, error, correlation, size_error)
+
+    def _slopes(
+        self, given: _Values, weights: Floats, covariates: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return slopes, their errors, correlations and numbers (P, M)."""
+        n, sy, syy = given.moments(weights)
+        weighted = weights * covariates
+        sx, sxy = weighted @ given.mask, weighted @ given.values
+        sxx = (weighted * covariates) @ given.mask
+        number = np.maximum(n, 1)
+        xx, xy, yy = sxx - sx * sx / number, sxy - sx * sy / number, syy - sy * sy / number
+        tiny = NOTHING * float(np.square(covariates[0]).sum()) + np.finfo(float).tiny
+        varied = xx > tiny
+        free = n - 1 - len(np.unique(self.blocks))
+        slope = np.where(varied, xy / np.where(varied, xx, 1.0), 0.0)
+        left = np.maximum(yy - slope * xy, 0)
+        left = np.where(left > given.nothing, left, 0.0)
+        error = np.sqrt(left / np.maximum(free, 1) / np.where(varied, xx, 1.0))
+        error = np.where(varied & (free > 0), error, np.nan)
+        correlation = _divide(xy, np.sqrt(np.where(varied, xx, 0.0) * np.maximum(yy, 0)))
+        return slope, error, np.clip(np.nan_to_num(correlation), -1, 1), n

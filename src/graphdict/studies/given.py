@@ -1,0 +1,109 @@
+"""What users give of a study, put in one form: arrays by recording, names, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["as_labels", "as_recordings", "named"]
+
+NAMED = 5  # recordings that an error names
+
+
+def as_recordings(
+    given: Any, what: str = "coefficients", names: Sequence[Any] | None = None
+) -> tuple[list[str], list[NDArray[Any]]]:
+    """Return names and arrays (T_r, M) of recordings.
+
+    Parameters
+    ----------
+    given : list or dict of arrays, or a fitted model
+        Arrays by recording; of a model, its ``coefficients_`` cut by its ``recordings_``.
+    what : str
+        What the arrays are, for errors.
+    names : sequence, optional
+        Names of the recordings, instead of those of ``given``.
+    """
+    own: Iterable[Any] | None = None
+    if hasattr(given, "coefficients_"):
+        layout = getattr(given, "recordings_", None)
+        pieces = [given.coefficients_]
+        if layout is not None:
+            own, pieces = layout.names, layout.split(given.coefficients_)
+    elif isinstance(given, Mapping):
+        own, pieces = given.keys(), list(given.values())
+    elif isinstance(given, np.ndarray) and given.ndim == 2:
+        pieces = [given]
+    else:
+        pieces = list(given)
+    arrays = [np.asarray(piece) for piece in pieces]
+    if not arrays:
+        raise ValueError(f"{what} must hold at least one recording, got none")
+    chosen = own if names is None else names
+    labels = [str(name) for name in (range(1, len(arrays) + 1) if chosen is None else chosen)]
+    if len(labels) != len(arrays):
+        raise ValueError(f"names has {len(labels)} entries, but there are {len(arrays)} recordings")
+    repeated = sorted({name for name in labels if labels.count(name) > 1})
+    if repeated:
+        raise ValueError(f"names of recordings must differ, but {named(repeated)} occur twice")
+    for label, array in zip(labels, arrays):
+        if array.ndim != 2 or array.shape[1] != arrays[0].shape[-1] or not len(array):
+            raise ValueError(
+                f"{what} of recording {label} must have the shape (samples, "
+                f"{arrays[0].shape[-1] if arrays[0].ndim == 2 else 'columns'}), got {array.shape}"
+            )
+    return labels, arrays
+
+
+def as_labels(
+    given: ArrayLike | Mapping[Any, Any], names: Sequence[str], what: str
+) -> NDArray[Any]:
+    """Return a label for each recording (R,), in their order.
+
+    Parameters
+    ----------
+    given : array (R,), or dict (or pandas Series) of recording to label
+        A dict names recordings; one that is missing or unknown is an error.
+    names : sequence of str
+        Names of the recordings.
+    what : str
+        Name of the argument, for errors.
+    """
+    index = getattr(given, "index", None)
+    if hasattr(given, "to_dict") and getattr(index, "dtype", None) not in (None, np.dtype(int)):
+        given = given.to_dict()
+    if isinstance(given, Mapping):
+        table = {str(name): label for name, label in given.items()}
+        missing = [name for name in names if name not in table]
+        unknown = [name for name in table if name not in set(names)]
+        if missing or unknown:
+            said = [f"none for {named(missing)}"] if missing else []
+            said += [f"some for {named(unknown)}, which are no recordings"] if unknown else []
+            raise ValueError(f"{what} do not match recordings: there are {', and '.join(said)}")
+        labels = np.array([table[name] for name in names])
+    else:
+        labels = np.asarray(given)
+    if labels.shape != (len(names),):
+        raise ValueError(
+            f"{what} must have a label for each of the {len(names)} recordings, got shape "
+            f"{labels.shape}"
+        )
+    missing = [name for name, label in zip(names, labels.tolist()) if _is_missing(label)]
+    if missing:
+        raise ValueError(f"{what} have no label for {named(missing)}: leave these recordings out")
+    return labels
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label is None or NaN."""
+    return label is None or (isinstance(label, float) and np.isnan(label))
+
+
+def named(items: Iterable[Any]) -> str:
+    """Return the first few of some names, and how many more there are."""
+    names = [str(item) for item in items]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
