@@ -74,7 +74,7 @@ def with_true_coefficients(drawn: Superposition, seed: int) -> GraphDictMarginal
     model = GraphDictMarginal(
         max_active=2, levels=4, filter_power=1, tails="gaussian", n_init=1, max_iter=1
     ).fit(drawn.train.signals)
-    signals = model._prepare(drawn.train.signals)
+    signals, _ = model._prepare(drawn.train.signals)
     activations = drawn.train.coefficients
     samples, count = activations.shape
     distances = weighted_distances(signals, activations) / samples

@@ -19,6 +19,7 @@ __all__ = [
     "LevelWarning",
     "MemoryForecastWarning",
     "MissingExtraError",
+    "MissingNodeWarning",
     "ModelFileError",
     "NotEnoughMemoryError",
     "SilentNodeWarning",
@@ -63,6 +64,10 @@ class LevelWarning(GraphDictWarning):
 
 class MemoryForecastWarning(GraphDictWarning):
     """A fit may not find the memory it needs; the message says what would need less."""
+
+
+class MissingNodeWarning(GraphDictWarning):
+    """Recordings lack nodes that others have, which are missing values there."""
 
 
 class VersionWarning(GraphDictWarning):

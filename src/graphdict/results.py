@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,21 @@ from scipy import sparse
 from graphdict.core import graphs
 from graphdict.core.annotations import RowIndex
 from graphdict.core.pictures import MOST_GRAPHS, graphs_html
+from graphdict.core.recordings import Recordings
 from graphdict.exceptions import import_extra
 
 if TYPE_CHECKING:  # pragma: no cover
     import networkx
     import pandas
 
-__all__ = ["WEAK", "InstantaneousGraphs", "describe_signals", "thresholded_atoms"]
+__all__ = [
+    "WEAK",
+    "InstantaneousGraphs",
+    "Recordings",
+    "describe_signals",
+    "sample_index",
+    "thresholded_atoms",
+]
 
 WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
 
@@ -44,6 +52,8 @@ class InstantaneousGraphs:
         coefficients as probabilities of the atoms, edges that are less probable in a sample are
         left out of its graph. (Where coefficients are graded, probabilities are divided by the mean
         coefficient of an active atom.)
+    recordings : Recordings, optional
+        Which samples are of which recording; one recording by default.
 
     Examples
     --------
@@ -62,6 +72,7 @@ class InstantaneousGraphs:
     silent: NDArray[np.bool_] | None
     n_nodes: int
     node_names: list[Any]
+    recordings: Recordings
 
     def __init__(
         self,
@@ -70,6 +81,7 @@ class InstantaneousGraphs:
         node_names: Sequence[Any] | None = None,
         silent: ArrayLike | None = None,
         probable: tuple[NDArray[np.float64], float] | None = None,
+        recordings: Recordings | None = None,
     ):
         self.coefficients = np.atleast_2d(coefficients)
         self.atoms = np.atleast_2d(atoms)
@@ -85,6 +97,8 @@ class InstantaneousGraphs:
         self.node_names = list(names)
         if len(self.node_names) != self.n_nodes:
             raise ValueError(f"got {len(self.node_names)} node names for {self.n_nodes} nodes")
+        self.recordings = recordings or Recordings.single(len(self))
+        self._rows: NDArray[np.intp] | None = None  # which of all samples these are; None: all
         if self.silent is not None and self.silent.shape != (len(self), self.n_nodes):
             raise ValueError(
                 f"silent must have shape {(len(self), self.n_nodes)}, got {self.silent.shape}"
@@ -97,14 +111,41 @@ class InstantaneousGraphs:
         """Return the graphs of one sample, a slice, an index array or a mask."""
         silent = None if self.silent is None else self.silent[samples]
         coefficients = self.coefficients[samples]
-        return InstantaneousGraphs(coefficients, self.atoms, self.node_names, silent, self.probable)
+        some = InstantaneousGraphs(
+            coefficients, self.atoms, self.node_names, silent, self.probable, self.recordings
+        )
+        some._rows = self._rows_of(samples)
+        return some
+
+    def _rows_of(self, samples: RowIndex) -> NDArray[np.intp]:
+        """Return which of all samples of the recordings some of these are."""
+        own = np.arange(len(self)) if self._rows is None else self._rows
+        return np.atleast_1d(own[samples])
+
+    def of_recording(self, recording: int | str) -> Self:
+        """Return the graphs of one recording.
+
+        Parameters
+        ----------
+        recording : int or str
+            Its number, or its name in ``recordings.names``.
+
+        Returns
+        -------
+        InstantaneousGraphs
+        """
+        number = self.recordings.number(recording)
+        own = self.recordings.labels()
+        own = own if self._rows is None else own[self._rows]
+        return self[own == number]  # type: ignore[return-value]
 
     def __iter__(self) -> Iterator[InstantaneousGraphs]:
         return (self[t] for t in range(len(self)))
 
     def __repr__(self) -> str:
+        several = f" of {len(self.recordings)} recordings" if len(self.recordings) > 1 else ""
         return (
-            f"<InstantaneousGraphs: {len(self)} samples, {self.n_nodes} nodes, "
+            f"<InstantaneousGraphs: {len(self)} samples{several}, {self.n_nodes} nodes, "
             f"mixtures of {len(self.atoms)} atoms>"
         )
 
@@ -196,21 +237,24 @@ class InstantaneousGraphs:
         Returns
         -------
         pandas.DataFrame
-            Columns sample, source, target, weight; a row for each edge of each sample.
+            Columns sample, source, target, weight; a row for each edge of each sample. Of several
+            recordings, recording and sample (counted from the first of the recording) are the
+            index.
         """
         pd = import_extra("pandas", "to_pandas()", "tables")
         weights = self.weights
         sample, edge = np.nonzero(weights > threshold)
         rows, cols = graphs.edge_index(self.n_nodes)
         names = np.array(self.node_names, dtype=object)
-        return pd.DataFrame(
-            {
-                "sample": sample,
-                "source": names[rows[edge]],
-                "target": names[cols[edge]],
-                "weight": weights[sample, edge],
-            }
-        )
+        table = {
+            "source": names[rows[edge]],
+            "target": names[cols[edge]],
+            "weight": weights[sample, edge],
+        }
+        if len(self.recordings) == 1:
+            return pd.DataFrame({"sample": sample, **table})
+        whole = sample if self._rows is None else self._rows[sample]
+        return pd.DataFrame(table, index=sample_index(self.recordings, whole))
 
     def to_networkx(
         self, threshold: float = 0.0
@@ -239,6 +283,31 @@ class InstantaneousGraphs:
             )
             built.append(graph)
         return built[0] if len(built) == 1 else built
+
+
+def sample_index(
+    recordings: Recordings, samples: NDArray[np.intp] | None = None
+) -> pandas.MultiIndex:
+    """Return the index (recording, sample) of samples, for tables of pandas.
+
+    Parameters
+    ----------
+    recordings : Recordings
+    samples : integer array, optional
+        Samples, counted among all; every one once by default.
+
+    Returns
+    -------
+    pandas.MultiIndex
+        The name of the recording, and the number of the sample in it.
+    """
+    pd = import_extra("pandas", "sample_index()", "tables")
+    samples = np.arange(recordings.total) if samples is None else samples
+    labels = recordings.labels()[samples]
+    names = pd.Categorical.from_codes(labels, list(recordings.names))
+    return pd.MultiIndex.from_arrays(
+        [names, samples - recordings.starts[labels]], names=["recording", "sample"]
+    )
 
 
 def _shares(mixture: NDArray[np.float64]) -> list[str]:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from graphdict import GraphDictLog
+from graphdict.exceptions import MissingNodeWarning
+from graphdict.results import Recordings
 
 X = np.random.default_rng(0).standard_normal((60, 4))
 NAMES = ["a", "b", "c", "d"]
@@ -15,11 +17,29 @@ def fit(signals):
     return GraphDictLog(2, max_iter=5, tol=1.0, random_state=0).fit(signals)
 
 
-def test_recordings_of_mne_name_their_door():
+def test_recordings_of_mne():
+    """Good channels in microvolts at good samples; epochs are recordings, or one with breaks."""
     mne = pytest.importorskip("mne")
-    raw = mne.io.RawArray(X.T, mne.create_info(4, 100.0, "eeg"), verbose="error")
-    with pytest.raises(ValueError, match=r"RawArray: graphdict.eeg.as_recording\(X\).signals"):
-        fit(raw)
+    raw = mne.io.RawArray(1e-6 * X.T, mne.create_info(NAMES, 100.0, "eeg"), verbose="error")
+    model = fit(raw)
+    assert model.node_names == NAMES
+    np.testing.assert_allclose(model.atoms_, fit(X).atoms_, rtol=1e-6)
+    assert isinstance(model.transform(raw), np.ndarray)
+    bad = raw.copy().set_annotations(mne.Annotations([0.2], [0.1], ["BAD_blink"]))
+    found = fit([bad, raw])
+    assert found.recordings_ == Recordings(("0", "1"), (50, 60), breaks=(20,))
+    np.testing.assert_allclose(
+        found.atoms_, fit(np.concatenate((X[:20], X[30:], X))).atoms_, rtol=1e-6
+    )
+    events = np.column_stack((np.arange(0, 60, 20), np.zeros(3, int), np.ones(3, int)))
+    options = {"tmin": 0, "tmax": 0.19, "baseline": None, "preload": True, "verbose": "error"}
+    epochs = mne.Epochs(raw, events, **options)
+    assert fit(epochs).recordings_ == Recordings(("0", "1", "2"), (20, 20, 20))
+    assert [len(each) for each in model.transform(epochs)] == [20, 20, 20]
+    assert fit([epochs]).recordings_ == Recordings(("0",), (60,), breaks=(20, 40))
+    bad.info["bads"] = ["b"]
+    with pytest.warns(MissingNodeWarning, match="'0' lacks 'b'"):
+        assert fit([bad, raw]).node_names == ["a", "c", "d", "b"]
 
 
 @pytest.mark.parametrize("path", ["signals.csv", Path("signals.csv")])

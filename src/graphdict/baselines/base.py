@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RowIndex
+from graphdict.core.annotations import HasData, RowIndex, SeveralSignals, Signals
 from graphdict.core.graph_learning import choose_ridge
+from graphdict.core.recordings import Recordings
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.engine.penalties import LEAST
+from graphdict.engine.recordings import by_recording
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["COUNT", "LikelihoodScoreMixin", "LogDegreeBaseline", "StateGraphs"]
@@ -32,6 +34,7 @@ class StateGraphs(InstantaneousGraphs):
     atoms : array (K, E)
         Edge weights.
     node_names : sequence of N names, optional
+    recordings : Recordings, optional
     """
 
     states: NDArray[np.intp]
@@ -41,9 +44,11 @@ class StateGraphs(InstantaneousGraphs):
         states: NDArray[np.intp],
         atoms: NDArray[np.float64],
         node_names: Sequence[Any] | None = None,
+        recordings: Recordings | None = None,
     ):
         self.states = np.atleast_1d(states)
-        super().__init__(np.empty((0, len(atoms)), atoms.dtype), atoms, node_names)
+        none = np.empty((0, len(atoms)), atoms.dtype)
+        super().__init__(none, atoms, node_names, recordings=recordings)
 
     @property
     def coefficients(self) -> NDArray[np.float64]:
@@ -58,7 +63,9 @@ class StateGraphs(InstantaneousGraphs):
         return len(self.states)
 
     def __getitem__(self, samples: RowIndex) -> StateGraphs:
-        return StateGraphs(self.states[samples], self.atoms, self.node_names)
+        some = StateGraphs(self.states[samples], self.atoms, self.node_names, self.recordings)
+        some._rows = self._rows_of(samples)
+        return some
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -77,28 +84,39 @@ class StateGraphs(InstantaneousGraphs):
 
 
 class LikelihoodScoreMixin:
-    """Score of the estimators that have ``score_samples``."""
+    """Score of the estimators that know the likelihood of a sample."""
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        """Return the log-likelihood of each sample (T',), and the recordings of samples."""
+        raise NotImplementedError
+
+    @overload
+    def score_samples(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Return the log-likelihood of each sample.
 
         Parameters
         ----------
-        X : array (T', N)
+        X : array (T', N), or several recordings
             Signals.
 
         Returns
         -------
         array (T',)
+            Or, for several recordings, a list of one array for each.
         """
-        raise NotImplementedError
+        return by_recording(X, *self._scores(X))
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    def score(self, X: Signals, y: Any = None) -> float:
         """Return the mean log-likelihood per sample; higher is better.
 
         Parameters
         ----------
-        X : array (T', N)
+        X : array (T', N), or several recordings
             Signals.
         y : None
             Ignored.
@@ -107,7 +125,7 @@ class LikelihoodScoreMixin:
         -------
         float
         """
-        return float(self.score_samples(X).mean())
+        return float(self._scores(X)[0].mean())
 
 
 class LogDegreeBaseline(SignalEstimator):
@@ -121,7 +139,7 @@ class LogDegreeBaseline(SignalEstimator):
         "avg_degree": [Interval(Real, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
-        "rescale": ["boolean"],
+        "rescale": ["boolean", StrOptions({"recording"})],
     }
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.mixtures import MixtureBaseline
 from graphdict.core import graphs
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
+from graphdict.core.recordings import Recordings
 from graphdict.core.terms.likelihoods import centred_basis
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.recordings import by_recording
 
 __all__ = ["GaussianMixtureGraphs"]
 
@@ -73,7 +75,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         "n_init": [COUNT],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "matrix": [StrOptions({"covariance", "correlation"})],
-        "rescale": ["boolean"],
+        "rescale": ["boolean", StrOptions({"recording"})],
         "random_state": ["random_state"],
     }
 
@@ -86,7 +88,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         n_init: int = 1,
         reg_covar: float = 1e-6,
         matrix: Literal["covariance", "correlation"] = "covariance",
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
     ):
         self.n_clusters = n_clusters
@@ -103,7 +105,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         return {"reg_covar": 1}
 
     @single_threaded_blas
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the mixture of the signals and compute its graphs.
 
         Parameters
@@ -143,13 +145,18 @@ class GaussianMixtureGraphs(MixtureBaseline):
         self._describe(weights.astype(signals.dtype), coefficients.astype(signals.dtype))
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        signals = self._prepare(X)
+    def _memberships(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        signals, recordings = self._prepare(X)
         probabilities = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
-        result: NDArray[np.float64] = probabilities.astype(signals.dtype)
-        return result
+        return probabilities.astype(signals.dtype), recordings
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    @overload
+    def predict_proba(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Return the probability of each component in each sample.
 
         Parameters
@@ -161,14 +168,11 @@ class GaussianMixtureGraphs(MixtureBaseline):
         -------
         array (T', K)
         """
-        return np.asarray(self.transform(X))
+        return by_recording(X, *self._memberships(X))
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        signals = self._prepare(X)
-        result: NDArray[np.float64] = self.mixture_.score_samples(
-            signals @ self._basis(signals.dtype)
-        )
-        return result
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        signals, recordings = self._prepare(X)
+        return self.mixture_.score_samples(signals @ self._basis(signals.dtype)), recordings
 
     def _basis(self, dtype: Any) -> NDArray[np.float64]:
         """Return an orthonormal basis (N, N - 1) of signals with zero mean."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from graphdict.baselines.mixtures import Clusters, LogDegreeMixture
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
+from graphdict.engine.recordings import by_recording
 
 __all__ = ["GLMM"]
 
@@ -94,7 +95,7 @@ class GLMM(LogDegreeMixture):
         max_iter: int = 200,
         tol: float = 1e-4,
         n_init: int = 4,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
     ):
         super().__init__(
@@ -103,7 +104,13 @@ class GLMM(LogDegreeMixture):
         )  # fmt: skip
         self.responsibilities = responsibilities
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    @overload
+    def predict_proba(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Return the probability of each cluster in each sample.
 
         Parameters
@@ -115,7 +122,7 @@ class GLMM(LogDegreeMixture):
         -------
         array (T', K)
         """
-        return np.asarray(self.transform(X))
+        return by_recording(X, *self._memberships(X))
 
     def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.responsibilities == "log-degree":

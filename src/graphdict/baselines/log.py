@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from graphdict.baselines.base import LikelihoodScoreMixin, LogDegreeBaseline, StateGraphs
 from graphdict.core import graphs
+from graphdict.core.annotations import RescaleName, Signals
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
+from graphdict.core.recordings import Recordings
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.core.terms.missing import GappySmoothness, Gaps
 from graphdict.engine.signals import has_gaps
@@ -72,14 +74,14 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         *,
         beta: float | None = None,
         alpha_w: float = 0.0,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
     ):
         self.avg_degree = avg_degree
         self.beta = beta
         self.alpha_w = alpha_w
         self.rescale = rescale
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the graph of the signals.
 
         Parameters
@@ -110,28 +112,18 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         self.n_iter_ = max(found.n_iter, 1)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the log-likelihood of each sample; the Laplacian is the precision.
-
-        Parameters
-        ----------
-        X : array (T', N)
-            Signals.
-
-        Returns
-        -------
-        array (T',)
-        """
-        signals = self._prepare(X)
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        """Return the log-likelihood of each sample; the Laplacian is the precision."""
+        signals, recordings = self._prepare(X)
         atoms = self._active_atoms
         if has_gaps(signals):
             energies = GappySmoothness(signals, Gaps.of_graphs(atoms[0])).energies(atoms)
         else:
             energies = products.energies(signals, atoms)
         normaliser = log_likelihoods(np.zeros((1, 1)), np.ones((1, 1)), atoms)
-        return normaliser - energies[:, 0] / 2
+        return normaliser - energies[:, 0] / 2, recordings
 
-    def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:
+    def instantaneous_graphs(self, X: Signals | None = None) -> StateGraphs:
         """Return the graph of each sample, the same for all.
 
         Parameters
@@ -143,5 +135,6 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         -------
         StateGraphs
         """
-        samples = 1 if X is None else len(self._prepare(X))
-        return StateGraphs(np.zeros(samples, dtype=np.intp), self.atoms_, self.node_names)
+        recordings = Recordings.single(1) if X is None else self._prepare(X)[1]
+        states = np.zeros(recordings.total, dtype=np.intp)
+        return StateGraphs(states, self.atoms_, self.node_names, recordings)

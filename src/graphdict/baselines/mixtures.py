@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,14 +22,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.baselines.base import COUNT, LikelihoodScoreMixin, LogDegreeBaseline
 from graphdict.core import graphs
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import without_rounding
+from graphdict.core.recordings import Recordings
 from graphdict.core.seeding import spread_labels
 from graphdict.core.solvers.base import History
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.recordings import by_recording
 from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.native import products
@@ -89,37 +91,54 @@ class MixtureBaseline(
         solving = 8 * clusters * graphs.n_edges(nodes) * size
         return 0, solving + (5 * samples * clusters * 8 if clusters > 1 else 0)
 
-    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+    def _memberships(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        """Return the coefficients (T', K) of each sample, and the recordings of samples."""
+        raise NotImplementedError
+
+    @overload
+    def predict(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.intp]]: ...
+    @overload
+    def predict(self, X: ArrayLike | HasData) -> NDArray[np.intp]: ...
+    def predict(self, X: Signals) -> NDArray[np.intp] | list[NDArray[np.intp]]:
         """Return the most likely cluster of each sample.
 
         Parameters
         ----------
-        X : array (T', N)
+        X : array (T', N), or several recordings
             Signals.
 
         Returns
         -------
         integer array (T',)
+            Or, for several recordings, a list of one array for each.
         """
-        result: NDArray[np.intp] = np.asarray(self.transform(X)).argmax(axis=1)
-        return result
+        coefficients, recordings = self._memberships(X)
+        return by_recording(X, coefficients.argmax(axis=1), recordings)
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+    @overload
+    def transform(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def transform(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def transform(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Return the coefficient of each cluster in each sample.
 
         Parameters
         ----------
-        X : array (T', N)
+        X : array (T', N), or several recordings
             Signals.
 
         Returns
         -------
         array (T', K)
-            Rows sum to one.
+            Rows sum to one. For several recordings, a list of one array for each.
         """
-        raise NotImplementedError
+        return by_recording(X, *self._memberships(X))
 
-    def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs:
+    def instantaneous_graphs(self, X: Signals | None = None) -> InstantaneousGraphs:
         """Return the graph of each sample: the clusters' graphs, mixed by its coefficients.
 
         Parameters
@@ -132,8 +151,8 @@ class MixtureBaseline(
         InstantaneousGraphs
         """
         check_is_fitted(self)
-        coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
-        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
+        found = (self.coefficients_, self.recordings_) if X is None else self._memberships(X)
+        return InstantaneousGraphs(found[0], self.atoms_, self.node_names, recordings=found[1])
 
     def _describe(self, weights: NDArray[np.float64], coefficients: NDArray[np.float64]) -> None:
         """Set ``atoms_``, ``coefficients_`` and ``labels_``."""
@@ -179,7 +198,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         max_iter: int = 200,
         tol: float = 1e-4,
         n_init: int = 4,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
     ):
         self.n_clusters = n_clusters
@@ -209,7 +228,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         return np.eye(self.n_clusters)[spread_labels(signals, self.n_clusters, rng)]
 
     @single_threaded_blas
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the clusters of the signals and their graphs.
 
         Parameters
@@ -247,20 +266,19 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         self._warn(converged)
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        signals = self._prepare(X)
+    def _memberships(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        signals, recordings = self._prepare(X)
         clusters = self._clusters
         responsibilities = self._e_step(self._costs(clusters, signals), clusters.shares)[0]
-        return responsibilities.astype(signals.dtype)
+        return responsibilities.astype(signals.dtype), recordings
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        signals = self._prepare(X)
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        signals, recordings = self._prepare(X)
         clusters = self._clusters
         normaliser = clusters.log_normalisers()
         with np.errstate(divide="ignore"):
             joint = np.log(clusters.shares) + normaliser - clusters.energies(signals) / 2
-        result: NDArray[np.float64] = np.logaddexp.reduce(joint, axis=1)
-        return result
+        return np.logaddexp.reduce(joint, axis=1), recordings
 
     @property
     def _clusters(self) -> Clusters:

@@ -6,12 +6,13 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import solveh_banded
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.window import WindowBaseline
+from graphdict.core.annotations import RescaleName, Signals
 from graphdict.core.graph_learning import coupled_graphs
 from graphdict.core.terms import TotalVariation
 from graphdict.engine.blas import single_threaded_blas
@@ -103,7 +104,7 @@ class TGFA(WindowBaseline):
         alpha_w: float = 0.0,
         max_iter: int = 500,
         tol: float = 1e-4,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
     ):
         self.window_size = window_size
         self.alpha_diff = alpha_diff
@@ -120,7 +121,7 @@ class TGFA(WindowBaseline):
         return {**super()._penalty_units, "alpha_diff": 1 if self.penalty == "l1" else 2}
 
     @single_threaded_blas
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the graphs of all windows of the signals.
 
         Parameters
@@ -137,11 +138,17 @@ class TGFA(WindowBaseline):
         self._validate_params()
         costs, active = self._windows(X)
         self.beta_ = float(self._ridge(costs.mean(axis=0, keepdims=True))[0])
+        starts = self.recordings_.window_starts(self.window_size)[1:]  # nothing changes across
         found = coupled_graphs(
             costs,
             self.beta_,
-            lambda values, step: _smooth(values, step * self.alpha_diff, self.penalty),
-            lambda weights: self.alpha_diff * _change(weights, self.penalty),
+            lambda values, step: np.concatenate(
+                [_smooth(v, step * self.alpha_diff, self.penalty) for v in np.split(values, starts)]
+            ),
+            lambda weights: (
+                self.alpha_diff
+                * sum(_change(own, self.penalty) for own in np.split(weights, starts))
+            ),
             active=active,
             max_iter=self.max_iter,
             tol=self.tol,

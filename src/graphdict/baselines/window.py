@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from graphdict.baselines.base import COUNT, LogDegreeBaseline, StateGraphs
 from graphdict.core import graphs
+from graphdict.core.annotations import RescaleName, Signals
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import active_nodes, without_rounding
-from graphdict.core.terms.coefficients import window_counts
+from graphdict.core.recordings import Recordings
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.memory import BLOCK
 
@@ -36,26 +37,27 @@ class WindowBaseline(LogDegreeBaseline):
         "window_size": [COUNT],
     }
 
-    def _windows(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def _windows(self, X: Signals) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return edge costs (B, E) of the windows, and their nodes (B, N) that are not silent."""
         samples, signals = self._learn(X, self.rescale)
-        if self.window_size > len(samples):
+        longest = max(self.recordings_.lengths)
+        if self.window_size > longest:
             raise ValueError(
-                f"window_size={self.window_size} is larger than the {len(samples)} samples of X; "
-                f"use at most {len(samples)}"
+                f"window_size={self.window_size} is larger than the {longest} samples of X; "
+                f"use at most {longest}"
             )
-        rows, counts = self._cut(len(samples))
+        rows, counts = self._cut(self.recordings_)
         costs = without_rounding(window_distances(signals[rows], counts))
         active = active_nodes(samples[rows], counts)[:, self.active_nodes_]
         return costs + np.asarray(self._shrinkage, dtype=costs.dtype), active
 
-    def _cut(self, samples: int) -> tuple[Any, NDArray[np.intp]]:
+    def _cut(self, recordings: Recordings) -> tuple[Any, NDArray[np.intp]]:
         """Return the rows of all windows, one after the other, and their lengths; set states."""
-        counts = window_counts(samples, self.window_size)
+        counts = recordings.window_counts(self.window_size)
         self.states_ = np.repeat(np.arange(len(counts)), counts)
         return slice(None), counts
 
-    def instantaneous_graphs(self, X: ArrayLike | None = None) -> StateGraphs:
+    def instantaneous_graphs(self, X: Signals | None = None) -> StateGraphs:
         """Return the graph of each sample's window.
 
         Parameters
@@ -68,14 +70,16 @@ class WindowBaseline(LogDegreeBaseline):
         -------
         StateGraphs
         """
+        recordings = self.recordings_
         if X is not None:
-            samples = len(self._prepare(X))
+            recordings = self._prepare(X)[1]
+            samples = recordings.total
             if samples != len(self.states_):
                 raise ValueError(
                     f"X has {samples} samples but the windows cover {len(self.states_)}: only "
                     "windows of the training signals have graphs"
                 )
-        return StateGraphs(self.states_, self.atoms_, self.node_names)
+        return StateGraphs(self.states_, self.atoms_, self.node_names, recordings)
 
 
 class WindowLogModel(WindowBaseline):
@@ -139,7 +143,7 @@ class WindowLogModel(WindowBaseline):
         avg_degree: float = 5,
         beta: float | None = None,
         alpha_w: float = 0.0,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
     ):
         self.window_size = window_size
         self.stride = stride
@@ -148,17 +152,20 @@ class WindowLogModel(WindowBaseline):
         self.alpha_w = alpha_w
         self.rescale = rescale
 
-    def _cut(self, samples: int) -> tuple[Any, NDArray[np.intp]]:
+    def _cut(self, recordings: Recordings) -> tuple[Any, NDArray[np.intp]]:
         if self.stride is None:
-            return super()._cut(samples)
-        starts = np.arange(0, samples - self.window_size + 1, self.stride)
-        if starts[-1] + self.window_size < samples:  # what is left over has a window, too
-            starts = np.append(starts, samples - self.window_size)
-        centres = starts + (self.window_size - 1) / 2
-        between = (centres[1:] + centres[:-1]) / 2
-        self.states_ = np.searchsorted(between, np.arange(samples), side="left")
-        rows = starts[:, None] + np.arange(self.window_size)
-        return rows.ravel(), np.full(len(starts), self.window_size)
+            return super()._cut(recordings)
+        rows, counts, states, known = [], [], [], 0
+        pieces = zip(recordings.piece_starts, recordings.piece_lengths, strict=True)
+        for first, samples in pieces:
+            starts, own = _slide(int(samples), self.window_size, self.stride)
+            size = min(self.window_size, int(samples))
+            rows.append((first + starts[:, None] + np.arange(size)).ravel())
+            counts.append(np.full(len(starts), size))
+            states.append(known + own)
+            known += len(starts)
+        self.states_ = np.concatenate(states)
+        return np.concatenate(rows), np.concatenate(counts)
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         building, solving = super()._memory_needed(samples, nodes, size)
@@ -167,7 +174,7 @@ class WindowLogModel(WindowBaseline):
         overlap = -(-self.window_size // self.stride)  # windows that a sample is in
         return building + overlap * samples * nodes * size, overlap * solving
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn a graph for each window of the signals.
 
         Parameters
@@ -190,3 +197,14 @@ class WindowLogModel(WindowBaseline):
         self.residual_ = float(found.residual.max())
         self.n_iter_ = max(found.n_iter, 1)
         return self
+
+
+def _slide(samples: int, size: int, stride: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where windows of ``size`` begin, and the window (T,) of each of so many samples."""
+    size = min(size, samples)
+    starts = np.arange(0, samples - size + 1, stride)
+    if starts[-1] + size < samples:  # what is left over has a window, too
+        starts = np.append(starts, samples - size)
+    centres = starts + (size - 1) / 2
+    between = (centres[1:] + centres[:-1]) / 2
+    return starts, np.searchsorted(between, np.arange(samples), side="left")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "HasData",
     "HasWeights",
     "HeldVariable",
     "InitName",
     "ModesName",
     "PriorName",
     "RandomState",
+    "RescaleName",
     "RowIndex",
+    "SeveralSignals",
+    "Signals",
     "SolverName",
     "StrPath",
     "Term",
@@ -32,6 +36,23 @@ RowIndex: TypeAlias = (
     SupportsIndex | slice | Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
 )
 StrPath: TypeAlias = str | os.PathLike[str]
+RescaleName: TypeAlias = Literal["recording"]
+
+
+class HasData(Protocol):
+    """MNE's Raw or Epochs."""
+
+    def get_data(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the signals."""
+
+
+SeveralSignals: TypeAlias = (
+    "list[NDArray[Any]] | tuple[NDArray[Any], ...] | list[HasData] | Mapping[str, Any]"
+)
+"""Several recordings (T, N); what is a data frame may be in a dictionary."""
+
+Signals: TypeAlias = "ArrayLike | HasData | Sequence[Any] | Mapping[str, Any]"
+"""Signals (T, N), or several recordings of them."""
 
 
 class Term(Protocol):

@@ -17,6 +17,13 @@ from numpy.typing import NDArray
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.frames import Frame
 from graphdict.eeg.renamed import renamed
+from graphdict.engine.mne_signals import (
+    MICROVOLTS,
+    choose_channels,
+    epochs_layout,
+    mask_segments,
+    raw_layout,
+)
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
@@ -32,8 +39,6 @@ __all__ = [
     "mask_segments",
     "raw_layout",
 ]
-
-MICROVOLTS = 1e6  # per volt, MNE's unit, in which variances would be below regularisation
 
 
 @renamed("stretches", "segments")
@@ -110,13 +115,13 @@ def as_recording(
         return _from_array(inst, sfreq)
     mne = require_mne()
     if isinstance(inst, mne.io.BaseRaw):
-        chosen = _channels(mne, inst.info, picks)
+        chosen = choose_channels(mne, inst.info, picks)
         data = inst.get_data(picks=chosen)
         segments, event, n_events = raw_layout(inst, reject_by_annotation)
         frame = Frame.of_raw(inst, mne.pick_info(inst.info, chosen))
     elif isinstance(inst, mne.BaseEpochs):
         inst.drop_bad()  # epochs that were read lazily: which of them exist is decided here
-        chosen = _channels(mne, inst.info, picks)
+        chosen = choose_channels(mne, inst.info, picks)
         data = inst.get_data(picks=chosen, copy=False)
         segments, event, n_events = epochs_layout(inst, reject_by_annotation)
         frame = Frame.of_epochs(inst, mne.pick_info(inst.info, chosen))
@@ -159,42 +164,6 @@ def _check_alike(first: Recording, other: Recording, number: int) -> None:
         )
 
 
-def mask_segments(
-    good: NDArray[np.bool_], cuts: NDArray[np.intp] | Sequence[int] = ()
-) -> NDArray[np.intp]:
-    """Return the runs (S, 2) of true values of ``good`` (T,), also cut before each of ``cuts``."""
-    padded = np.concatenate(([False], good, [False]))
-    starts = np.flatnonzero(padded[1:] & ~padded[:-1])
-    stops = np.flatnonzero(padded[:-1] & ~padded[1:])
-    cuts = np.asarray(cuts, dtype=np.intp)
-    cuts = cuts[(cuts > 0) & (cuts < len(good))]
-    cuts = cuts[good[cuts] & good[cuts - 1]]  # others are at the end of a run already
-    starts = np.unique(np.concatenate((starts, cuts)))
-    stops = np.unique(np.concatenate((stops, cuts)))
-    return np.column_stack((starts, stops)).astype(np.intp)
-
-
-def _channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray[np.intp]:
-    """Return the indices of the selected channels."""
-    if not isinstance(picks, str):
-        missing = [name for name in picks if name not in info["ch_names"]]
-        if missing:
-            raise ValueError(
-                f"the recording lacks the channels {missing}; it has {info['ch_names']}"
-            )
-        return np.array([info["ch_names"].index(name) for name in picks], dtype=np.intp)
-    if picks != "eeg":
-        raise ValueError(f"picks must be 'eeg' or a list of channel names, got {picks!r}")
-    chosen = mne.pick_types(info, meg=False, eeg=True, exclude="bads")
-    if len(chosen) < 2:
-        raise ValueError(
-            f"at least two good EEG channels are needed, the recording has {len(chosen)} (bad: "
-            f"{info['bads']}); set channel types with inst.set_channel_types if it has more"
-        )
-    result: NDArray[np.intp] = chosen
-    return result
-
-
 def _rows(
     data: NDArray[np.float64], segments: NDArray[np.intp], names: Sequence[str]
 ) -> NDArray[np.float64]:
@@ -234,45 +203,3 @@ def _from_array(data: NDArray[np.float64], sfreq: float | None) -> Recording:
     frame = Frame("array", times, float(sfreq))
     signals = _rows(data, segments, names)
     return Recording(signals, segments, np.arange(count), count, float(sfreq), names, frame)
-
-
-def raw_layout(raw: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Return the segments of a Raw, their events (all 0) and the number of events, 1.
-
-    ``reject`` is whether BAD annotations are left out.
-    """
-    good, cuts = np.ones(raw.n_times, dtype=bool), []
-    rate = raw.info["sfreq"]
-    for note in raw.annotations:
-        kind = note["description"].upper()
-        if not kind.startswith(("BAD", "EDGE")):
-            continue
-        # Onsets count from the measurement's start, samples from the first one kept.
-        start = round((note["onset"] - raw.first_time) * rate)
-        stop = round((note["onset"] + note["duration"] - raw.first_time) * rate)
-        if kind.startswith("EDGE") or "BOUNDARY" in kind:
-            cuts.append(start)
-        if kind.startswith("BAD") and (reject or kind.startswith("BAD_ACQ_SKIP")):
-            good[max(start, 0) : max(stop, 0)] = False
-            cuts.append(start)
-    segments = mask_segments(good, cuts)
-    return segments, np.zeros(len(segments), dtype=np.intp), 1
-
-
-def epochs_layout(epochs: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """Return the segments of Epochs, the epoch of each, and the number of epochs.
-
-    ``reject`` is whether BAD annotations are left out.
-    """
-    good = np.ones((len(epochs), len(epochs.times)), dtype=bool)
-    if reject and epochs.annotations is not None:
-        rate = epochs.info["sfreq"]
-        for row, notes in zip(good, epochs.get_annotations_per_epoch()):
-            for onset, duration, description in notes:
-                if description.upper().startswith("BAD"):
-                    start = round((onset - epochs.tmin) * rate)
-                    stop = round((onset + duration - epochs.tmin) * rate)
-                    row[max(start, 0) : max(stop, 0)] = False
-    count, times = good.shape
-    segments = mask_segments(good.ravel(), np.arange(count) * times)
-    return segments, segments[:, 0] // max(times, 1), count

@@ -180,6 +180,9 @@ def identity(model: Any, samples: Any) -> dict[str, Any]:
     }
     digest = _digest("".join(each_block(samples, _digest)).encode())
     data = f"{samples.dtype} {tuple(samples.shape)} {digest}"
+    pieces = model.recordings_.piece_lengths
+    if len(pieces) > 1:
+        data += f" in {len(pieces)} pieces {_digest(pieces.astype(np.int64))}"
     return {"graphdict": __version__, "model": type(model).__name__, "data": data, **settings}
 
 

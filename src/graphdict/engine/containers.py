@@ -7,8 +7,9 @@ import re
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["about_signals", "unpack"]
+__all__ = ["about_signals", "name_column", "unpack"]
 
 TIME = ("time", "times", "t", "sample", "samples", "date", "datetime")
 
@@ -18,8 +19,7 @@ def unpack(X: Any) -> Any:
 
     Masked arrays become NaN where they are masked, and other orders of bytes that of this machine.
     A DataArray of xarray becomes a data frame with the names of its second coordinate. Containers
-    without one obvious array (T, N), such as recordings of MNE, raise ValueError with the call that
-    gives one.
+    without one obvious array (T, N) raise ValueError with the call that gives one.
     """
     if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
         kind = np.float32 if X.dtype == np.float32 else np.float64
@@ -29,11 +29,6 @@ def unpack(X: Any) -> Any:
     name, library = type(X).__name__, type(X).__module__.partition(".")[0]
     if isinstance(X, (str, os.PathLike)):
         raise ValueError(f"X is the path {os.fspath(X)!r}: graphdict.files.read_signals(X).values")
-    if library == "mne" and hasattr(X, "get_data"):
-        raise ValueError(
-            f"X is MNE's {name}: graphdict.eeg.as_recording(X).signals has its channels as "
-            "columns, and graphdict.eeg.StateEmbedding takes it as it is"
-        )
     if library == "polars" and hasattr(X, "collect"):
         raise ValueError("X is polars' LazyFrame, which is not computed yet: X.collect()")
     if library == "xarray" and hasattr(X, "dims"):
@@ -71,3 +66,29 @@ def _data_array(X: Any, name: str) -> Any:
         )
     named = dims[1] in X.coords and X.coords[dims[1]].dtype.kind in "OUT"
     return X.to_pandas() if named else X.to_numpy()
+
+
+def name_column(X: Any, error: Exception) -> None:
+    """Say which column of a DataFrame is not made of numbers, where that is what went wrong."""
+    columns: Any = ()
+    if hasattr(X, "items") and hasattr(X, "dtypes"):
+        columns = X.items()
+    elif hasattr(X, "get_columns"):  # a frame of polars
+        columns = zip(X.columns, X.get_columns())
+    for name, column in columns:
+        values = np.asarray(column)
+        if not _numeric(values):
+            word = next((str(value) for value in values if isinstance(value, str)), values[0])
+            raise ValueError(
+                f"column {name!r} of X holds {word!r}, which is not a number; leave the "
+                "column out (labels, time stamps) or turn it into numbers"
+            ) from error
+
+
+def _numeric(values: NDArray[np.float64]) -> bool:
+    """Whether these are numbers, or text that reads as numbers; times are neither."""
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.dtype.kind not in "mM"

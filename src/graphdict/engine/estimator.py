@@ -6,15 +6,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Signals
 from graphdict.core.pictures import graphs_html
-from graphdict.engine.containers import about_signals, unpack
+from graphdict.core.recordings import Recordings
+from graphdict.engine.containers import about_signals, name_column, unpack
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
+from graphdict.engine.mne_signals import is_mne
 from graphdict.engine.penalties import check_penalties
+from graphdict.engine.recordings import Joined, are_several, join, rescaled
 from graphdict.engine.scikit import BaseEstimator
 from graphdict.engine.signals import Preparation, check_finite
 from graphdict.engine.sources import Rows, open_rows, prepared
@@ -30,11 +34,14 @@ __all__ = ["SignalEstimator"]
 class SignalEstimator(BaseEstimator):
     """Base of the dictionaries and of the baselines, whose signals are prepared alike."""
 
-    rescale: bool
+    rescale: bool | str
     tol: float
     atoms_: NDArray[np.float64]
     active_nodes_: NDArray[np.bool_]
     scale_: float
+    recordings_: Recordings
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
     objective_: float
     n_iter_: int
     _reads_in_parts = False  # whether signals may be larger than memory
@@ -42,8 +49,8 @@ class SignalEstimator(BaseEstimator):
 
     if TYPE_CHECKING:  # pragma: no cover - each estimator has its own
 
-        def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
-        def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs: ...
+        def fit(self, X: Signals, y: Any = None) -> Self: ...
+        def instantaneous_graphs(self, X: Signals | None = None) -> InstantaneousGraphs: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -69,7 +76,49 @@ class SignalEstimator(BaseEstimator):
             )
         super().__setstate__(state)
 
-    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
+    def _read(self, X: Signals, *, reset: bool) -> tuple[NDArray[np.float64], Recordings]:
+        """Return samples (T, N) of one or several recordings, and which are of which."""
+        by_recording = self.rescale == "recording"
+        if by_recording or are_several(X) or is_mne(X):
+            joined = join(X, None if reset else self._known_names, self._takes_gaps)
+            return self._read_joined(joined, by_recording, reset), joined.recordings
+        samples = self._read_one(X, reset)
+        return samples, Recordings.single(len(samples))
+
+    @property
+    def _known_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def _read_joined(self, joined: Joined, by_recording: bool, reset: bool) -> NDArray[np.float64]:
+        """Check recordings and their nodes as scikit-learn does those of one array."""
+        samples, count = joined.samples, joined.samples.shape[1]
+        if reset:
+            if count < 2 or len(samples) < 2:
+                raise ValueError(
+                    f"X has {len(samples)} sample(s) of {count} node(s) in "
+                    f"{len(joined.recordings)} recording(s); learning a graph needs at least 2 of "
+                    "each"
+                )
+            self.n_features_in_ = count
+            vars(self).pop("feature_names_in_", None)
+            if joined.nodes is not None:
+                self.feature_names_in_ = np.array(joined.nodes, dtype=object)
+        elif count != self.n_features_in_:
+            raise ValueError(
+                f"X has {count} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: recordings have other nodes than those "
+                "that the model was fitted with"
+            )
+        names = self.node_names
+        if by_recording:
+            samples = rescaled(joined, names)
+        if not self._reads_in_parts:
+            samples = samples[: len(samples)]
+        self._check_values(samples, reset)
+        return samples  # type: ignore[no-any-return]
+
+    def _read_one(self, X: Any, reset: bool) -> NDArray[np.float64]:
         X = unpack(X)
         X = open_rows(X) if self._reads_in_parts else X
         if isinstance(X, Rows):
@@ -83,7 +132,7 @@ class SignalEstimator(BaseEstimator):
                 ensure_all_finite=False,
             )  # fmt: skip
         except (TypeError, ValueError) as error:
-            _name_column(X, error)
+            name_column(X, error)
             raise about_signals(X, error) from error
         self._check_values(samples, reset)
         return samples
@@ -94,28 +143,31 @@ class SignalEstimator(BaseEstimator):
         check_finite(samples, self.node_names, self._takes_gaps, known)
 
     def _learn(
-        self, X: ArrayLike, rescale: bool
+        self, X: Signals, rescale: bool | str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Training samples as given (T, N) and as prepared, on the active nodes.
 
-        Sets ``active_nodes_`` and ``scale_``.
+        Sets ``recordings_``, ``active_nodes_`` and ``scale_``.
         """
-        samples = self._read(X, reset=True)
+        samples, self.recordings_ = self._read(X, reset=True)
         check_memory(self, samples.shape, samples.dtype)
-        preparation = Preparation.learn(samples, np.array(self.node_names, dtype=object), rescale)
+        preparation = Preparation.learn(
+            samples, np.array(self.node_names, dtype=object), bool(rescale)
+        )
         check_penalties(self, preparation.variance)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
         logger.info(
-            "%s: fit of %d samples on %d nodes (%s), %d of them active, scale %.6g",
-            type(self).__name__, *samples.shape, samples.dtype, self.active_nodes_.sum(),
-            self.scale_,
+            "%s: fit of %d samples in %d recording(s) on %d nodes (%s), %d of them active, "
+            "scale %.6g", type(self).__name__, len(samples), len(self.recordings_),
+            samples.shape[1], samples.dtype, self.active_nodes_.sum(), self.scale_,
         )  # fmt: skip
         return samples, self._apply(preparation, samples)
 
-    def _prepare(self, X: ArrayLike) -> NDArray[np.float64]:
-        """New signals, prepared like the training signals."""
+    def _prepare(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        """New signals, prepared like the training signals, and their recordings."""
         check_is_fitted(self)
-        return self._apply(self._preparation, self._read(X, reset=False))
+        samples, recordings = self._read(X, reset=False)
+        return self._apply(self._preparation, samples), recordings
 
     def _apply(self, preparation: Preparation, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._reads_in_parts:
@@ -180,29 +232,3 @@ class SignalEstimator(BaseEstimator):
         check_is_fitted(self, "n_features_in_")
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
-
-
-def _name_column(X: Any, error: Exception) -> None:
-    """Say which column of a DataFrame is not made of numbers, where that is what went wrong."""
-    columns: Any = ()
-    if hasattr(X, "items") and hasattr(X, "dtypes"):
-        columns = X.items()
-    elif hasattr(X, "get_columns"):  # a frame of polars
-        columns = zip(X.columns, X.get_columns())
-    for name, column in columns:
-        values = np.asarray(column)
-        if not _numeric(values):
-            word = next((str(value) for value in values if isinstance(value, str)), values[0])
-            raise ValueError(
-                f"column {name!r} of X holds {word!r}, which is not a number; leave the "
-                "column out (labels, time stamps) or turn it into numbers"
-            ) from error
-
-
-def _numeric(values: NDArray[np.float64]) -> bool:
-    """Whether these are numbers, or text that reads as numbers; times are neither."""
-    try:
-        values.astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return values.dtype.kind not in "mM"

@@ -24,8 +24,10 @@ from graphdict.engine.signals import Preparation, each_block
 from graphdict.engine.storage.atomic import atomic_file
 
 __all__ = [
+    "ClusterRows",
     "Prepared",
     "Rows",
+    "is_lazy",
     "let_go",
     "open_rows",
     "prepared",
@@ -114,21 +116,25 @@ def open_rows(X: Any) -> Any:
     client = find_client(X)
     if client is not None and hasattr(X, "chunks") and X.ndim == 2 and X.dtype.kind in "fiub":
         return ClusterRows(X, client)
-    lazy = isinstance(X, np.memmap) or (
-        hasattr(X, "chunks") and hasattr(X, "dtype") and not isinstance(X, np.ndarray)
-    )
-    if not lazy:
+    if not is_lazy(X):
         return X
     if X.ndim != 2 or X.dtype.kind not in "fiub" or not too_large(X.shape, X.dtype):
         return np.asarray(X)  # small, or wrong in a way that later checks report
     return Rows(X)
 
 
+def is_lazy(X: Any) -> bool:
+    """Whether it is a memory map, or an array of Zarr or Dask."""
+    return isinstance(X, np.memmap) or (
+        hasattr(X, "chunks") and hasattr(X, "dtype") and not isinstance(X, np.ndarray)
+    )
+
+
 def prepared(signals: Any, preparation: Preparation) -> Any:
     """Prepared signals: an array, or one that is read when it is used."""
-    if isinstance(signals, np.ndarray) and not too_large(signals.shape, signals.dtype):
-        return preparation.apply(signals)
-    return Prepared(signals, preparation)
+    if isinstance(signals, Rows) or too_large(signals.shape, signals.dtype):
+        return Prepared(signals, preparation)
+    return preparation.apply(signals)
 
 
 class StreamedSmoothness:

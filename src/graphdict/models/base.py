@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import StrPath
+from graphdict.core.annotations import HasData, SeveralSignals, Signals, StrPath
 from graphdict.core.likelihoods import Likelihood, LogDeterminant
-from graphdict.core.terms.coefficients import window_counts
+from graphdict.core.recordings import Recordings
 from graphdict.core.terms.missing import Gaps
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.recordings import by_recording
 from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.storage import model_files
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.results import InstantaneousGraphs
 
-__all__ = ["GraphDictionary"]
+__all__ = ["Encoded", "GraphDictionary"]
+
+
+class Encoded(NamedTuple):
+    """Coefficients of signals, with what they were found with."""
+
+    signals: Any  # prepared
+    atoms: NDArray[np.float64]  # (K, E'), on the active nodes
+    coefficients: NDArray[np.float64]  # (T, K)
+    recordings: Recordings
 
 
 class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator):
@@ -52,38 +62,65 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     # What a kind chooses --------------------------------------------------------------------
 
     @abstractmethod
-    def _encode(
-        self, X: ArrayLike, out: Any = None
-    ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
-        """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
+    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+        """Return the coefficients of new signals, with what they were found with."""
 
     @abstractmethod
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log-likelihood of each sample; their mean is :meth:`score`."""
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        """Return the log-likelihood of each sample (T',), and the recordings of samples."""
 
     # What a user calls ----------------------------------------------------------------------
 
+    @overload
+    def transform(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals, *, out: StrPath | NDArray[Any] | None = None
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
     def transform(
-        self, X: ArrayLike, *, out: StrPath | NDArray[Any] | None = None
-    ) -> NDArray[np.float64]:
+        self, X: ArrayLike | HasData, *, out: StrPath | NDArray[Any] | None = None
+    ) -> NDArray[np.float64]: ...
+    def transform(
+        self, X: Signals, *, out: StrPath | NDArray[Any] | None = None
+    ) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Coefficients (T', K) of new signals under the learned atoms.
 
         Parameters
         ----------
         X : array, DataFrame, memory map, Zarr or Dask array of shape (T', N)
-            Signals.
+            Signals; or several recordings of them, as in :meth:`fit`.
         out : path or array (T', K), optional
             Where to write the coefficients: an array, or a file in NumPy's format, which is then
-            returned as a memory map.
+            returned as a memory map. Several recordings stand one after the other there.
 
         Returns
         -------
         array (T', K)
+            Or, for several recordings, a list of one array for each.
         """
-        _, _, coefficients = self._encode(X) if out is None else self._encode(X, out)
-        return coefficients
+        encoded = self._encode(X) if out is None else self._encode(X, out)
+        return by_recording(X, encoded.coefficients, encoded.recordings)
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    @overload
+    def score_samples(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+        """Log-likelihood of each sample; their mean is :meth:`score`.
+
+        Parameters
+        ----------
+        X : array (T', N), or several recordings
+
+        Returns
+        -------
+        array (T',)
+            Or, for several recordings, a list of one array for each.
+        """
+        return by_recording(X, *self._scores(X))
+
+    def score(self, X: Signals, y: Any = None) -> float:
         """Mean log-likelihood per sample of signals; higher is better.
 
         Coefficients are inferred first; then each signal, divided by ``scale_``, is measured by
@@ -92,14 +129,29 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         that is no density for ``GraphDictLog`` and ``GraphDictSpectralRelaxed``. Since the
         coefficients are fitted to the samples that are scored, more atoms never look worse: compare
         models of one kind and one ``n_atoms``, or use ``GraphDictMarginal``.
-        """
-        return float(self.score_samples(X).mean())
 
-    def instantaneous_graphs(self, X: ArrayLike | None = None) -> InstantaneousGraphs:
-        """The graph of every sample of ``X``, or of the training signals where it is omitted."""
+        Of several recordings it is the mean over all their samples.
+        """
+        return float(self._scores(X)[0].mean())
+
+    def instantaneous_graphs(self, X: Signals | None = None) -> InstantaneousGraphs:
+        """The graph of every sample of ``X``, or of the training signals where it is omitted.
+
+        Of several recordings, graphs stand one after the other; ``recordings`` of the result tells
+        which are of which.
+        """
         check_is_fitted(self)
-        coefficients = self.coefficients_ if X is None else self._encode(X)[2]
-        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names)
+        coefficients, recordings = self._coefficients(X)
+        return InstantaneousGraphs(
+            coefficients, self.atoms_, self.node_names, recordings=recordings
+        )
+
+    def _coefficients(self, X: Signals | None) -> tuple[NDArray[np.float64], Recordings | None]:
+        """Return the coefficients of new signals, or those of the training signals."""
+        if X is None:
+            return self.coefficients_, getattr(self, "recordings_", None)
+        found = self._encode(X)
+        return found.coefficients, found.recordings
 
     def save(self, path: StrPath) -> None:
         """Write the fitted model to one file, to be read by :func:`graphdict.load_model`."""
@@ -113,25 +165,27 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
     # How it is done -------------------------------------------------------------------------
 
-    def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
-        samples = super()._read(X, reset=reset)
-        if reset and self.window_size > len(samples):
+    def _read(self, X: Signals, *, reset: bool) -> tuple[NDArray[np.float64], Recordings]:
+        samples, recordings = super()._read(X, reset=reset)
+        longest = max(recordings.lengths)
+        if reset and self.window_size > longest:
+            of = "X" if len(recordings) == 1 else f"the longest of {len(recordings)} recordings"
             raise ValueError(
-                f"window_size={self.window_size} is larger than the {len(samples)} samples of X; "
-                f"use at most {len(samples)}"
+                f"window_size={self.window_size} is larger than the {longest} samples of {of}; "
+                f"use at most {longest}"
             )
-        return samples
+        return samples, recordings
 
-    def _counts(self, samples: int) -> NDArray[np.intp]:
+    def _counts(self, recordings: Recordings) -> NDArray[np.intp]:
         """Lengths of the windows in which consecutive samples share their coefficients."""
-        return window_counts(samples, self.window_size)
+        return recordings.window_counts(self.window_size)
 
     def _learn_gaps(self, signals: NDArray[np.float64]) -> None:
         """Learn how observed pairs stand for all, where training signals have gaps."""
         for name in ("pair_weights_", "pair_means_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         if has_gaps(signals):
-            gaps = Gaps.learn(signals, self._counts(len(signals)))
+            gaps = Gaps.learn(signals, self._counts(self.recordings_))
             self.pair_weights_ = self._preparation.embed(gaps.pairs)
             self.pair_means_ = self._preparation.embed(gaps.means)
 

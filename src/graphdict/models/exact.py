@@ -15,12 +15,15 @@ from graphdict.core.annotations import (
     HeldVariable,
     InitName,
     RandomState,
+    RescaleName,
+    Signals,
     SolverName,
     StrPath,
     Term,
 )
 from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.marginal.filters import FILTERS
+from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.base import Callback, warn_interrupted
 from graphdict.core.solvers.filtered_descent import Penalties, code_filtered, filtered_descent
 from graphdict.core.solvers.filtered_objective import FilteredObjective
@@ -30,6 +33,7 @@ from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import put_together
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
+from graphdict.models.base import Encoded
 from graphdict.models.coding import by_sample
 from graphdict.models.docs import document
 from graphdict.models.marginal import GraphDictMarginal
@@ -113,7 +117,7 @@ class GraphDictExact(SoftDictionary):
         fix: HeldVariable | None = None,
         atom_priors: Sequence[Term] | None = None,
         coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
         callback: Callback | None = None,
         checkpoint: StrPath | None = None,
@@ -131,7 +135,7 @@ class GraphDictExact(SoftDictionary):
 
     # What a user calls ----------------------------------------------------------------------
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the atoms and the coefficients of the signals ``X`` (T, N); ``y`` is ignored.
 
         As in :class:`GraphDictLog`; with a filter or tails, from that fit on.
@@ -143,16 +147,15 @@ class GraphDictExact(SoftDictionary):
             self._fit_filtered(X)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log-likelihood of each sample; their mean is :meth:`score`."""
-        if self._is_papers_model:
-            return super().score_samples(X)
-        signals, atoms, coefficients = self._encode(X)
-        objective = self._objective(signals)
-        counts = objective.counts
-        return objective.log_densities(atoms, coefficients[np.cumsum(counts) - counts])
-
     # How it is done -------------------------------------------------------------------------
+
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        if self._is_papers_model:
+            return super()._scores(X)
+        signals, atoms, coefficients, recordings = self._encode(X)
+        objective = self._objective(signals, recordings)
+        rows = coefficients[np.cumsum(objective.counts) - objective.counts]
+        return objective.log_densities(atoms, rows), recordings
 
     @property
     def _asks_for_filter(self) -> bool:
@@ -192,9 +195,9 @@ class GraphDictExact(SoftDictionary):
                 )
 
     @single_threaded_blas
-    def _fit_filtered(self, X: ArrayLike) -> None:
+    def _fit_filtered(self, X: Signals) -> None:
         """Go on from the paper's model with a filter and tails, and set the fitted attributes."""
-        signals = self._prepare(X)
+        signals, recordings = self._prepare(X)
         obstacle = self._obstacle(signals)
         if obstacle is not None:
             logger.info("GraphDictExact: power 1 and Gaussian tails, because of %s", obstacle)
@@ -202,7 +205,8 @@ class GraphDictExact(SoftDictionary):
         if "auto" in (self.filter_power, self.tails):
             marginal = GraphDictMarginal(
                 self.n_atoms, filter_power=self.filter_power, tails=self.tails,
-                window_size=self.window_size, random_state=self.random_state,
+                window_size=self.window_size, rescale=self.rescale,  # type: ignore[arg-type]
+                random_state=self.random_state,
             ).fit(X)  # fmt: skip
             self.filter_, self.filter_power_ = marginal.filter_, marginal.filter_power_
             self.tails_ = marginal.tails_
@@ -211,7 +215,7 @@ class GraphDictExact(SoftDictionary):
             self.tails_ = np.inf if self.tails == "gaussian" else float(self.tails)
         if self._is_papers_model:
             return
-        objective = self._objective(signals)
+        objective = self._objective(signals, recordings)
         counts = objective.counts
         rows = np.asarray(self.coefficients_, dtype=np.float64)[np.cumsum(counts) - counts]
         start = _in_scale(objective, self._active_atoms.astype(np.float64), rows)
@@ -238,18 +242,16 @@ class GraphDictExact(SoftDictionary):
             )
             self._warn_unconverged(self.max_iter, f"{reached}, relatively")
 
-    def _objective(self, signals: Any) -> FilteredObjective:
+    def _objective(self, signals: Any, recordings: Recordings) -> FilteredObjective:
         """Return the cost of prepared signals under the fitted filter and tails."""
-        counts = self._counts(len(signals))
+        counts = self._counts(recordings)
         filter_ = FILTERS[self.filter_](self.filter_power_)
         return FilteredObjective.of(np.asarray(signals), counts, filter_, self.tails_)
 
-    def _encode(
-        self, X: ArrayLike, out: Any = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def _encode(self, X: Signals, out: Any = None) -> Encoded:
         if self._is_papers_model:
             return super()._encode(X, out)
-        signals = self._prepare(X)
+        signals, recordings = self._prepare(X)
         obstacle = _obstacle_of(signals)
         if obstacle is not None:
             raise ValueError(
@@ -258,12 +260,13 @@ class GraphDictExact(SoftDictionary):
                 "memory, or use GraphDictMarginal"
             )
         atoms = self._active_atoms.astype(np.float64)
-        objective = self._objective(signals)
+        objective = self._objective(signals, recordings)
         rows, _ = code_filtered(
             objective, atoms, self.alpha_c, max_iter=CODING_STEPS, tol=CODING_TOL
         )
         shape = (objective.counts, len(atoms), signals.dtype, out)
-        return signals, atoms, put_together([rows.astype(signals.dtype)], *shape)
+        found = put_together([rows.astype(signals.dtype)], *shape)
+        return Encoded(signals, atoms, found, recordings)
 
     def _likelihood(self) -> Likelihood:
         return LogDeterminant()

@@ -8,11 +8,11 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import StrPath
+from graphdict.core.annotations import RescaleName, Signals, StrPath
 from graphdict.core.gaussian import RELATIVE_FLOOR, log_likelihoods
 from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.core.graph_learning.admm import CoupledGraphs
@@ -25,6 +25,7 @@ from graphdict.core.graph_learning.windows import (
     mix_in,
     without_rounding,
 )
+from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage, identity
@@ -34,7 +35,7 @@ from graphdict.engine.scikit import available_if
 from graphdict.engine.sources import put_together, too_large
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.engine.window_sums import active_windows, distance_sums, mean_distances
-from graphdict.models.base import GraphDictionary
+from graphdict.models.base import Encoded, GraphDictionary
 
 __all__ = ["GraphDictHier"]
 
@@ -115,7 +116,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         "avg_degree": [Interval(Real, 1, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "rescale": ["boolean"],
+        "rescale": ["boolean", StrOptions({"recording"})],
         "callback": [callable, None],
         "checkpoint": [str, os.PathLike, None],
         "verbose": ["verbose"],
@@ -140,7 +141,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         avg_degree: float | None = None,
         max_iter: int = 500,
         tol: float = 1e-4,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         callback: Callback | None = None,
         checkpoint: StrPath | None = None,
         verbose: int = 0,
@@ -181,7 +182,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         return building, solving
 
     @single_threaded_blas
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the atoms of the tree from a series of signals.
 
         Parameters
@@ -199,6 +200,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         """
         self._validate_params()
         samples, signals = self._learn(X, self.rescale)
+        _check_recordings(self.recordings_)
         tree = window_tree(self._windows(len(samples)))
         counts = even_counts(len(samples), tree.windows)
         kept = Checkpoint(None, {})
@@ -267,14 +269,15 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
             self._warn_unconverged(self.max_iter, f"largest relative residual {residual:.2g}")
         return found
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    def score(self, X: Signals, y: Any = None) -> float:
         """Mean log-likelihood per sample of a series, whose windows are cut like the training's.
 
         Measured by the model's own ``likelihood``. Where a window's graph falls apart, vanishing
         eigenvalues (or degrees) count as 1e-9 of the largest, which makes for a very low score.
         """
-        signals = self._prepare(X)
-        atoms, counts = self._active_atoms.astype(signals.dtype), self._counts(len(signals))
+        signals, recordings = self._prepare(X)
+        _check_recordings(recordings)
+        atoms, counts = self._active_atoms.astype(signals.dtype), self._counts(recordings)
         rows = window_tree(len(counts)).membership.astype(signals.dtype)
         if self.likelihood == "log-det":
             logs = log_likelihoods(np.zeros_like(rows), rows, atoms)
@@ -289,30 +292,33 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         return float((logs @ counts - fit / 2) / len(signals))
 
     @available_if(_never)
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
+    def transform(self, X: Signals) -> NDArray[np.float64]:  # type: ignore[override]
         """Not offered: coefficients depend on the time of a sample, not on its values."""
         raise NotImplementedError
 
     @available_if(_never)
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[np.float64]:
+    def fit_transform(self, X: Signals, y: Any = None) -> NDArray[np.float64]:
         """Not offered: coefficients depend on the time of a sample, not on its values."""
         raise NotImplementedError
 
     @available_if(_never)
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+    def score_samples(self, X: Signals) -> NDArray[np.float64]:  # type: ignore[override]
         """Not offered: a sample alone has no window. See :meth:`score`."""
         raise NotImplementedError
 
-    def _encode(
-        self, X: ArrayLike, out: Any = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        signals = self._prepare(X)
-        atoms = self._active_atoms.astype(signals.dtype)
-        counts = self._counts(len(signals))
-        return signals, atoms, _memberships(window_tree(len(counts)), counts, signals.dtype, out)
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        raise NotImplementedError
 
-    def _counts(self, samples: int) -> NDArray[np.intp]:
-        windows = (len(self.atoms_) + 1) // 2
+    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+        signals, recordings = self._prepare(X)
+        _check_recordings(recordings)
+        atoms = self._active_atoms.astype(signals.dtype)
+        counts = self._counts(recordings)
+        found = _memberships(window_tree(len(counts)), counts, signals.dtype, out)
+        return Encoded(signals, atoms, found, recordings)
+
+    def _counts(self, recordings: Recordings) -> NDArray[np.intp]:
+        windows, samples = (len(self.atoms_) + 1) // 2, recordings.total
         if samples < windows:
             raise ValueError(
                 f"X has {samples} samples, fewer than the {windows} windows of the tree; give at "
@@ -331,6 +337,16 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
                 f"most {samples}"
             )
         return int(self.n_windows)
+
+
+def _check_recordings(recordings: Recordings) -> None:
+    """Raise where windows of the tree would span several recordings."""
+    if len(recordings.piece_starts) > 1:
+        raise ValueError(
+            f"a tree of windows divides the duration of one recording, and X has "
+            f"{len(recordings)} of {len(recordings.piece_starts)} pieces in all: fit each alone, "
+            'or use GraphDictMarginal(prior="markov")'
+        )
 
 
 def _show(callback: Callback, tree: WindowTree, progress: Progress) -> bool | None:

@@ -13,6 +13,8 @@ from graphdict.core.annotations import (
     HeldVariable,
     InitName,
     RandomState,
+    RescaleName,
+    Signals,
     SolverName,
     StrPath,
     Term,
@@ -75,7 +77,7 @@ class GraphDictLog(SoftDictionary):
         fix: HeldVariable | None = None,
         atom_priors: Sequence[Term] | None = None,
         coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
         callback: Callback | None = None,
         checkpoint: StrPath | None = None,
@@ -94,13 +96,13 @@ class GraphDictLog(SoftDictionary):
 
     _fitted_values = {**SoftDictionary._fitted_values, "n_samples_seen_": COUNT}
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         restart(self)
         return super().fit(X, y)
 
     fit.__doc__ = SoftDictionary.fit.__doc__
 
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def partial_fit(self, X: Signals, y: Any = None) -> Self:
         """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
 
         The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import PriorName, RandomState, StrPath
+from graphdict.core.annotations import (
+    HasData,
+    PriorName,
+    RandomState,
+    RescaleName,
+    SeveralSignals,
+    Signals,
+    StrPath,
+)
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
@@ -21,14 +29,13 @@ from graphdict.engine.marginal.forecast import announce
 from graphdict.engine.marginal.passes import (
     coefficients_of,
     gains_of,
-    log_evidence_of,
     most_probable_patterns,
     responsibilities_of,
 )
 from graphdict.engine.marginal.redundant import alike_atoms
-from graphdict.engine.marginal.samples import open_signals
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
+from graphdict.engine.recordings import by_recording
 from graphdict.engine.scikit import available_if
 from graphdict.models.marginal_fit import check_parameters, learn_model
 from graphdict.models.marginal_state import MarginalState
@@ -220,7 +227,7 @@ class GraphDictMarginal(MarginalState):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "rescale": ["boolean"],
+        "rescale": ["boolean", StrOptions({"recording"})],
         "random_state": ["random_state"],
         "callback": [callable, None],
         "checkpoint": [str, os.PathLike, None],
@@ -244,7 +251,7 @@ class GraphDictMarginal(MarginalState):
         n_init: int = 8,
         max_iter: int = 200,
         tol: float = 1e-5,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
         callback: Callback | None = None,
         checkpoint: StrPath | None = None,
@@ -272,18 +279,22 @@ class GraphDictMarginal(MarginalState):
 
     # What a user calls ----------------------------------------------------------------------
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored.
 
         ``X`` is an array, a DataFrame, a memory map, a Zarr or a Dask array: what is larger than
         scikit-learn's ``working_memory`` is read part by part, and a Dask array is fitted on its
         cluster; see the page on scaling. NaN stands for a missing value.
+
+        Or it is several recordings: a list of these or of MNE's Raw or Epochs, or a dictionary of
+        them by name. Windows and chains end with each; see the page on recordings.
         """
         self._validate_params()
         check_parameters(self)
         restart(self)
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
+        self._check_recordings(self.recordings_)
         announce(self, signals.shape)
         rng = check_random_state(self.random_state)
         checkpoint = Checkpoint(None, {})
@@ -293,7 +304,7 @@ class GraphDictMarginal(MarginalState):
         with checkpoint.resuming():
             fit = learn_model(self, signals, patterns, checkpoint, rng)
         gains = None
-        with open_signals(signals, self.window_size, len(fit.dictionary.patterns)) as data:
+        with self._open_training(signals, len(fit.dictionary.patterns)) as data:
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)
@@ -307,8 +318,10 @@ class GraphDictMarginal(MarginalState):
         return self
 
     @available_if(_has_partial_fit)
-    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def partial_fit(self, X: Signals, y: Any = None) -> Self:
         """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
+
+        A batch may be several recordings, as in :meth:`fit`.
 
         The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are
         not kept, but for the first 200 for each atom, which are fitted together. Afterwards
@@ -329,32 +342,56 @@ class GraphDictMarginal(MarginalState):
             del self._in_stream
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+    @overload
+    def score_samples(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """Marginal log-likelihood of each sample, whatever its activations; comparable between K.
 
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
         Markov chain each is measured given those before it. The mean is :meth:`score`.
         """
-        with self._open(X) as (data, dictionary):
-            return log_evidence_of(data, dictionary)
+        return super().score_samples(X)
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Posterior probability (T, C) of each of ``patterns_`` in each sample."""
-        with self._open(X) as (data, dictionary):
-            return responsibilities_of(data, dictionary)
+    @overload
+    def predict_proba(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+        """Posterior probability (T, C) of each of ``patterns_`` in each sample.
 
-    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        Of several recordings, a list of one array for each.
+        """
+        with self._open(X) as (data, dictionary, recordings):
+            return by_recording(X, responsibilities_of(data, dictionary), recordings)
+
+    @overload
+    def predict(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.intp]]: ...
+    @overload
+    def predict(self, X: ArrayLike | HasData) -> NDArray[np.intp]: ...
+    def predict(self, X: Signals) -> NDArray[np.intp] | list[NDArray[np.intp]]:
         """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
 
-        With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
+        With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi). Of
+        several recordings, a list of one array for each.
         """
-        with self._open(X) as (data, dictionary):
-            return most_probable_patterns(data, dictionary)
+        with self._open(X) as (data, dictionary, recordings):
+            return by_recording(X, most_probable_patterns(data, dictionary), recordings)
 
     def instantaneous_graphs(
-        self, X: ArrayLike | None = None, *, min_probability: float | None = None
+        self, X: Signals | None = None, *, min_probability: float | None = None
     ) -> InstantaneousGraphs:
         """The graph of every sample of ``X``, or of the training signals where it is omitted.
+
+        Of several recordings, graphs stand one after the other; ``recordings`` of the result tells
+        which are of which.
 
         Atoms count by the probability that they are active. Those below ``min_probability`` stay
         out, since an edge that is hardly there should not be in the graph at all; the likeliest
@@ -370,11 +407,14 @@ class GraphDictMarginal(MarginalState):
         check_is_fitted(self)
         if min_probability is not None and not 0 <= min_probability <= 1:
             raise ValueError(f"min_probability must be between 0 and 1, got {min_probability!r}")
-        coefficients = self.coefficients_ if X is None else np.asarray(self.transform(X))
+        found, recordings = self._coefficients(X)
+        coefficients = np.asarray(found)
         silent, probable = None, None
         least = self._least_probability if min_probability is None else min_probability
         if self.prior == "hierarchy":
-            silent = getattr(self, "silent_", None) if X is None else self._silent(self._prepare(X))
+            silent = getattr(self, "silent_", None)
+            if X is not None:
+                silent = self._silent(self._prepare(X)[0])
         elif hasattr(self, "edge_probabilities_"):
             sizes = self._mean_activations[:, None]
             probable = (self.edge_probabilities_ / sizes, least) if least > 0 else None
@@ -382,7 +422,9 @@ class GraphDictMarginal(MarginalState):
             active = coefficients >= least * self._mean_activations
             active[np.arange(len(active)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(active, coefficients, 0)
-        return InstantaneousGraphs(coefficients, self.atoms_, self.node_names, silent, probable)
+        return InstantaneousGraphs(
+            coefficients, self.atoms_, self.node_names, silent, probable, recordings
+        )
 
     @property
     def alike_atoms_(self) -> list[tuple[int, int]]:

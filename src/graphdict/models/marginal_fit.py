@@ -20,7 +20,7 @@ from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.passes import mean_square
-from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import has_gaps
@@ -139,15 +139,15 @@ def _learn_filtered(
     with (
         with_progress(None, settings.trials, model.verbose, "starts") as trial_callback,
         with_progress(model.callback, 2 * model.max_iter, model.verbose, "EM") as callback,
-        open_signals(signals, model.window_size, len(patterns), rng) as data,
+        model._open_training(signals, len(patterns), rng) as data,
     ):
-        some = partial(open_subset, signals, model.window_size, rng, data)
+        some = partial(open_subset, signals, model.recordings_, model.window_size, rng, data)
         settings = replace(settings, callback=callback, trial_callback=trial_callback)
         choose = None
         if model.max_active is None and model.n_atoms > 1:
             # A copy: the fit is to be that of the same number given.
-            given = signals, model.window_size, patterns, settings, deepcopy(rng)
-            choose = partial(choose_patterns, *given)
+            given = signals, model.recordings_, model.window_size, patterns, settings
+            choose = partial(choose_patterns, *given, deepcopy(rng))
         model.noise_ = NOISE * mean_square(data)
         try:
             fit = learn_filtered(
@@ -181,8 +181,8 @@ def _learn_plain(
     else:
         first = None
     with (
-        open_signals(signals, model.window_size, len(patterns), rng) as data,
-        open_subset(signals, model.window_size, rng, data, patterns) as some,
+        model._open_training(signals, len(patterns), rng) as data,
+        open_subset(signals, model.recordings_, model.window_size, rng, data, patterns) as some,
     ):
         model.noise_ = NOISE * mean_square(data)
         if first is not None and first.interrupted:
@@ -202,7 +202,8 @@ def _choose_patterns(
     with with_progress(None, most, model.verbose, "active atoms") as callback:
         settings = replace(model._settings, trial_callback=callback, checkpoint=checkpoint)
         # A copy: the fit is to be that of the same number given.
-        return choose_patterns(signals, model.window_size, patterns, settings, deepcopy(rng))
+        given = signals, model.recordings_, model.window_size, patterns, settings
+        return choose_patterns(*given, deepcopy(rng))
 
 
 def _learn_dictionary(

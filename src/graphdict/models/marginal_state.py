@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Signals
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
@@ -22,17 +23,18 @@ from graphdict.core.marginal.patterns import (
 )
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
+from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
-from graphdict.engine.marginal.passes import coefficients_of
+from graphdict.engine.marginal.passes import coefficients_of, log_evidence_of
 from graphdict.engine.marginal.redundant import warn_of_redundant_atoms
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
-from graphdict.models.base import GraphDictionary
+from graphdict.models.base import Encoded, GraphDictionary
 
 __all__ = ["MarginalState"]
 
@@ -172,23 +174,45 @@ class MarginalState(GraphDictionary):
         """Return which nodes are silent in which prepared signals (T, N); None where none is."""
         return silent_nodes(signals, (self.noise_ / NOISE) ** 0.5, self.active_nodes_)
 
+    def _open_training(
+        self, signals: Any, patterns: int, rng: np.random.RandomState | None = None
+    ) -> AbstractContextManager[OpenSignals]:
+        """Open prepared training signals for passes."""
+        return open_signals(signals, self.window_size, patterns, rng, recordings=self.recordings_)
+
     @contextmanager
-    def _open(self, X: ArrayLike) -> Iterator[tuple[OpenSignals, PatternDictionary]]:
+    def _open(self, X: Signals) -> Iterator[tuple[OpenSignals, PatternDictionary, Recordings]]:
         """Open new signals, prepared, with the learned dictionary on the active nodes."""
         check_is_fitted(self)
-        signals = self._prepare(X)
+        signals, recordings = self._prepare(X)
+        self._check_recordings(recordings)
         atoms = self._active_atoms.astype(np.float64)
         stay = self.stay_probability_ if self.prior == "markov" else None
         dictionary = PatternDictionary(
             self._pattern_likelihood(atoms), atoms, self.pattern_probabilities_, stay,
             known_in_time=self.prior == "hierarchy",
         )  # fmt: skip
-        with open_signals(signals, self.window_size, len(self.patterns_)) as data:
-            yield data, dictionary
+        given = signals, self.window_size, len(self.patterns_)
+        with open_signals(*given, recordings=recordings) as data:
+            yield data, dictionary, recordings
 
-    def _encode(self, X: ArrayLike, out: Any = None) -> tuple[Any, NDArray[Any], NDArray[Any]]:
-        with self._open(X) as (data, dictionary):
-            return data, dictionary.atoms, coefficients_of(data, dictionary, out)
+    def _check_recordings(self, recordings: Recordings) -> None:
+        """Raise where a tree of intervals would span several recordings."""
+        if self.prior == "hierarchy" and len(recordings.piece_starts) > 1:
+            raise ValueError(
+                'prior="hierarchy" divides the duration of one recording, and X has '
+                f"{len(recordings)} of {len(recordings.piece_starts)} pieces in all: fit each "
+                'alone, or use prior="markov" or "independent"'
+            )
+
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        with self._open(X) as (data, dictionary, recordings):
+            return log_evidence_of(data, dictionary), recordings
+
+    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+        with self._open(X) as (data, dictionary, recordings):
+            coefficients = coefficients_of(data, dictionary, out)
+            return Encoded(data, dictionary.atoms, coefficients, recordings)
 
     def _store(
         self, fit: Fit, coefficients: NDArray[np.float64], gains: NDArray[Any] | None = None

@@ -18,12 +18,15 @@ from graphdict.core.annotations import (
     HeldVariable,
     InitName,
     RandomState,
+    RescaleName,
+    Signals,
     SolverName,
     StrPath,
     Term,
 )
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
+from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.alternating import alternating
 from graphdict.core.solvers.base import Callback, Solution
 from graphdict.core.solvers.bipds import bipds
@@ -39,7 +42,7 @@ from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
-from graphdict.models.base import GraphDictionary
+from graphdict.models.base import Encoded, GraphDictionary
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
 
@@ -76,7 +79,7 @@ class SoftDictionary(GraphDictionary):
         "fix": [StrOptions({"atoms", "coefficients"}), None],
         "atom_priors": [list, tuple, None],
         "coefficient_priors": [list, tuple, None],
-        "rescale": ["boolean"],
+        "rescale": ["boolean", StrOptions({"recording"})],
         "random_state": ["random_state"],
         "callback": [callable, None],
         "checkpoint": [str, os.PathLike, None],
@@ -106,7 +109,7 @@ class SoftDictionary(GraphDictionary):
         fix: HeldVariable | None = None,
         atom_priors: Sequence[Term] | None = None,
         coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
         random_state: RandomState = None,
         callback: Callback | None = None,
         checkpoint: StrPath | None = None,
@@ -150,7 +153,7 @@ class SoftDictionary(GraphDictionary):
     # What a user calls ----------------------------------------------------------------------
 
     @single_threaded_blas  # whose threads wait busily for more, on the cores that passes need
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the atoms and the coefficients of the signals ``X`` (T, N).
 
         Parameters
@@ -158,7 +161,8 @@ class SoftDictionary(GraphDictionary):
         X : array, DataFrame, memory map, Zarr or Dask array of shape (T, N)
             One row for each sample, one column for each node. What is larger than scikit-learn's
             ``working_memory`` is read part by part; see the page on scaling. NaN stands for a
-            missing value.
+            missing value. Or several recordings: a list of these or of MNE's Raw or Epochs, or a
+            dictionary of them by name; see the page on recordings.
         y : None
             Ignored; there for scikit-learn's pipelines.
 
@@ -170,7 +174,7 @@ class SoftDictionary(GraphDictionary):
         samples, signals = self._learn(X, self.rescale and self.fix != "atoms")
         self._learn_gaps(signals)
         self._learn_likelihood(signals)
-        problem = self._problem(signals)
+        problem = self._problem(signals, self.recordings_)
         given = self._given(len(signals), signals.dtype)
         starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
         rng = check_random_state(self.random_state)
@@ -208,10 +212,9 @@ class SoftDictionary(GraphDictionary):
         self._describe(best, atoms, objective, coefficients)
         return self
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Log-likelihood of each sample; their mean is :meth:`score`."""
-        signals, atoms, coefficients = self._encode(X)
-        counts = self._counts(len(signals))
+    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+        signals, atoms, coefficients, recordings = self._encode(X)
+        counts = self._counts(recordings)
         rows = coefficients
         if self.window_size > 1:
             rows = coefficients[np.cumsum(counts) - counts]
@@ -225,22 +228,26 @@ class SoftDictionary(GraphDictionary):
             energies = self._energies(signals[some], atoms, gaps)
             fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
             scores[some] -= (fit + likelihood.rest(signals[some])) / 2
-        result: NDArray[np.float64] = scores
-        return result
+        return scores, recordings
 
     # How it is done -------------------------------------------------------------------------
 
-    def _problem(self, signals: NDArray[np.float64]) -> Problem:
-        """The terms of the objective on prepared signals."""
-        counts = self._counts(len(signals))
+    def _problem(
+        self, signals: NDArray[np.float64], recordings: Recordings | None = None
+    ) -> Problem:
+        """The terms of the objective on prepared signals, of one recording by default."""
+        recordings = recordings or Recordings.single(len(signals))
+        counts = self._counts(recordings)
         likelihood = self._likelihood()
         operator = Bilinear(likelihood.linear_map(signals.shape[1]))
         atom_terms = [
             *self._weight_terms(), *penalties((Orthogonality, self.alpha_orth)),
             *self._atom_priors(),
         ]  # fmt: skip
+        starts = recordings.piece_starts[1:]
+        total_variation = partial(TotalVariation, starts=tuple(starts.tolist()))
         coefficient_terms = [
-            UnitBox(), *penalties((L1, self.alpha_c), (TotalVariation, self.alpha_diff)),
+            UnitBox(), *penalties((L1, self.alpha_c), (total_variation, self.alpha_diff)),
             *(self.coefficient_priors or ()),
         ]  # fmt: skip
         fit = signal_fit(signals, counts, self._gaps(signals), likelihood)
@@ -331,15 +338,13 @@ class SoftDictionary(GraphDictionary):
         return found.coefficients, found.value, not found.interrupted
 
     @single_threaded_blas
-    def _encode(
-        self, X: ArrayLike, out: Any = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Prepared signals, atoms on the active nodes, and per-sample coefficients."""
-        signals = self._prepare(X)
+    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+        signals, recordings = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
-        problem = self._problem(signals)
+        problem = self._problem(signals, recordings)
         with open_executor(problem, atoms) as executor:
-            return signals, atoms, self._code(problem, atoms, executor, out)[0]
+            found = self._code(problem, atoms, executor, out)
+        return Encoded(signals, atoms, found[0], recordings)
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)

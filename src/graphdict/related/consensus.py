@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import RescaleName, Signals
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import choose_ridge, coupled_graphs
 from graphdict.core.graph_learning.windows import active_nodes, without_rounding
@@ -93,7 +94,7 @@ class ConsensusGraphs(SignalEstimator):
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "rescale": ["boolean"],
+        "rescale": ["boolean", StrOptions({"recording"})],
     }
 
     def __init__(
@@ -106,7 +107,7 @@ class ConsensusGraphs(SignalEstimator):
         alpha_w: float = 0.0,
         max_iter: int = 500,
         tol: float = 1e-4,
-        rescale: bool = True,
+        rescale: bool | RescaleName = True,
     ):
         self.alpha_views = alpha_views
         self.penalty = penalty
@@ -122,7 +123,7 @@ class ConsensusGraphs(SignalEstimator):
         return {"alpha_w": 1, "beta": 2, "alpha_views": 1 if self.penalty == "l1" else 2}
 
     @single_threaded_blas
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: Signals, y: ArrayLike | None = None) -> Self:
         """Learn the graphs of all views, and their consensus.
 
         Parameters
@@ -182,7 +183,7 @@ class ConsensusGraphs(SignalEstimator):
         check_is_fitted(self)
         return self.atoms_ - self.consensus_
 
-    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
+    def score(self, X: Signals, y: ArrayLike | None = None) -> float:
         """Return the mean log-likelihood per sample; the Laplacian of its view is the precision.
 
         Parameters
@@ -196,7 +197,7 @@ class ConsensusGraphs(SignalEstimator):
         -------
         float
         """
-        signals = self._prepare(X)
+        signals, _ = self._prepare(X)
         states = self._states(y, len(signals))
         atoms = self._active_atoms
         one_hot = np.eye(len(atoms))
@@ -205,7 +206,7 @@ class ConsensusGraphs(SignalEstimator):
         return float(np.mean(normalisers[states] - energies / 2))
 
     def instantaneous_graphs(
-        self, X: ArrayLike | None = None, y: ArrayLike | None = None
+        self, X: Signals | None = None, y: ArrayLike | None = None
     ) -> InstantaneousGraphs:
         """Return the graph of each sample, that of its view.
 
@@ -221,7 +222,7 @@ class ConsensusGraphs(SignalEstimator):
         InstantaneousGraphs
         """
         check_is_fitted(self)
-        states = self.states_ if X is None else self._states(y, len(self._prepare(X)))
+        states = self.states_ if X is None else self._states(y, self._prepare(X)[1].total)
         return InstantaneousGraphs(np.eye(len(self.atoms_))[states], self.atoms_, self.node_names)
 
     def _states(self, y: ArrayLike | None, count: int) -> NDArray[np.intp]:

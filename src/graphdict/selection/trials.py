@@ -17,8 +17,8 @@ __all__ = ["as_array", "as_recordings", "fit_quietly"]
 
 def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
     """Return signals (T, N), validated as by a fit of ``model``."""
-    samples = clone(model)._read(X, reset=True)
-    return samples if isinstance(samples, np.ndarray) else np.asarray(X)
+    samples, _ = clone(model)._read(X, reset=True)
+    return samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
 
 
 def as_recordings(model: Any, X: Any) -> list[NDArray[np.float64]] | None:

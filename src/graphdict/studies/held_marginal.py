@@ -39,7 +39,7 @@ class MarginalRecording:
     @classmethod
     def of(cls, model: Any, signals: Any, name: str) -> Self:
         """Return the recording of some signals (T, N) under a fitted GraphDictMarginal."""
-        prepared = np.asarray(model._prepare(signals))
+        prepared = np.asarray(model._prepare(signals)[0])
         atoms = model._active_atoms.astype(np.float64)
         likelihood = model._pattern_likelihood(atoms)
         if has_gaps(prepared) and not model._is_papers_model:

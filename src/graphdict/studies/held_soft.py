@@ -48,7 +48,7 @@ class SoftRecording:
                 f"atoms of a recording are not known for {type(model).__name__}: use "
                 "GraphDictMarginal, GraphDictLog or GraphDictExact"
             )
-        prepared, atoms, coefficients = model._encode(signals)
+        prepared, atoms, coefficients, _ = model._encode(signals)
         prepared = np.asarray(prepared)
         if has_gaps(prepared):
             raise ValueError(

@@ -12,6 +12,11 @@ from graphdict.engine.marginal.active import choose_patterns, hold_out
 from graphdict.engine.marginal.learn import Settings
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.metrics import edge_scores
+from graphdict.results import Recordings
+
+
+def one(X):
+    return Recordings.single(len(X))
 
 
 def draw(superposition, **options):
@@ -46,7 +51,7 @@ def test_finds_how_many_are_active(superposition):
     X = draw(superposition, n_train=1500).train.signals
     X /= np.sqrt(np.mean(X**2))
     patterns = enumerate_patterns(3, 3)
-    found = choose_patterns(X, 1, patterns, Settings(), np.random.RandomState(0))
+    found = choose_patterns(X, one(X), 1, patterns, Settings(), np.random.RandomState(0))
     assert found.dictionary.patterns.sum(axis=1).max() == superposition
 
 
@@ -76,23 +81,40 @@ def test_single_precision_and_units_change_no_choice():
 def test_where_there_is_no_choice():
     X = draw(1).train.signals
     rng = np.random.RandomState(0)
-    assert choose_patterns(X, 1, enumerate_patterns(3, 1), Settings(), rng) is None
-    assert choose_patterns(X[:19], 5, enumerate_patterns(3, 3), Settings(), rng) is None
-    assert choose_patterns(X[:25], 5, enumerate_patterns(3, 3), Settings(), rng) is not None
+    assert choose_patterns(X, one(X), 1, enumerate_patterns(3, 1), Settings(), rng) is None
+    assert (
+        choose_patterns(X[:19], one(X[:19]), 5, enumerate_patterns(3, 3), Settings(), rng) is None
+    )
+    assert (
+        choose_patterns(X[:25], one(X[:25]), 5, enumerate_patterns(3, 3), Settings(), rng)
+        is not None
+    )
 
 
 def test_whole_windows_are_held_out_from_all_over(monkeypatch):
     X = np.arange(1000)[:, None]
-    learned, blocks = hold_out(X, 7)
+    learned, held = hold_out(X, one(X), 7)
+    blocks = held.recordings.split(held.signals)
     assert len(blocks) == 4
     assert all(len(block) % 7 == 0 and block[0] % 7 == 0 for block in blocks)
-    assert len(learned) + sum(map(len, blocks)) == 1000 // 7 * 7
-    assert not np.isin(np.concatenate(blocks), learned).any()
+    assert len(learned.signals) + len(held.signals) == 1000 // 7 * 7
+    assert not np.isin(held.signals, learned.signals).any()
     assert blocks[-1].max() >= 990
     monkeypatch.setattr(active, "MOST_ROWS", 200)
-    learned, blocks = hold_out(X, 7)
-    assert len(learned) + sum(map(len, blocks)) == 140  # whole windows of 200 / 20 samples
-    assert blocks[-1].max() >= 940
+    learned, held = hold_out(X, one(X), 7)
+    assert len(learned.signals) + len(held.signals) == 140  # whole windows of 200 / 20 samples
+    assert held.signals.max() >= 940
+
+
+def test_no_held_out_block_joins_what_was_apart():
+    X = np.arange(1000)[:, None]
+    recordings = Recordings(("a", "b", "c"), (400, 333, 267))
+    for blocks in hold_out(X, recordings, 7):
+        for name, part in zip(blocks.recordings.names, blocks.recordings.split(blocks.signals)):
+            own = recordings.slices()[recordings.number(name)]
+            assert (np.diff(part[:, 0]) == 1).all()
+            assert own.start <= part.min()
+            assert part.max() < own.stop
 
 
 def test_ctrl_c_while_choosing_keeps_what_is_there(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -35,6 +36,12 @@ class ExpectedStatistics(NamedTuple):
     log_evidence: float  # log p of all samples
     statistics: tuple[NDArray, ...] = ()  # of the likelihood
     coefficients: NDArray = np.empty((0, 0))  # (windows, K) posterior mean, where asked for
+    chains: int = 1  # that the windows are of
+
+    @property
+    def steps(self) -> int:
+        """How many times a chain may have stayed."""
+        return self.windows - self.chains
 
     @property
     def log_likelihood(self) -> float:
@@ -97,16 +104,19 @@ class EStep:
         scaled: ScaledLikelihoods | None = None,
         forward: NDArray | None = None,
         backward: NDArray | None = None,
+        *,
+        starts: Sequence[int] = (),
     ) -> Posterior:
         """Return the posterior of the patterns of a block, which begins with window ``first``.
 
         In a Markov chain ``forward`` and ``backward`` (C,) are the messages of the windows before
-        and after the block; ``scaled`` are its likelihoods, where they are known already.
+        and after the block; ``scaled`` are its likelihoods, where they are known already; and
+        ``starts`` are its windows at which a chain begins.
         """
         dictionary = self.dictionary
         if dictionary.stay is not None:
             likelihoods = self.scaled_likelihoods(block) if scaled is None else scaled
-            return chain_posterior(likelihoods, *self.chain, forward, backward)
+            return chain_posterior(likelihoods, *self.chain, forward, backward, starts)
         values = self.log_likelihoods(block)
         if dictionary.known_in_time:
             count = len(dictionary.patterns)

@@ -41,6 +41,6 @@ def m_step(
         dictionary.patterns, expected.draws, dictionary.probabilities, pattern_prior
     )
     stay = dictionary.stay
-    if stay is not None and expected.windows > 1:
-        stay = float(np.clip(expected.stays / (expected.windows - 1), 0.0, 1 - 1e-6))
+    if stay is not None and expected.steps:
+        stay = float(np.clip(expected.stays / expected.steps, 0.0, 1 - 1e-6))
     return replace(dictionary, probabilities=probabilities, stay=stay)

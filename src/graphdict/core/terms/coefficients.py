@@ -14,18 +14,25 @@ __all__ = ["ConstantOverWindows", "TotalVariation", "window_counts", "window_mea
 
 @dataclass(frozen=True)
 class TotalVariation:
-    """``alpha sum_t |delta_{t+1} - delta_t|_1``: coefficients stay put, or jump."""
+    """``alpha sum_t |delta_{t+1} - delta_t|_1``: coefficients stay put, or jump.
+
+    ``starts`` are samples at which something new begins: nothing counts between each and the sample
+    before it.
+    """
 
     alpha: float
+    starts: tuple[int, ...] = ()
     precedes_elementwise = True
 
     def value(self, coefficients: NDArray[np.float64]) -> float:
         jumps = np.abs(np.diff(coefficients, axis=0))
+        jumps[np.array(self.starts, dtype=np.intp) - 1] = 0
         return self.alpha * float(jumps.sum(dtype=np.float64))
 
     def prox(self, coefficients: NDArray[np.float64], step: float) -> NDArray[np.float64]:
         """Exact, in O(T) for each column (see :mod:`graphdict.native.proxes`)."""
-        return total_variation_prox(coefficients, self.alpha * step)
+        parts = np.split(coefficients, self.starts)
+        return np.concatenate([total_variation_prox(part, self.alpha * step) for part in parts])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ short run for each number is enough.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.penalty import shrinkage_for
+from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
     NO_PENALTY,
@@ -26,7 +26,8 @@ from graphdict.engine.marginal.filtered_starts import (
 from graphdict.engine.marginal.learn import Settings, Trials, annealing_schedule, random_start
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, anneal_filtered
 from graphdict.engine.marginal.passes import e_step, mean_square
-from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.subset import Blocks, cut_blocks, whole_windows
 
 __all__ = ["choose_patterns", "hold_out"]
 
@@ -39,6 +40,7 @@ ANNEALING_STEPS, TRIAL_STEPS = 20, 10  # half the annealing of a search: runs ne
 
 def choose_patterns(
     signals: Any,
+    recordings: Recordings,
     window_size: int,
     patterns: NDArray,
     settings: Settings,
@@ -55,14 +57,14 @@ def choose_patterns(
     raised until one more does not help.
     """
     sizes = pattern_sizes(patterns)
-    if sizes.max() == 1 or len(signals) // window_size < FOLDS:
+    if sizes.max() == 1 or whole_windows(recordings, window_size) < FOLDS:
         return None
-    learned, blocks = hold_out(signals, window_size)
+    learned, held = hold_out(signals, recordings, window_size)
     fits: list[Fit] = []
     scores: list[float] = []
     with (
-        open_signals(learned, window_size, len(patterns), rng) as data,
-        open_signals(np.concatenate(blocks), window_size, len(patterns)) as others,
+        learned.open(window_size, len(patterns), rng) as data,
+        held.open(window_size, len(patterns)) as others,
     ):
         noise = NOISE * mean_square(data)
         settings = settings.with_alpha(data, patterns.shape[1])
@@ -104,18 +106,17 @@ def _short_fit(
     return fit
 
 
-def hold_out(signals: Any, window: int) -> tuple[NDArray, list[NDArray]]:
-    """Return samples (rows, N) to learn from and blocks of held-out ones; whole windows each."""
-    windows = len(signals) // window
+def hold_out(signals: Any, recordings: Recordings, window: int) -> tuple[Blocks, Blocks]:
+    """Return blocks of samples to learn from and held-out ones; whole windows each."""
+    windows = whole_windows(recordings, window)
     count = min(BLOCKS, windows)
     if count < FOLDS:
         raise ValueError(
             f"choosing the number of atoms needs at least {FOLDS} windows, and {len(signals)} "
             f"samples in windows of {window} are {windows}; give the number"
         )
-    edges = np.linspace(0, windows, count + 1).astype(int) * window
-    longest = max(window, MOST_ROWS // count // window * window)
-    blocks = [signals[a : min(b, a + longest)] for a, b in pairwise(edges)]
+    longest = max(1, MOST_ROWS // count // window)
+    blocks = cut_blocks(recordings, window, count, longest)
     held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
     learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
-    return np.concatenate(learn), held
+    return Blocks.of(signals, recordings, learn), Blocks.of(signals, recordings, held)

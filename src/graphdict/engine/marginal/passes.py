@@ -73,7 +73,7 @@ def e_step(
         _e_step, _messages(data, step), step, statistics, coefficients
     )
     totals = data.total, data.windows, usage, draws, stays, log_evidence
-    found = ExpectedStatistics(*totals, tuple(sums))
+    found = ExpectedStatistics(*totals, tuple(sums), chains=data.chains)
     return found._replace(coefficients=data.executor.gather(states)) if coefficients else found
 
 
@@ -274,7 +274,8 @@ def _posterior(
     block: SignalBlock | None = None,
 ) -> Posterior:
     block = samples.block(rows) if block is None else block
-    return step.posterior(block, samples.first + rows.start, *messages)
+    starts = samples.starts_in(rows)
+    return step.posterior(block, samples.first + rows.start, *messages, starts=starts)
 
 
 def _e_step(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
@@ -315,7 +316,7 @@ def _e_step_by_halves(samples: WindowedSignals, rows: slice, *given: Any) -> Any
     block = samples.block(rows)
     shares = block.repeat_windows(posterior.responsibilities)
     block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
-    first = (samples.first + rows.start) * samples.window_size
+    first = samples.first_sample + samples.sample_rows(rows).start
     odd = (first + np.arange(len(shares))) * min(blocks, samples.total) // samples.total % 2
     sums: tuple = ()
     for half in (0, 1):
@@ -331,7 +332,10 @@ def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
 
 
 def _last_samples(samples: WindowedSignals, rows: slice, before: Any, lags: int) -> NDArray:
-    signals = samples.block(rows).signals[-lags:]
+    signals, starts = samples.block(rows).signals, samples.sample_starts_in(rows)
+    if starts:
+        signals, before = signals[starts[-1] :], None
+    signals = signals[-lags:]
     if before is None or len(signals) == lags:
         return signals
     return np.concatenate((before, signals))[-lags:]
@@ -341,16 +345,20 @@ def _autocorrelations(
     samples: WindowedSignals, rows: slice, before: Any, whitening: NDArray, lags: int
 ) -> Any:
     signals = samples.block(rows).signals.astype(np.float64) @ whitening
-    if before is None:
-        return None, (_lagged_products(signals, lags),)
+    first, *others = np.split(signals, samples.sample_starts_in(rows))
+    sums = sum((_lagged_products(own, lags) for own in others), np.zeros(()))
+    if before is None or not len(first):
+        return None, (sums + _lagged_products(first, lags),)
     before = before.astype(np.float64) @ whitening
-    both = _lagged_products(np.concatenate((before, signals)), lags)
-    return None, (both - _lagged_products(before, lags),)
+    both = _lagged_products(np.concatenate((before, first)), lags)
+    return None, (sums + both - _lagged_products(before, lags),)
 
 
 def _lagged_products(signals: NDArray, lags: int) -> NDArray:
     """Return sums (lags + 1, d) of the products of signals (T, d) with those so much later."""
     count = len(signals)
+    if not count:
+        return np.zeros((lags + 1, signals.shape[1]))
     spectrum = np.fft.rfft(signals, 2 * count, axis=0)
     products = np.fft.irfft(np.square(np.abs(spectrum)), 2 * count, axis=0)[:count][: lags + 1]
     return np.pad(products, ((0, lags + 1 - len(products)), (0, 0)))
@@ -406,14 +414,14 @@ def _forward(
     samples: WindowedSignals, rows: slice, scaled: Any, carried: Any, step: EStep
 ) -> NDArray:
     likelihoods = step.scaled_likelihoods(samples.block(rows)) if scaled is None else scaled
-    return forward_message(likelihoods, *step.chain, carried)
+    return forward_message(likelihoods, *step.chain, carried, samples.starts_in(rows))
 
 
 def _backward(
     samples: WindowedSignals, rows: slice, scaled: Any, carried: Any, step: EStep
-) -> NDArray:
+) -> NDArray | None:
     likelihoods = step.scaled_likelihoods(samples.block(rows)) if scaled is None else scaled
-    return backward_message(likelihoods, *step.chain, carried)
+    return backward_message(likelihoods, *step.chain, carried, samples.starts_in(rows))
 
 
 def _log_likelihoods(samples: WindowedSignals, rows: slice, step: EStep) -> Any:
@@ -424,21 +432,23 @@ def _viterbi_forward(
     samples: WindowedSignals, rows: slice, known: Any, carried: Any, step: EStep
 ) -> NDArray:
     values = step.log_likelihoods(samples.block(rows)) if known is None else known
-    return viterbi_message(values, *step.chain, carried)
+    return viterbi_message(values, *step.chain, carried, samples.starts_in(rows))
 
 
 def _viterbi_backward(
     samples: WindowedSignals, rows: slice, known: Any, forward: Any, last: Any, step: EStep
-) -> int:
+) -> int | None:
     values = step.log_likelihoods(samples.block(rows)) if known is None else known
-    return most_probable_path(values, *step.chain, forward, last)[1]
+    return most_probable_path(values, *step.chain, forward, last, samples.starts_in(rows))[1]
 
 
 def _path(
     samples: WindowedSignals, rows: slice, known: Any, forward: Any, last: Any, step: EStep
 ) -> Any:
     values = step.log_likelihoods(samples.block(rows)) if known is None else known
-    return most_probable_path(values, *step.chain, forward, last)[0][:, None], ()
+    return most_probable_path(values, *step.chain, forward, last, samples.starts_in(rows))[0][
+        :, None
+    ], ()
 
 
 # On blocks: values for each window ------------------------------------------------------------

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from graphdict.core.marginal.imputation import Imputer
 from graphdict.core.marginal.protocols import SignalBlock
 from graphdict.core.protocols import BlockStates, Executor
-from graphdict.core.terms.coefficients import window_counts
+from graphdict.core.recordings import Recordings
 from graphdict.engine import executor
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.cluster import ClusterSmoothness
@@ -60,17 +60,19 @@ class ClusterSignals(ClusterSmoothness):
 class WindowedSignals:
     """Signals in windows, as an executor cuts them: its ``rows`` are windows.
 
-    It stands where solvers have a problem and its backend. Of a shard, ``first`` is the number of
-    its first window, and ``samples`` the number T of all samples.
+    It stands where solvers have a problem and its backend. Of a shard, ``first`` and
+    ``first_sample`` are the numbers of its first window and sample, and ``samples`` the number T of
+    all samples.
     """
 
     fit: Any  # SignalRows or ClusterSignals
     counts: NDArray  # (windows,) number of samples in each
-    window_size: int  # of all windows but the last
+    starts: NDArray  # first window of each piece of the recordings, counted among all
     has_missing: bool = False
     imputer: Imputer | None = None
     samples: int | None = None
     first: int = 0
+    first_sample: int = 0
 
     @property
     def rows(self) -> int:
@@ -90,30 +92,50 @@ class WindowedSignals:
     def part(self, rows: slice) -> WindowedSignals:
         """Return some windows, as a shard."""
         start = self.fit.rows.start
-        own = self._sample_rows(rows)
+        own = self.sample_rows(rows)
         fit = SignalRows(self.fit.source, slice(start + own.start, start + own.stop))
+        place = {"first": self.first + rows.start, "first_sample": self.first_sample + own.start}
+        return replace(self, fit=fit, counts=self.counts[rows], samples=self.total, **place)
+
+    def starts_in(self, rows: slice) -> list[int]:
+        """Return at which of some windows, counted from the first of them, a recording begins."""
         first = self.first + rows.start
-        return replace(self, fit=fit, counts=self.counts[rows], samples=self.total, first=first)
+        ends = np.searchsorted(self.starts, (first, self.first + rows.stop))
+        return [int(start) - first for start in self.starts[slice(*ends)]]
+
+    def sample_starts_in(self, rows: slice) -> list[int]:
+        """Return the same in samples, counted from the first of these windows."""
+        own = self.sample_rows(rows).start
+        return [
+            self.sample_rows(slice(rows.start + start, rows.stop)).start - own
+            for start in self.starts_in(rows)
+        ]
 
     def block(self, rows: slice) -> SignalBlock:
         """Return some windows as they were observed."""
-        return SignalBlock(self.fit.array[self._sample_rows(rows)], self.counts[rows], {})
+        return SignalBlock(self.fit.array[self.sample_rows(rows)], self.counts[rows], {})
 
     def imputed_block(self, rows: slice) -> SignalBlock:
         """Return some windows, missing values imputed where there is an imputer."""
-        return SignalBlock(self._imputed[self._sample_rows(rows)], self.counts[rows])
+        return SignalBlock(self._imputed[self.sample_rows(rows)], self.counts[rows])
 
     @cached_property
     def _imputed(self) -> NDArray:
         if self.imputer is None:
             return self.fit.array
-        return self.imputer.impute(self.fit.array, self.first * self.window_size)
+        return self.imputer.impute(self.fit.array, self.first_sample)
 
-    def _sample_rows(self, rows: slice) -> slice:
+    @cached_property
+    def _ends(self) -> NDArray | None:
+        """After which sample each window ends; None where windows are single samples."""
+        return None if self.counts.strides == (0,) else np.cumsum(self.counts)
+
+    def sample_rows(self, rows: slice) -> slice:
         """Return the samples of some windows, counted from the first of the shard."""
-        last = rows.stop - 1
-        size = self.window_size
-        return slice(rows.start * size, last * size + int(self.counts[last]))
+        if self._ends is None:
+            return rows
+        first = int(self._ends[rows.start] - self.counts[rows.start])
+        return slice(first, int(self._ends[rows.stop - 1]))
 
 
 class OpenSignals(NamedTuple):
@@ -141,19 +163,31 @@ class OpenSignals(NamedTuple):
         """Number of windows."""
         return self.windowed.rows
 
+    @property
+    def chains(self) -> int:
+        """Number of pieces of the recordings that nothing crosses the ends of."""
+        return len(self.windowed.starts)
+
 
 @contextmanager
 def open_signals(
-    signals: Any, window_size: int, patterns: int, rng: np.random.RandomState | None = None
+    signals: Any,
+    window_size: int,
+    patterns: int,
+    rng: np.random.RandomState | None = None,
+    *,
+    recordings: Recordings | None = None,
 ) -> Iterator[OpenSignals]:
     """Open prepared signals (T, N) for passes with so many patterns; to learn from, with ``rng``.
 
-    ``rng`` imputes missing values for what need not be exact.
+    ``rng`` imputes missing values for what need not be exact. Signals are of one recording, unless
+    ``recordings`` says otherwise.
     """
     missing = has_gaps(signals)
     imputer = None if rng is None or not missing else Imputer.learn(signals, rng)
-    counts = window_counts(len(signals), window_size)
-    windowed = WindowedSignals(_signal_rows(signals), counts, window_size, missing, imputer)
+    recordings = recordings or Recordings.single(len(signals))
+    counts, starts = recordings.window_counts(window_size), recordings.window_starts(window_size)
+    windowed = WindowedSignals(_signal_rows(signals), counts, starts, missing, imputer)
     nodes, dtype = signals.shape[1], signals.dtype
     bytes_per_row = window_size * nodes * dtype.itemsize + 16 * patterns
     if len(counts) * bytes_per_row < executor.SHARDS * executor.SHARD_BYTES:

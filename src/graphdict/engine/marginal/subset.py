@@ -9,22 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.marginal.patterns import pattern_sizes
+from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 
-__all__ = ["OpenSome", "enough_samples", "open_subset", "take_blocks"]
+__all__ = [
+    "Blocks",
+    "OpenSome",
+    "cut_blocks",
+    "enough_samples",
+    "open_subset",
+    "take_blocks",
+    "whole_windows",
+]
 
 # Opens as many signals as suffice to search for atoms that make up patterns (C, K).
 OpenSome = Callable[[NDArray], AbstractContextManager[OpenSignals]]
 
 LEAST, PER_ATOM_AND_NODE, WINDOWS = 5_000, 50, 500  # samples, samples and windows that suffice
 SEVERAL = 4  # times as many where several atoms may be active, which is harder to disentangle
-BLOCKS = 25  # spread evenly over time
+BLOCKS, MOST_BLOCKS = 25, 200  # spread evenly over time, and over recordings
 WORTH_IT = 2  # times what suffices: from so many samples on there is something to gain
 
 
@@ -35,16 +44,53 @@ def enough_samples(patterns: NDArray, nodes: int, window_size: int) -> int:
     return int(needed if alone else SEVERAL * needed)
 
 
-def take_blocks(signals: Any, window_size: int, samples: int) -> NDArray:
-    """Return about so many samples (rows, N): blocks of whole windows, evenly spread over time."""
-    edges = np.linspace(0, len(signals) // window_size, BLOCKS + 1).astype(int) * window_size
-    length = max(1, samples // (BLOCKS * window_size)) * window_size
-    return np.concatenate([signals[a : min(b, a + length)] for a, b in pairwise(edges)])
+class Blocks(NamedTuple):
+    """Blocks of samples, one after the other; each is a recording of its own, or several."""
+
+    signals: NDArray  # (rows, N)
+    recordings: Recordings
+
+    @classmethod
+    def of(cls, signals: Any, recordings: Recordings, blocks: list[slice]) -> Blocks:
+        """Return some slices of all samples."""
+        return cls(np.concatenate([signals[block] for block in blocks]), recordings.cut(blocks))
+
+    def open(
+        self, window_size: int, patterns: int, rng: np.random.RandomState | None = None
+    ) -> AbstractContextManager[OpenSignals]:
+        """Open them for passes (see :func:`open_signals`)."""
+        return open_signals(self.signals, window_size, patterns, rng, recordings=self.recordings)
+
+
+def whole_windows(recordings: Recordings, window: int) -> int:
+    """Return how many windows of full length there are."""
+    return int((recordings.piece_lengths // window).sum())
+
+
+def cut_blocks(recordings: Recordings, window: int, count: int, longest: int) -> list[slice]:
+    """Return the samples of so many blocks of whole windows, evenly spread over all windows.
+
+    ``longest`` is the largest number of windows of a block. A shorter window at the end of the only
+    recording is left out.
+    """
+    ends = np.concatenate(([0], np.cumsum(recordings.window_counts(window))))
+    if len(recordings.piece_lengths) == 1:
+        ends = ends[: whole_windows(recordings, window) + 1]
+    edges = np.linspace(0, len(ends) - 1, count + 1).astype(int)
+    return [slice(int(ends[a]), int(ends[min(b, a + longest)])) for a, b in pairwise(edges)]
+
+
+def take_blocks(signals: Any, recordings: Recordings, window_size: int, samples: int) -> Blocks:
+    """Return about so many samples: blocks of whole windows, evenly spread over all."""
+    count = max(BLOCKS, min(len(recordings), MOST_BLOCKS))  # of many recordings, some of each
+    longest = max(1, samples // (count * window_size))
+    return Blocks.of(signals, recordings, cut_blocks(recordings, window_size, count, longest))
 
 
 @contextmanager
 def open_subset(
     signals: Any,
+    recordings: Recordings,
     window_size: int,
     rng: np.random.RandomState,
     data: OpenSignals,
@@ -58,6 +104,6 @@ def open_subset(
     if len(signals) < WORTH_IT * enough:
         yield data
         return
-    some = take_blocks(signals, window_size, enough)
-    with open_signals(some, window_size, len(patterns), rng) as opened:
+    some = take_blocks(signals, recordings, window_size, enough)
+    with some.open(window_size, len(patterns), rng) as opened:
         yield opened

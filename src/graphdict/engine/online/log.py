@@ -69,7 +69,7 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     Return the new statistics and the fitted attributes.
     """
     old = statistics["atoms"]
-    problem: Problem = model._problem(batch.signals)
+    problem: Problem = model._problem(batch.signals, batch.recordings)
     atoms = old.astype(batch.signals.dtype)
     with open_executor(problem, atoms) as executor:
         coefficients, value, _ = model._code(problem, atoms, executor)

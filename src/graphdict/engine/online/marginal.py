@@ -88,7 +88,8 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     shown = statistics["shown"]
     likelihood = model._pattern_likelihood(shown)
     dictionary = PatternDictionary(likelihood, shown, statistics["probabilities"], stay)
-    with open_signals(batch.signals, model.window_size, len(model.patterns_)) as data:
+    given = batch.signals, model.window_size, len(model.patterns_)
+    with open_signals(*given, recordings=batch.recordings) as data:
         expected = e_step(data, dictionary, coefficients=True)
         coefficients = np.repeat(expected.coefficients, data.counts, axis=0)
     samples, rows = expected.samples, expected.windows
@@ -97,18 +98,18 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
         **{name: sums / samples for name, sums in zip(names, expected.statistics, strict=True)},
         "usage": expected.usage / samples,
         "draws": expected.draws / rows,
-        "stays": np.array(expected.stays / max(rows - 1, 1)),
+        "stays": np.array(expected.stays / max(expected.steps, 1)),
     }
     for name in new:
         part = batch.of_edges if name in names else batch.share
         new[name] = statistics[name] + part * (new[name] - statistics[name])
-    if rows == 1:  # nothing to stay from
+    if not expected.steps:  # nothing to stay from
         new["stays"] = statistics["stays"]
     shrink, penalty = _penalties(model, new["usage"], batch.weight, shown.shape[1])
     averages = expected._replace(
         usage=new["usage"] * samples,
         draws=new["draws"] * rows,
-        stays=float(new["stays"]) * (rows - 1),
+        stays=float(new["stays"]) * expected.steps,
         statistics=tuple(new[name] * samples for name in names),
     )
     prior = model._settings.pattern_prior

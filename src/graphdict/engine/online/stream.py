@@ -21,9 +21,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Signals
+from graphdict.core.recordings import Recordings
 from graphdict.engine.signals import Preparation
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, SilentNodeWarning
 
@@ -45,6 +47,7 @@ class Batch(NamedTuple):
     share: float
     of_edges: NDArray[Any]  # (E',) the share for each edge: 1 where a node is new
     weight: float  # number of samples that the averages then stand for
+    recordings: Recordings
 
 
 class StreamRules(NamedTuple):
@@ -58,17 +61,17 @@ class StreamRules(NamedTuple):
     starts: int  # least number of starts of these fits: a stream cannot begin again
 
 
-def take_batch(model: Any, X: ArrayLike, rules: StreamRules) -> None:
+def take_batch(model: Any, X: Signals, rules: StreamRules) -> None:
     """Learn from the next batch of a stream: the whole of ``partial_fit``."""
     model._validate_params()
     rules.check(model)
     if not hasattr(model, "atoms_"):
         _fit(model, X, rules)
-        samples = _read(model, X)
-        _start(model, samples, rules)
+        samples, recordings = _read(model, X)
+        _start(model, samples, recordings, rules)
         model.n_samples_seen_ = len(samples)
         return
-    samples = _read(model, X)
+    samples, recordings = _read(model, X)
     if not hasattr(model, "stream_"):
         _start_after_fit(model, rules)
     _check_stream(model)
@@ -76,11 +79,12 @@ def take_batch(model: Any, X: ArrayLike, rules: StreamRules) -> None:
     new_nodes = _new_nodes(model.active_nodes_, stream, samples)
     if "kept" in stream:
         stream["kept"] = np.concatenate((stream["kept"], samples.astype(stream["kept"].dtype)))
+        stream["pieces"] = _with_pieces(stream, recordings)
         count = len(stream["kept"])
         if new_nodes.any() or count >= min(_enough(model, rules), GROWTH * int(stream["fitted"])):
-            _refit(model, stream["kept"], rules)
+            _refit(model, stream, rules)
             return
-    _update(model, stream, samples, new_nodes, rules)
+    _update(model, stream, samples, recordings, new_nodes, rules)
 
 
 def restart(model: Any) -> None:
@@ -107,7 +111,7 @@ def _enough(model: Any, rules: StreamRules) -> float:
     return min(enough, max(LEAST_KEPT * model.n_atoms, 1 / (1 - model.forgetting)))
 
 
-def _fit(model: Any, X: ArrayLike, rules: StreamRules) -> None:
+def _fit(model: Any, X: Signals, rules: StreamRules) -> None:
     """Fit the model, from at least as many starts as the rules ask for."""
     n_init = model.n_init
     model.n_init = max(n_init, rules.starts)
@@ -117,13 +121,15 @@ def _fit(model: Any, X: ArrayLike, rules: StreamRules) -> None:
         model.n_init = n_init
 
 
-def _start(model: Any, samples: NDArray[Any], rules: StreamRules) -> None:
+def _start(model: Any, samples: NDArray[Any], recordings: Recordings, rules: StreamRules) -> None:
     """Start the stream with the statistics of samples that the model has just been fitted to."""
     signals = model._preparation.apply(samples)
     everything = np.ones(graphs.n_edges(signals.shape[1]))
     weight = share_of(0, len(samples), model.forgetting)[1]
     found, _ = rules.update(
-        model, rules.statistics_of_fit(model), Batch(signals, 1.0, everything, weight)
+        model,
+        rules.statistics_of_fit(model),
+        Batch(signals, 1.0, everything, weight, recordings),
     )
     model.stream_ = {
         **_embedded(model._preparation, found),
@@ -131,21 +137,37 @@ def _start(model: Any, samples: NDArray[Any], rules: StreamRules) -> None:
         "levels": np.where(model.active_nodes_, np.nan, np.fmin.reduce(samples, axis=0)),
     }
     if len(samples) < _enough(model, rules):
-        model.stream_ |= {"kept": samples, "fitted": np.array(len(samples))}
+        model.stream_ |= {
+            "kept": samples, "fitted": np.array(len(samples)), "pieces": recordings.piece_lengths,
+        }  # fmt: skip
 
 
-def _refit(model: Any, samples: NDArray[Any], rules: StreamRules) -> None:
+def _with_pieces(stream: Statistics, recordings: Recordings) -> NDArray[Any]:
+    """Return the lengths of the pieces of all samples kept, those of a new batch included.
+
+    A batch of one piece goes on where the one before it ended.
+    """
+    lengths = recordings.piece_lengths
+    before = stream.get("pieces", np.array([len(stream["kept"]) - recordings.total]))
+    if len(lengths) > 1:
+        return np.concatenate((before, lengths))
+    return np.append(before[:-1], before[-1] + lengths[0])
+
+
+def _refit(model: Any, stream: Statistics, rules: StreamRules) -> None:
     """Fit all samples that were kept; warnings are given once there are enough of them."""
+    samples, pieces = stream["kept"], stream["pieces"]
     names, seen = getattr(model, "feature_names_in_", None), model.n_samples_seen_
     before = seen - len(model.stream_["kept"])
     with warnings.catch_warnings():
         if len(samples) < _enough(model, rules):
             for kind in (ConvergenceWarning, DeadAtomWarning, SilentNodeWarning):
                 warnings.simplefilter("ignore", kind)
-        _fit(model, samples, rules)
+        whole = np.split(samples, np.cumsum(pieces)[:-1]) if len(pieces) > 1 else samples
+        _fit(model, whole, rules)
     if names is not None:
         model.feature_names_in_ = names
-    _start(model, samples, rules)
+    _start(model, samples, model.recordings_, rules)
     model.n_samples_seen_ = before + len(samples)
 
 
@@ -166,6 +188,7 @@ def _update(
     model: Any,
     stream: Statistics,
     samples: NDArray[Any],
+    recordings: Recordings,
     new_nodes: NDArray[Any],
     rules: StreamRules,
 ) -> None:
@@ -188,13 +211,13 @@ def _update(
         typical = found[name] @ known / known.sum()
         found[name] = np.where(known > 0, found[name], typical[:, None])
     model.active_nodes_ = preparation.active
-    batch = Batch(signals, share, np.where(known > 0, share, 1), weight)
+    batch = Batch(signals, share, np.where(known > 0, share, 1), weight, recordings)
     found, attributes = rules.update(model, {**stream, **found}, batch)
     attributes["atoms_"] = preparation.embed(attributes["atoms_"].astype(model.atoms_.dtype))
     for name in ("objective_", "log_likelihood_"):
         if name in attributes:
             attributes[name] = (1 - share) * getattr(model, name) + share * attributes[name]
-    vars(model).update(attributes, scale_=scale)
+    vars(model).update(attributes, scale_=scale, recordings_=recordings)
     model.stream_ = {**_embedded(preparation, found), "weight": np.array(weight)}
     model.n_samples_seen_ += len(samples)
 
@@ -222,10 +245,10 @@ def _mean_square(signals: NDArray[Any]) -> float:
     return squares / float(freedom) * (nodes - 1) / nodes
 
 
-def _read(model: Any, X: ArrayLike) -> NDArray[Any]:
+def _read(model: Any, X: Signals) -> tuple[NDArray[Any], Recordings]:
     """Return a batch (B, N) in memory, checked against what the model has seen."""
-    samples = model._read(X, reset=False)
-    return samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
+    samples, recordings = model._read(X, reset=False)
+    return samples if isinstance(samples, np.ndarray) else samples[: len(samples)], recordings
 
 
 def _check_stream(model: Any) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.recordings import Recordings
 from graphdict.engine.storage.archive import read_archive, write_archive
 from graphdict.engine.storage.atomic import atomic_file
 from graphdict.engine.storage.fitted import check_fitted_values
@@ -30,6 +31,7 @@ __all__ = ["load", "save"]
 
 FORMAT = "graphdict-model"
 VERSION = 2  # 1 had no digests
+NAMES = ("feature_names_in_", "recording_names_")  # lists of names, which are in the manifest
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -55,7 +57,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             value = None  # a generator has moved on: there is no seed to remember
         if name not in model._not_saved:
             _put(manifest["settings"], arrays, f"settings/{name}", value)
-    for name, value in vars(model).items():
+    fitted = dict(vars(model))
+    fitted |= _packed(fitted.pop("recordings_", None))
+    for name, value in fitted.items():
         if name.endswith("_") and not name.startswith("_"):
             _put(manifest["fitted"], arrays, f"fitted/{name}", value)
 
@@ -110,7 +114,7 @@ def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> No
             raise ValueError(f"its {part} are missing")
         for name, value in values.items():
             plain = isinstance(value, (bool, int, float, str, type(None)))
-            if not plain and name != "feature_names_in_":
+            if not plain and name not in NAMES:
                 raise ValueError(f"{_short(name)} is neither a number nor a name")
 
 
@@ -144,10 +148,41 @@ def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]
         if not all(isinstance(name, str) for name in names):
             raise ValueError("feature_names_in_ must be names")
         fitted["feature_names_in_"] = np.array(names, dtype=object)
+    fitted["recordings_"] = _unpacked(fitted)
     for name, value in fitted.items():
         setattr(model, name, value)
     model._n_features_out = len(fitted["atoms_"])
     return model
+
+
+def _packed(recordings: Recordings | None) -> dict[str, Any]:
+    """Return recordings as names and arrays; nothing for one of which nothing is known."""
+    if recordings is None or recordings == Recordings.single(recordings.total):
+        return {}
+    return {
+        "recording_names_": recordings.names,
+        "recording_lengths_": np.array(recordings.lengths, dtype=np.int64),
+        "recording_breaks_": np.array(recordings.breaks, dtype=np.int64),
+    }
+
+
+def _unpacked(fitted: dict[str, Any]) -> Recordings:
+    """Return the recordings of a file, and take them from its values; one where it has none."""
+    found = [fitted.pop(f"recording_{part}_", None) for part in ("names", "lengths", "breaks")]
+    samples = len(fitted["coefficients_"]) if "coefficients_" in fitted else 0
+    if all(part is None for part in found):
+        return Recordings.single(samples)
+    names, lengths, breaks = found
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("recording_names_ must be names")
+    for numbers in (lengths, breaks):
+        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1 or numbers.dtype.kind != "i":
+            raise ValueError("recording_lengths_ and recording_breaks_ must be whole numbers")
+    recordings = Recordings(tuple(names), tuple(lengths.tolist()), tuple(breaks.tolist()))
+    inside = all(0 < place < recordings.total for place in recordings.breaks)
+    if min(recordings.lengths) < 1 or recordings.total != samples or not inside:
+        raise ValueError("the lengths of recordings do not fit the coefficients")
+    return recordings
 
 
 def _put(numbers: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, value: Any) -> None:
@@ -156,7 +191,7 @@ def _put(numbers: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, va
     if isinstance(value, dict):
         for entry, item in value.items():
             arrays[f"{name}/{entry}"] = np.asarray(item)
-    elif key == "feature_names_in_":
+    elif key in NAMES:
         numbers[key] = [str(item) for item in value]
     elif isinstance(value, np.generic):
         numbers[key] = value.item()

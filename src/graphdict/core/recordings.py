@@ -1,0 +1,144 @@
+"""Which samples belong to which recording, where several were put one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.terms.coefficients import window_counts
+
+__all__ = ["Recordings"]
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """Names and lengths of the recordings whose samples stand one after the other in one array.
+
+    Parameters
+    ----------
+    names : tuple of R str
+    lengths : tuple of R int
+        Number of samples of each.
+    breaks : tuple of int
+        Samples, counted among all, before which something is left out of their recording: the first
+        of an epoch, or after a bad segment. Nothing crosses these either.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphdict.results import Recordings
+    >>> recordings = Recordings(("ann", "bob"), (2, 3))
+    >>> recordings.labels()
+    array([0, 0, 1, 1, 1])
+    >>> recordings.split(np.arange(5))
+    [array([0, 1]), array([2, 3, 4])]
+    """
+
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    breaks: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.names) != len(self.lengths) or not self.names:
+            raise ValueError(f"got {len(self.names)} names for {len(self.lengths)} recordings")
+
+    @classmethod
+    def single(cls, samples: int) -> Recordings:
+        """Return one recording of so many samples, named "0"."""
+        return cls(("0",), (int(samples),))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def total(self) -> int:
+        """Number of samples of all recordings."""
+        return sum(self.lengths)
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """The first sample (R,) of each recording."""
+        return np.concatenate(([0], np.cumsum(self.lengths)[:-1])).astype(np.intp)
+
+    @cached_property
+    def piece_starts(self) -> NDArray[np.intp]:
+        """The first sample of each piece in which nothing is left out: recordings and breaks."""
+        return np.union1d(self.starts, np.array(self.breaks, dtype=np.intp))
+
+    @property
+    def piece_lengths(self) -> NDArray[np.intp]:
+        """Number of samples of each piece."""
+        return np.diff(np.append(self.piece_starts, self.total))
+
+    def slices(self) -> list[slice]:
+        """Return the samples of each recording, as slices of the array of all."""
+        return [slice(int(a), int(a) + n) for a, n in zip(self.starts, self.lengths, strict=True)]
+
+    def split(self, array: Any) -> list[Any]:
+        """Return what an array of all samples has for each recording: views, one for each."""
+        if len(array) != self.total:
+            raise ValueError(
+                f"the array has {len(array)} rows and the {len(self)} recording(s) have "
+                f"{self.total} samples"
+            )
+        return [array[rows] for rows in self.slices()]
+
+    def labels(self) -> NDArray[np.intp]:
+        """Return the number (T,) of the recording that each sample is from."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def number(self, recording: int | str) -> int:
+        """Return the number of a recording that is given by its name or its number."""
+        if isinstance(recording, str):
+            if recording not in self.names:
+                known = ", ".join(map(repr, self.names[:8])) + (" ..." if len(self) > 8 else "")
+                raise ValueError(f"no recording is called {recording!r}; there are {known}")
+            return self.names.index(recording)
+        if not -len(self) <= recording < len(self):
+            raise ValueError(f"there is no recording {recording}: there are {len(self)}")
+        return int(recording) % len(self)
+
+    def window_counts(self, size: int) -> NDArray[np.intp]:
+        """Return the number of samples (B,) in each window of ``size``.
+
+        No window has samples of two recordings, nor of both sides of a break: the last one of each
+        piece may be shorter.
+        """
+        pieces = self.piece_lengths
+        if len(pieces) == 1 or size == 1:
+            return window_counts(self.total, size)
+        return np.concatenate([window_counts(int(length), size) for length in pieces])
+
+    def window_starts(self, size: int) -> NDArray[np.intp]:
+        """Return the number of the first window of each piece."""
+        windows = -(-self.piece_lengths // size)
+        return np.concatenate(([0], np.cumsum(windows)[:-1])).astype(np.intp)
+
+    def cut(self, pieces: Sequence[slice]) -> Recordings:
+        """Return the recordings of some samples, put one after the other.
+
+        ``pieces`` are slices of all samples, in order. Samples that were next to each other stay
+        in one recording, and nothing joins those that were not.
+        """
+        names: list[str] = []
+        lengths: list[int] = []
+        starts, before = self.piece_starts, -1
+        ends = starts + self.piece_lengths
+        for piece in pieces:
+            place = piece.start
+            while place < piece.stop:
+                own = int(np.searchsorted(ends, place, side="right"))
+                stop = min(piece.stop, int(ends[own]))
+                if place == before and place != starts[own]:
+                    lengths[-1] += stop - place
+                else:
+                    owner = np.searchsorted(self.starts, place, side="right") - 1
+                    names.append(self.names[int(owner)])
+                    lengths.append(stop - place)
+                place = before = stop
+        return Recordings(tuple(names), tuple(lengths))

@@ -1,0 +1,310 @@
+"""Several recordings as one array of samples, with what is known of where each begins.
+
+Nodes of recordings with names (data frames, MNE) are matched by them: the nodes are all names in
+the order in which they first appear, and those that a recording lacks are missing values there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from graphdict.core.recordings import Recordings
+from graphdict.engine.connection import find_client
+from graphdict.engine.containers import name_column, unpack
+from graphdict.engine.mne_signals import is_mne, read_mne
+from graphdict.engine.signals import Preparation
+from graphdict.engine.sources import ClusterRows, Rows, is_lazy
+from graphdict.exceptions import LevelWarning, MissingNodeWarning, SilentNodeWarning, warn
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+__all__ = ["Joined", "are_several", "by_recording", "join", "rescaled"]
+
+
+class Joined(NamedTuple):
+    """Recordings put one after the other."""
+
+    samples: Any  # (T, N) an array, or rows that are read when they are used
+    recordings: Recordings
+    nodes: list[str] | None  # names, where recordings have them
+
+
+class Part(NamedTuple):
+    """One recording as it was given."""
+
+    name: str
+    values: Any  # (T, N)
+    nodes: list[str] | None
+    breaks: tuple[int, ...]  # samples before which something is left out
+
+
+class JoinedRows:
+    """Rows (T, N) of several arrays, read a slice at a time; columns of each are placed by number.
+
+    Each array is divided by a number of its own, 1 at first.
+    """
+
+    def __init__(self, parts: Sequence[Part], columns: Sequence[NDArray[np.intp] | None], n: int):
+        self.parts, self.columns = parts, columns
+        self.ends = np.cumsum([len(part.values) for part in parts])
+        self.scales = np.ones(len(parts))
+        self.shape = (int(self.ends[-1]), n)
+        single = all(part.values.dtype == np.float32 for part in parts)
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        start, stop, _ = rows.indices(len(self))
+        first = int(np.searchsorted(self.ends, start, side="right"))
+        found = np.empty((max(stop - start, 0), self.shape[1]), dtype=self.dtype)
+        place = start
+        for number in range(first, len(self.parts)):
+            if place >= stop:
+                break
+            before = int(self.ends[number]) - len(self.parts[number].values)
+            own = slice(place - before, min(stop, int(self.ends[number])) - before)
+            block = self.parts[number].values[own]
+            target = found[place - start : place - start + len(block)]
+            columns = self.columns[number]
+            if columns is None:
+                target[:] = block
+            else:
+                target[:] = np.nan
+                target[:, columns] = block
+            if self.scales[number] != 1:
+                target /= self.dtype.type(self.scales[number])
+            place += len(block)
+        return found
+
+
+def are_several(X: Any) -> bool:
+    """Whether ``X`` is a collection of recordings: a dictionary, or a list of arrays (T, N).
+
+    A list of rows of numbers is one array, and so is everything that is no list.
+    """
+    if isinstance(X, Mapping):
+        return not hasattr(X, "shape")  # as some sparse matrices have
+    if not isinstance(X, (list, tuple)) or not len(X):
+        return False
+    first = X[0]
+    if is_mne(first):
+        return True
+    if isinstance(first, (list, tuple)):
+        return bool(len(first)) and isinstance(first[0], (list, tuple, np.ndarray))
+    return len(getattr(first, "shape", ())) >= 2
+
+
+def join(X: Any, known: Sequence[str] | None = None, missing: bool = True) -> Joined:
+    """Return recordings as one array of samples.
+
+    Parameters
+    ----------
+    X : list, tuple or dict of recordings, or one of MNE
+        Each is an array (T, N), a data frame, a memory map, a Zarr or Dask array, or MNE's Raw or
+        Epochs. Epochs alone are a recording each.
+    known : names, optional
+        The nodes of a fitted model, which those of recordings with names are sorted by.
+    missing : bool
+        Whether nodes may be missing.
+    """
+    parts = list(_parts(X))
+    if not parts:
+        raise ValueError("X holds no recordings; give at least one")
+    columns, nodes, count = _match(parts, known, missing)
+    breaks: list[int] = []
+    before = 0
+    for part in parts:
+        breaks += [before + place for place in part.breaks]
+        before += len(part.values)
+    lengths = tuple(len(part.values) for part in parts)
+    recordings = Recordings(tuple(part.name for part in parts), lengths, tuple(breaks))
+    return Joined(_rows(parts, columns, count), recordings, nodes)
+
+
+def _parts(X: Any) -> Iterable[Part]:
+    """Yield every recording as an array, with its name."""
+    if is_mne(X):
+        yield from _parts_of_mne(X)
+        return
+    if not are_several(X):
+        yield _part("0", X)
+        return
+    named = X.items() if isinstance(X, Mapping) else enumerate(X)
+    seen: set[str] = set()
+    for key, value in named:
+        if str(key) in seen:
+            raise ValueError(f"two recordings are called {str(key)!r}: give each a name of its own")
+        seen.add(str(key))
+        yield _part(str(key), value)
+
+
+def _parts_of_mne(X: Any) -> Iterable[Part]:
+    """Yield a Raw, or every one of some Epochs, as a recording."""
+    found = read_mne(X)
+    ends = np.cumsum(found.epochs)
+    for number, (end, length) in enumerate(zip(ends, found.epochs)):
+        first = int(end - length)
+        if length:  # others have no good sample
+            inside = tuple(place - first for place in found.breaks if first < place < end)
+            yield Part(str(number), found.values[first:end], found.names, inside)
+
+
+def _part(name: str, value: Any) -> Part:
+    """Return one recording, checked; an error names it."""
+    try:
+        if is_mne(value):
+            found = read_mne(value)
+            return Part(name, found.values, found.names, found.breaks)
+        value = unpack(value)
+        columns = getattr(value, "columns", None)
+        nodes = None
+        if columns is not None and all(isinstance(column, str) for column in columns):
+            nodes = list(columns)
+            if len(set(nodes)) < len(nodes):
+                twice = next(node for node in nodes if nodes.count(node) > 1)
+                raise ValueError(f"two columns are called {twice!r}")
+        if is_lazy(value) and value.ndim == 2 and value.dtype.kind in "fiub":
+            return Part(name, _lazy(value), nodes, ())
+        try:
+            values = check_array(
+                value, dtype=[np.float64, np.float32], ensure_all_finite=False,
+                ensure_min_features=1,
+            )  # fmt: skip
+        except (TypeError, ValueError) as error:
+            name_column(value, error)
+            raise
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"recording {name!r}: {error}") from None
+    return Part(name, values, nodes, ())
+
+
+def _lazy(value: Any) -> Rows:
+    client = find_client(value)
+    return Rows(value) if client is None else ClusterRows(value, client)
+
+
+def _match(
+    parts: list[Part], known: Sequence[str] | None, missing: bool
+) -> tuple[list[NDArray[np.intp] | None], list[str] | None, int]:
+    """Return where columns of each part go (None: as they are), the names, and their number."""
+    without = [part.name for part in parts if part.nodes is None]
+    if without:
+        if len(without) < len(parts):
+            named = next(part.name for part in parts if part.nodes is not None)
+            raise ValueError(
+                f"recording {without[0]!r} has no names of nodes and recording {named!r} has: give "
+                "all as data frames, or all as arrays"
+            )
+        count = parts[0].values.shape[1]
+        for part in parts:
+            if part.values.shape[1] != count:
+                raise ValueError(
+                    f"recording {part.name!r} has {part.values.shape[1]} nodes and recording "
+                    f"{parts[0].name!r} has {count}; arrays need the same nodes in the same order, "
+                    "and data frames are matched by the names of their columns"
+                )
+        return [None] * len(parts), None, count
+    own = [part.nodes or [] for part in parts]
+    nodes = list(dict.fromkeys(node for names in own for node in names))
+    if known is not None:
+        nodes = list(known)
+        for part, names in zip(parts, own):
+            strange = [name for name in names if name not in set(nodes)]
+            if strange:
+                raise ValueError(
+                    f"recording {part.name!r} has node(s) {_some(strange)} that the model was not "
+                    "fitted with: leave them out"
+                )
+    elif len(parts) > 1:
+        for number, part in enumerate(parts):
+            others = set().union(*own[:number], *own[number + 1 :])
+            if not others & set(own[number]):
+                raise ValueError(
+                    f"recording {part.name!r} has no node in common with the others: its nodes are "
+                    f"{_some(own[number])}, theirs {_some(sorted(others))}"
+                )
+    place = {node: number for number, node in enumerate(nodes)}
+    columns: list[NDArray[np.intp] | None] = []
+    lacking: dict[str, list[str]] = {}
+    for part, names in zip(parts, own):
+        columns.append(None if names == nodes else np.array([place[name] for name in names]))
+        if len(names) < len(nodes):
+            lacking[part.name] = [node for node in nodes if node not in set(names)]
+    if lacking:
+        text = "; ".join(f"{name!r} lacks {_some(gone)}" for name, gone in lacking.items())
+        text = text if len(text) <= 500 else text[:500] + " ..."
+        if not missing:
+            raise ValueError(
+                f"recordings differ in their nodes, and this model takes no missing values: {text}"
+            )
+        warn(
+            f"{len(lacking)} of {len(parts)} recording(s) lack nodes, which are missing values "
+            f"there: {text}",
+            MissingNodeWarning,
+        )
+    return columns, nodes, len(nodes)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first few names."""
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(map(repr, names[:6])) + more
+
+
+def _rows(
+    parts: list[Part], columns: list[NDArray[np.intp] | None], count: int
+) -> JoinedRows | ClusterRows:
+    """Return the rows of all parts: on the cluster, where all of them are there."""
+    if all(isinstance(part.values, ClusterRows) for part in parts):
+        import dask.array
+
+        whole = dask.array.concatenate([part.values.array for part in parts])
+        return ClusterRows(whole, parts[0].values.client)
+    return JoinedRows(parts, columns, count)
+
+
+def by_recording(
+    X: Any, values: NDArray[Scalar], recordings: Recordings
+) -> NDArray[Scalar] | list[NDArray[Scalar]]:
+    """Return values of all samples, as a list by recording where ``X`` are several of them."""
+    return recordings.split(values) if are_several(X) or len(recordings) > 1 else values
+
+
+def rescaled(joined: Joined, names: Sequence[str]) -> JoinedRows | ClusterRows:
+    """Return the samples with each recording divided by its own root mean square.
+
+    That is the size of its samples without their mean over nodes, on the nodes that vary in it.
+    """
+    rows, recordings = joined.samples, joined.recordings
+    scales = []
+    for name, own in zip(recordings.names, recordings.slices(), strict=True):
+        part: Any = _of_cluster(rows, own) if isinstance(rows, ClusterRows) else rows[own]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SilentNodeWarning)
+                warnings.simplefilter("ignore", LevelWarning)
+                found = Preparation.learn(part, np.array(names, dtype=object), True)
+        except ValueError as error:
+            raise ValueError(
+                f"recording {name!r} cannot be divided by its own size: {error}"
+            ) from None
+        scales.append(found.scale)
+    if isinstance(rows, ClusterRows):
+        import dask.array
+
+        parts = [rows.array[own] / scale for own, scale in zip(recordings.slices(), scales)]
+        return ClusterRows(dask.array.concatenate(parts), rows.client)
+    rows.scales = np.array(scales)
+    return rows  # type: ignore[no-any-return]
+
+
+def _of_cluster(rows: ClusterRows, own: slice) -> ClusterRows:
+    return ClusterRows(rows.array[own], rows.client)
