@@ -23,7 +23,7 @@ from typing import NamedTuple
 from graphdict.app.experiments.code import code_digest
 
 ROOT = Path(__file__).parents[1]
-EXPERIMENTS = ("superposition", "time-varying", "brain", "real")
+EXPERIMENTS = ("superposition", "time-varying", "brain", "brain-paper", "real")
 
 
 class Step(NamedTuple):
@@ -37,8 +37,10 @@ class Step(NamedTuple):
 def steps(data_dir: str | None, real_dir: str | None, jobs: int) -> list[Step]:
     """Return all steps, in order; speed comes last, on a machine that is otherwise idle."""
     command = [sys.executable, "-m", "graphdict.app.cli", "experiment"]
+    recordings = [] if data_dir is None else ["--data-dir", data_dir]
     options = {
-        "brain": [] if data_dir is None else ["--data-dir", data_dir],
+        "brain": recordings,
+        "brain-paper": recordings,
         "real": ["--environments", str(ROOT / ".bench" / "environments")],
     }
     if real_dir is not None:
@@ -55,7 +57,8 @@ def steps(data_dir: str | None, real_dir: str | None, jobs: int) -> list[Step]:
         *(
             Step(
                 name,
-                [*command, name, "--full", "--jobs", str(jobs),
+                [*command, name.removesuffix("-paper"),
+                 "--paper" if name.endswith("-paper") else "--full", "--jobs", str(jobs),
                  *options.get(name, ["--starts", "5"])],
                 experiment=True,
             )
@@ -99,7 +102,8 @@ def check() -> int:
     """Return 1 and say so unless one code, this one, made all experiments in ``results``."""
     wrong = 0
     for name in EXPERIMENTS:
-        written = json.loads((ROOT / "results" / name / "manifest.json").read_text()).get("code")
+        manifest = ROOT / "results" / name / "manifest.json"
+        written = json.loads(manifest.read_text()).get("code") if manifest.exists() else "none yet"
         if written != code_digest():
             print(f"results/{name}: made by code {written}, this is {code_digest()}")
             wrong = 1

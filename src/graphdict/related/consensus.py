@@ -12,15 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core.annotations import RescaleName, Signals
 from graphdict.core.gaussian import log_likelihoods
-from graphdict.core.graph_learning import choose_ridge, coupled_graphs
-from graphdict.core.graph_learning.windows import active_nodes, without_rounding
+from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs
+from graphdict.core.graph_learning.determinant import coupled_likelihood
+from graphdict.core.graph_learning.windows import active_nodes, edges_between, without_rounding
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.native import products
+from graphdict.related.deviations import consensus_of, consensus_prox, deviations
 from graphdict.results import InstantaneousGraphs
 
-__all__ = ["ConsensusGraphs", "consensus_prox", "weighted_median"]
+__all__ = ["ConsensusGraphs"]
 
 
 class ConsensusGraphs(SignalEstimator):
@@ -30,26 +32,29 @@ class ConsensusGraphs(SignalEstimator):
     view is the consensus plus an atom of its own, coefficients are given (1 for the consensus, 1
     for the own atom), and a penalty keeps the own atoms small. Solves the convex problem
 
-        min   sum_v p_v [ <w_v, z_v> + alpha_w sum(w_v) + beta/2 |w_v|^2 - sum_n log (D w_v)_n
+        min   sum_v p_v [ <w_v, z_v> + alpha_w sum(w_v) + beta/2 |w_v|^2 + h(w_v)
                           + alpha_views psi(w_v - c) ]
 
     over the graphs ``w_v >= 0`` of all views and the consensus ``c``. ``p_v`` is the share of the
     samples that are in view v, ``z_v`` the mean squared differences over its edges, and ``psi`` the
     L1 norm, for views that differ in a few edges, or half the squared norm, for views that differ a
-    little everywhere (Karaaslanli and Aviyente 2025).
+    little everywhere (Karaaslanli and Aviyente 2025). ``h`` is a barrier, see ``likelihood``.
 
     Parameters
     ----------
     alpha_views : float, default=0.2
-        Penalty on deviations from the consensus. Zero learns every view by itself, as
-        :class:`graphdict.baselines.LogModel` with the same ``beta``; a large one gives all views
-        the same graph.
+        Penalty on deviations from the consensus. Zero learns every view by itself; a large one
+        gives all views the same graph.
     penalty : {"l1", "l2"}, default="l1"
         Norm of the deviations.
-    avg_degree : float, default=5
+    likelihood : {"log-degree", "log-det"}, default="log-degree"
+        The barrier: ``-sum_n log (D w_v)_n``, which does with few samples and with signals that are
+        smoother than a Markov field, or ``-log det_+ L_v`` of the Gaussian density itself. With the
+        first, ``alpha_views=0`` gives the graphs of :class:`graphdict.baselines.LogModel`.
+    avg_degree : float or None, default=5
         Wanted number of edges at a node, which determines ``beta`` by all samples together.
-    beta : float, optional
-        Ridge, instead of an average degree. It must be positive.
+    beta : float, default=0.0
+        Ridge, where ``avg_degree`` is None. The larger, the denser the graphs.
     alpha_w : float, default=0.0
         Penalty on edge weights.
     max_iter : int, default=500
@@ -89,8 +94,9 @@ class ConsensusGraphs(SignalEstimator):
     _parameter_constraints: dict[str, Any] = {
         "alpha_views": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions({"l1", "l2"})],
-        "avg_degree": [Interval(Real, 1, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="neither"), None],
+        "likelihood": [StrOptions({"log-det", "log-degree"})],
+        "avg_degree": [Interval(Real, 1, None, closed="left"), None],
+        "beta": [Interval(Real, 0, None, closed="left")],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -102,8 +108,9 @@ class ConsensusGraphs(SignalEstimator):
         alpha_views: float = 0.2,
         *,
         penalty: Literal["l1", "l2"] = "l1",
-        avg_degree: float = 5,
-        beta: float | None = None,
+        likelihood: Literal["log-degree", "log-det"] = "log-degree",
+        avg_degree: float | None = 5,
+        beta: float = 0.0,
         alpha_w: float = 0.0,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -111,6 +118,7 @@ class ConsensusGraphs(SignalEstimator):
     ):
         self.alpha_views = alpha_views
         self.penalty = penalty
+        self.likelihood = likelihood
         self.avg_degree = avg_degree
         self.beta = beta
         self.alpha_w = alpha_w
@@ -147,14 +155,17 @@ class ConsensusGraphs(SignalEstimator):
         costs = without_rounding(window_distances(signals[order], counts).astype(np.float64))
         costs = costs + self.alpha_w
         active = active_nodes(samples[order], counts)[:, self.active_nodes_]
-        average = (shares @ costs)[None]
-        self.beta_ = float(choose_ridge(average, self.beta, self.avg_degree)[0])
+        self.beta_ = float(self.beta)
+        if self.avg_degree is not None:
+            average = (shares @ costs)[None]
+            self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
 
         def deviation(weights: NDArray[np.float64]) -> float:
-            size = _deviations(weights, shares, self.penalty)
+            size = deviations(weights, shares, self.penalty)
             return float(self.alpha_views * (shares @ size))
 
-        found = coupled_graphs(
+        solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
+        found = solve(
             costs,
             self.beta_,
             lambda values, step: consensus_prox(
@@ -172,8 +183,10 @@ class ConsensusGraphs(SignalEstimator):
         if not found.converged:
             residual = found.history.residual[-1]
             self._warn_unconverged(self.max_iter, f"largest relative residual {residual:.2g}")
-        consensus = _consensus(found.weights, shares, self.penalty)
-        self.atoms_ = self._preparation.embed(found.weights.astype(signals.dtype))
+        weights = found.tied if self.likelihood == "log-det" else found.weights
+        weights = weights * edges_between(active)
+        consensus = consensus_of(weights, shares, self.penalty)
+        self.atoms_ = self._preparation.embed(weights.astype(signals.dtype))
         self.consensus_ = self._preparation.embed(consensus.astype(signals.dtype))
         return self
 
@@ -185,6 +198,9 @@ class ConsensusGraphs(SignalEstimator):
 
     def score(self, X: Signals, y: ArrayLike | None = None) -> float:
         """Return the mean log-likelihood per sample; the Laplacian of its view is the precision.
+
+        A fit maximises it, penalised, with ``likelihood="log-det"`` only: to choose ``alpha_views``
+        by it, take that.
 
         Parameters
         ----------
@@ -253,79 +269,3 @@ def _labels(y: ArrayLike, count: int) -> NDArray[Any]:
             f"{labels.shape}"
         )
     return labels
-
-
-def _consensus(
-    weights: NDArray[np.float64], shares: NDArray[np.float64], penalty: str
-) -> NDArray[np.float64]:
-    """Return the consensus (E,) of graphs (V, E): what the sum of deviations is least from."""
-    if penalty == "l2":
-        mean: NDArray[np.float64] = shares @ weights
-        return mean
-    return weighted_median(weights, shares)
-
-
-def _deviations(
-    weights: NDArray[np.float64], shares: NDArray[np.float64], penalty: str
-) -> NDArray[np.float64]:
-    """Return ``psi`` (V,) of the deviations from the best consensus."""
-    gaps = weights - _consensus(weights, shares, penalty)
-    sizes: NDArray[np.float64] = np.abs(gaps) if penalty == "l1" else np.square(gaps) / 2
-    total: NDArray[np.float64] = sizes.sum(axis=1)
-    return total
-
-
-def weighted_median(
-    values: NDArray[np.float64], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the weighted median (E,) of the columns of ``values`` (V, E).
-
-    Where half of the weight lies on either side of two values, it is the lower one.
-    """
-    order = np.argsort(values, axis=0)
-    below = np.cumsum(shares[order], axis=0)
-    place = (below >= 0.5 * shares.sum() * (1 - 1e-12)).argmax(axis=0)
-    columns = np.arange(values.shape[1])
-    result: NDArray[np.float64] = values[order[place, columns], columns]
-    return result
-
-
-def consensus_prox(
-    values: NDArray[np.float64], strength: float, shares: NDArray[np.float64], penalty: str
-) -> NDArray[np.float64]:
-    """Return the proximal operator of the deviations from the best consensus.
-
-    It is ``argmin_x min_c sum_v p_v [strength psi(x_v - c) + (x_v - u_v)^2 / 2]`` for each column
-    of ``u`` (V, E). For a given ``c``, ``x_v - c`` is the proximal operator of ``psi`` at
-    ``u_v - c``, and what is left to minimise is, for L1, a sum of Huber functions of ``u_v - c``:
-    its derivative in ``c`` is piecewise linear with knots at ``u_v +- strength``, and its root lies
-    between the two knots where it changes sign.
-    """
-    if strength == 0 or len(values) == 1:
-        return values
-    if penalty == "l2":
-        mean = shares @ values / shares.sum()
-        smoothed: NDArray[np.float64] = (values + strength * mean) / (1 + strength)
-        return smoothed
-    centre = _huber_location(values, strength, shares)
-    gaps = values - centre
-    result: NDArray[np.float64] = centre + np.sign(gaps) * np.maximum(np.abs(gaps) - strength, 0)
-    return result
-
-
-def _huber_location(
-    values: NDArray[np.float64], strength: float, shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the ``c`` (E,) of least ``sum_v p_v huber(u_v - c)``, for each column."""
-    knots = np.sort(np.concatenate([values - strength, values + strength]), axis=0)
-    slopes = np.stack(
-        [shares @ np.clip(knot - values, -strength, strength) for knot in knots]
-    )  # ascending in each column
-    columns = np.arange(values.shape[1])
-    after = np.maximum((slopes >= 0).argmax(axis=0), 1)
-    low, high = knots[after - 1, columns], knots[after, columns]
-    below, above = slopes[after - 1, columns], slopes[after, columns]
-    rise = above - below
-    share = np.where(rise > 0, -below / np.where(rise > 0, rise, 1), 0.5)
-    result: NDArray[np.float64] = low + np.clip(share, 0, 1) * (high - low)
-    return result

@@ -19,7 +19,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "eeg"))
 from edf import write_subject
 
 from graphdict.app.experiments import EXPERIMENTS, brain, brain_report
-from graphdict.app.experiments.brain_data import Events, phase_covariances, whiten_subject
+from graphdict.app.experiments.brain_data import (
+    REGIONS,
+    Events,
+    phase_covariances,
+    pick_region,
+    whiten_subject,
+)
 from graphdict.app.experiments.brain_guided import (
     Ridge,
     guided_atoms,
@@ -29,8 +35,9 @@ from graphdict.app.experiments.brain_guided import (
 )
 from graphdict.app.experiments.brain_references import score_reference
 from graphdict.app.experiments.brain_scoring import nested_scores, standardise_features
-from graphdict.app.experiments.brain_states import score_states
+from graphdict.app.experiments.brain_states import best_forests, score_states
 from graphdict.app.experiments.command import experiment
+from graphdict.datasets.eegbci import EEGBCI_CHANNELS
 
 NODES = 6
 LEFT, RIGHT = [0, 1, 2], [3, 4, 5]  # electrodes over each side
@@ -188,6 +195,71 @@ def test_settings_are_chosen_by_the_other_subjects():
     assert json.loads(lines[0]["setting"]) == {"normalise": "recording"}
     summary = brain_report.summarise(lines)
     assert summary[0]["auroc"] == pytest.approx(0.35)
+    assert summary[0]["auroc_best"] == pytest.approx(0.7)  # of the setting best when held out
+
+
+def test_errors_include_seeds():
+    """Scores are means over seeds; what seeds move together is part of the error."""
+
+    def row(seed, shift):
+        setting = {"pipeline": "paper", "start": 0.0, "n_states": 3}
+        return {
+            "status": "done", "features": 9,
+            "cell": {"model": "KMeans", "setting": setting, "seed": seed},
+            "held_out": {"1": 0.4 + shift, "2": 0.6 + shift, "3": 0.5 + shift},
+        }  # fmt: skip
+
+    shifts = np.array([0.0, 0.05, 0.1])
+    rows = [row(seed, shift) for seed, shift in enumerate(shifts)]
+    other = {"status": "done", "as_seed": 0, "cell": rows[0]["cell"]}
+    found = brain_report.summarise(brain_report.select_settings([*rows, other]))
+    assert len(found) == 1
+    assert found[0]["seeds"] == 3
+    assert found[0]["subjects"] == 3
+    assert found[0]["auroc"] == pytest.approx(0.55)
+    by_subject, by_seed = np.var([0.45, 0.65, 0.55], ddof=1) / 3, np.var(shifts, ddof=1) / 3
+    assert found[0]["auroc_error"] == pytest.approx((by_subject + by_seed) ** 0.5)
+    alone = brain_report.summarise(brain_report.select_settings(rows[:1]))
+    assert alone[0]["auroc_error"] == pytest.approx((0.01 / 3) ** 0.5)
+
+
+def test_of_several_forests_the_best_on_other_subjects_is_taken():
+    tried = [
+        {"held_out": {"1": 0.9, "2": 0.3}, "training": {"1": 0.5, "2": 0.6}},
+        {"held_out": {"1": 0.4, "2": 0.7}, "training": {"1": 0.6, "2": 0.5}},
+    ]
+    row = best_forests(tried)
+    assert row["held_out"] == {"1": 0.4, "2": 0.3}
+    assert row["forests"] == pytest.approx([0.6, 0.55])
+    assert best_forests(tried[:1]) == tried[0]
+
+
+def test_regions_of_the_head_do_not_overlap():
+    signals = np.arange(64.0)[None, :, None] * np.ones((2, 64, 5))
+    events = Events(signals, np.array([True, False]), 160.0)
+    picked = {
+        name: [EEGBCI_CHANNELS[int(i)] for i in pick_region(events, name).signals[0, :, 0]]
+        for name in REGIONS
+    }
+    assert len(picked["motor"]) == 21
+    assert {"C3", "Cz", "C4", "FCz", "CP4"} <= set(picked["motor"])
+    assert {"Fp1", "AFz", "F7", "F8", "O1", "Oz", "Iz", "PO7"} <= set(picked["eyes"])
+    assert not set(picked["motor"]) & set(picked["eyes"])
+    assert not {"Fz", "F3", "Pz", "T7"} & {*picked["motor"], *picked["eyes"]}
+    assert pick_region(events, "all") is events
+
+
+def test_the_paper_s_claim_is_tried_with_every_term():
+    grid = brain.grid("paper")
+    assert len(grid.seeds) == 3
+    tried = grid.models["GraphDictLog"]
+    assert [setting["alpha_orth"] for setting in tried] == list(brain.ORTHOGONALITY)
+    assert all(setting["solver"] == "bipds" and setting["peaks"] is None for setting in tried)
+    assert all(len(setting["leaves"]) > 1 for setting in tried)
+    places = {(s["start"], s.get("channels", "all")) for s in grid.models["GraphDictExact"]}
+    assert places == {(t, c) for t in (0.0, 1.0) for c in ("all", "eyes", "motor")}
+    again = grid.cells(["CSP"], None, [1])
+    assert brain.measure(grid, again[0]) == {"as_seed": 0}
 
 
 def run(*arguments):

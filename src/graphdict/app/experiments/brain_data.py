@@ -11,8 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.datasets import load_eegbci
+from graphdict.datasets.eegbci import EEGBCI_CHANNELS
 
-__all__ = ["BROAD", "IMAGERY", "Events", "load_events", "phase_covariances", "whiten_subject"]
+__all__ = [
+    "BROAD",
+    "IMAGERY",
+    "REGIONS",
+    "Events",
+    "load_events",
+    "phase_covariances",
+    "pick_region",
+    "whiten_subject",
+]
 
 BROAD = (0.5, 30.0)  # of the microstate literature, and of the paper
 IMAGERY = (8.0, 30.0)  # mu and beta rhythms, which imagined movement weakens over the motor cortex
@@ -20,6 +30,14 @@ SECONDS = 4.0
 # Directions with less than this share of the strongest one's power are noise, which whitening must
 # not amplify.
 NOISE_FLOOR = 1e-3
+
+
+# Where eyes and the picture of the cue are seen, and where hands are: what is next to the eyes and
+# over the visual cortex, and what is over and beside the motor cortex. No electrode is in both.
+REGIONS: dict[str, tuple[str, ...]] = {
+    "eyes": ("Fp", "AF", "F7", "F8", "PO", "O", "Iz"),
+    "motor": ("FC", "C", "CP"),
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,25 @@ def load_events(
         )
         for found in loaded
     }
+
+
+def pick_region(events: Events, region: str) -> Events:
+    """Return the events on the electrodes of a region; "all" is every one.
+
+    An electrode belongs to an entry of `REGIONS` that is its name or the letters of it.
+    """
+    if region == "all":
+        return events
+    wanted = REGIONS[region]
+    kept = [
+        i for i, name in enumerate(EEGBCI_CHANNELS) if name in wanted or _letters(name) in wanted
+    ]
+    return Events(events.signals[:, kept], events.right, events.sfreq)
+
+
+def _letters(name: str) -> str:
+    """Return the letters of an electrode: AF of AF7, C of Cz."""
+    return name.rstrip("z0123456789")
 
 
 def whiten_subject(events: Events) -> Events:

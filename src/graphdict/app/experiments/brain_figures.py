@@ -21,7 +21,7 @@ FEATURE_TITLES = {
 
 def scores_figure(lines: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw the AUROC of held-out subjects by model and size for each pipeline (Figure 4)."""
-    lines = [line for line in lines if line["start"] == 0]
+    lines = [line for line in lines if line["start"] == 0 and line["channels"] == "all"]
     panels = [p for p in PIPELINES if any(line["pipeline"] == p for line in lines)]
     groups = {p: _groups([x for x in lines if x["pipeline"] == p]) for p in panels}
     heights = [len(groups[p]) + 1.2 for p in panels]

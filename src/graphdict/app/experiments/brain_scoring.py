@@ -20,9 +20,9 @@ Features = Callable[[int, frozenset[int]], NDArray[Any]]
 DIGITS = 6
 
 
-def forest(trees: int = 100) -> RandomForestClassifier:
-    """Return the paper's classifier, with leaves of at least five events."""
-    return RandomForestClassifier(trees, min_samples_leaf=5, random_state=0)
+def forest(trees: int = 100, leaf: int = 5) -> RandomForestClassifier:
+    """Return the paper's classifier, with at least so many events in a leaf."""
+    return RandomForestClassifier(trees, min_samples_leaf=leaf, random_state=0)
 
 
 def linear() -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,9 +16,10 @@ from graphdict.app.experiments.methods import build as build_method
 from graphdict.eeg import PAPER_FEATURES, StateEmbedding, model_coefficients
 from graphdict.eeg.embedding import normalised
 
-__all__ = ["score_states"]
+__all__ = ["best_forests", "score_states"]
 
 MAX_PEAKS = 4000  # of 75,000 in the events of 15 subjects, to which a model is fitted
+LEAVES = (5,)  # fewest events in a leaf of the forests, of which one is chosen
 SHOWN = 50  # peaks whose coefficients the paper's figure shows
 
 
@@ -49,7 +50,10 @@ def score_states(
     ----------
     events : dict of Events by subject
     model, setting, seed
-        What :func:`build_states` takes; ``n_states`` and ``normalise`` are in the setting.
+        What :func:`build_states` takes. In the setting are also ``n_states``, ``normalise`` and,
+        where they are not the usual ones, ``peaks``, how many of them a model is fitted to (None
+        for all), and ``leaves``, the least leaves of several forests, of which the best on the
+        other subjects is taken.
     adapted : bool
         False is the paper's pipeline. True whitens the signals and standardises the features of
         each subject, and has mean coefficients among the features.
@@ -60,11 +64,12 @@ def score_states(
     """
     options = dict(setting)
     states, normalise = options.pop("n_states"), options.pop("normalise")
+    peaks, leaves = options.pop("peaks", MAX_PEAKS), options.pop("leaves", LEAVES)
     signals = {s: (whiten_subject(e) if adapted else e).signals for s, e in events.items()}
     embedding = StateEmbedding(
         build_states(model, states, options, seed),
         normalise=normalise,
-        max_peaks=MAX_PEAKS,
+        max_peaks=peaks,
         sfreq=next(iter(events.values())).sfreq,
         random_state=seed,
     ).fit(list(signals.values()))
@@ -75,12 +80,36 @@ def score_states(
         values = np.nan_to_num(values.reshape(len(values), -1))  # NaN of states that never occur
         described[subject] = standardise_features(values) if adapted else values
     labels = {s: e.right for s, e in events.items()}
-    row: dict[str, Any] = nested_scores(
-        labels, lambda s, _: described[s], forest, inner=partial(forest, 30) if choose else None
-    )
+    tried = [
+        nested_scores(
+            labels, lambda s, _: described[s], partial(forest, leaf=leaf),
+            inner=partial(forest, 30, leaf=leaf) if choose else None,
+        )
+        for leaf in leaves
+    ]  # fmt: skip
+    row: dict[str, Any] = best_forests(tried)
     row["features"] = states * len(names)
     if portrait:
         row["portrait"] = _portrait(embedding, events, described, names)
+    return row
+
+
+def best_forests(tried: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, Any]:
+    """Return the scores of the forest that is best on the other subjects, for each subject.
+
+    With several forests, ``"forests"`` is the mean held-out score of each.
+    """
+    if len(tried) == 1:
+        return dict(tried[0])
+    chosen = {
+        subject: max(tried, key=lambda scores: scores["training"][subject])
+        for subject in tried[0]["held_out"]
+    }
+    row: dict[str, Any] = {
+        name: {subject: scores[name][subject] for subject, scores in chosen.items()}
+        for name in ("held_out", "training")
+    }
+    row["forests"] = [float(np.mean(list(scores["held_out"].values()))) for scores in tried]
     return row
 
 
