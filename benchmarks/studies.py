@@ -1,6 +1,7 @@
 """Studies of many recordings: false positives, power, and what a group's dictionary predicts.
 
-    python benchmarks/studies.py null      500 studies without a difference, signals and all
+    python benchmarks/studies.py null      500 studies without a difference, activations given
+    python benchmarks/studies.py null --learn           the same with a dictionary for each study
     python benchmarks/studies.py power     studies with one, on learned and true activations
     python benchmarks/studies.py eyes --folder FOLDER   subjects left out of a dictionary
 
@@ -66,11 +67,11 @@ def learn(signals: list, seed: int) -> tuple[Any, list[np.ndarray]]:
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(np.concatenate(signals))
-        return model, [model.transform(one) for one in signals]
+        model.fit(signals)
+        return model, model.transform(signals)
 
 
-def null(studies: int) -> list[dict[str, Any]]:
+def null(studies: int, learned: bool = True) -> list[dict[str, Any]]:
     """Return how often tests at 0.05 find something in studies in which nothing differs."""
     asked = {
         "groups": lambda v, seed: compare_groups(
@@ -91,8 +92,8 @@ def null(studies: int) -> list[dict[str, Any]]:
     }  # fmt: skip
     found = dict.fromkeys(asked, 0)
     for seed in range(studies):
-        signals, _, _ = simulate(np.random.default_rng(seed), np.zeros(RECORDINGS))
-        values = activation_statistics(learn(signals, seed)[1], 100.0)
+        signals, given, _ = simulate(np.random.default_rng(seed), np.zeros(RECORDINGS))
+        values = activation_statistics(learn(signals, seed)[1] if learned else given, 100.0)
         for name, ask in asked.items():
             found[name] += bool(ask(values, seed).p_corrected.min() <= 0.05)
         tell(seed, found)
@@ -137,36 +138,43 @@ def power(studies: int) -> list[dict[str, Any]]:
     return rows
 
 
-def eyes(folder: Path | None, subjects: int) -> list[dict[str, Any]]:
-    """Return held-out nats a sample of subjects left out, under dictionaries of the others."""
+def eyes(
+    folder: Path | None, subjects: int, folds: int, seconds: int, atoms: int
+) -> list[dict[str, Any]]:
+    """Return held-out nats a sample of subjects left out, under dictionaries of the others.
+
+    Every third of 64 channels, so many seconds with eyes open and as many with eyes closed.
+    """
     from sklearn.covariance import ledoit_wolf
 
     from graphdict.datasets import load_eyes
 
-    data = [
-        load_eyes(s + 1, folder, band=(1, 30), sfreq=80).signals[:, ::3] for s in range(subjects)
-    ]
-    data = [one - one.mean(axis=1, keepdims=True) for one in data]
+    data = []
+    for subject in range(subjects):
+        loaded = load_eyes(subject + 1, folder, band=(1, 30), sfreq=80)
+        one = loaded.signals[loaded.times < seconds, ::3]
+        data.append(one - one.mean(axis=1, keepdims=True))
     scores: dict[str, list[float]] = {}
-    folds = 3
     for fold in range(folds):
-        inside = np.concatenate([one for s, one in enumerate(data) if s % folds != fold])
-        outside = [one for s, one in enumerate(data) if s % folds == fold]
+        inside = np.concatenate([one for s, one in enumerate(data) if s % 3 != fold])
+        outside = [one for s, one in enumerate(data) if s % 3 == fold]
         basis = zero_sum_basis(inside.shape[1])
         flat = inside @ basis
         one = Gaussian(ledoit_wolf(flat, assume_centered=True)[0])
-        models: dict[str, Any] = {"pooled Gaussian": lambda x: one.score(x @ basis)}
-        for atoms in (3, 6):
-            fitted = GraphDictMarginal(atoms, max_active=1, prior="markov", random_state=0)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                fitted.fit(inside)
-            models[f"graphdict, {atoms} atoms"] = lambda x, m=fitted: m.score(x) - _log_scale(m, x)
-            chain = hmm(flat, atoms)
-            if chain is not None:
-                models[f"hmmlearn, {atoms} states"] = lambda x, m=chain: m.score(x @ basis) / len(x)
+        fitted = GraphDictMarginal(atoms, max_active=1, prior="markov", random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted.fit(inside)
+        models: dict[str, Any] = {
+            "pooled Gaussian": lambda x: one.score(x @ basis),
+            f"graphdict, {atoms} atoms": lambda x: fitted.score(x) - _log_scale(fitted, x),
+        }
+        chain = hmm(flat, atoms)
+        if chain is not None:
+            models[f"hmmlearn, {atoms} states"] = lambda x: chain.score(x @ basis) / len(x)
         for name, score in models.items():
             scores.setdefault(name, []).extend(float(score(x)) for x in outside)
+        print(fold, {name: np.round(v, 2) for name, v in scores.items()}, file=sys.stderr)
     best = np.array(scores["pooled Gaussian"])
     return [
         {
@@ -211,13 +219,17 @@ def main() -> None:
     parser.add_argument("part", choices=["null", "power", "eyes"])
     parser.add_argument("--studies", type=int, default=500)
     parser.add_argument("--subjects", type=int, default=15)
+    parser.add_argument("--folds", type=int, choices=(1, 2, 3), default=3)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--atoms", type=int, default=3)
+    parser.add_argument("--learn", action="store_true")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.part == "eyes":
-        rows = eyes(given.folder, given.subjects)
+        rows = eyes(given.folder, given.subjects, given.folds, given.seconds, given.atoms)
     else:
-        rows = {"null": null, "power": power}[given.part](given.studies)
+        rows = power(given.studies) if given.part == "power" else null(given.studies, given.learn)
     for row in rows:
         print("  ".join(f"{v:.4g}" if isinstance(v, float) else f"{v:<28}" for v in row.values()))
     if given.json:

@@ -51,7 +51,7 @@ def apart(page: dict[str, Any]) -> tuple[Any, list[str]]:
         states = np.repeat(rng.integers(0, 3, 40), 10)
         signals.append(sample_lgmrf(atoms[states], 1, rng))
         names.append(("first weights", "second weights")[number % 2])
-    page["model"].fit(np.concatenate(signals))
+    page["model"].fit(signals)
     own = recording_atoms(page["model"], signals)
     print(own.in_words())
     return own, names

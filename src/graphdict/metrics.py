@@ -186,7 +186,7 @@ def match_atoms(true: ArrayLike, learned: ArrayLike) -> AtomMatching:
             "true and learned atoms must have the same number of edges, got "
             f"{true.shape[1]} and {learned.shape[1]}"
         )
-    similarity = unit_vectors(true) @ unit_vectors(learned).T
+    similarity = cosines(true, learned)
     rows, cols = linear_sum_assignment(similarity, maximize=True)
     return AtomMatching(rows, cols, similarity[rows, cols])
 
@@ -297,7 +297,12 @@ def safe_ratio(above: NDArray[Any], below: NDArray[Any]) -> NDArray[np.float64]:
     return above / np.where(below > 0, below, 1) * (below > 0)
 
 
-def unit_vectors(atoms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the atoms with unit norm; those without edges stay zero."""
-    norms = np.linalg.norm(atoms, axis=1, keepdims=True)
-    return atoms / np.where(norms > 0, norms, 1)
+def cosines(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """Return cosines (K, L) between atoms (K, E) and (L, E); 0 where one has no edges."""
+    units = []
+    for atoms in (first, second):
+        weights = np.asarray(atoms, dtype=np.float64)
+        norms = np.linalg.norm(weights, axis=1, keepdims=True)
+        units.append(weights / np.where(norms > 0, norms, 1))
+    products: NDArray[np.float64] = units[0] @ units[1].T
+    return products

@@ -193,7 +193,7 @@ class InstantaneousGraphs:
 
     @property
     def degrees(self) -> NDArray[np.float64]:
-        """Node degrees (T, N)."""
+        """Node degrees (T, N): sums of weights, negative ones subtracted."""
         if not self._plain:
             return graphs.degrees(self.weights)
         return self.coefficients @ graphs.degrees(self.atoms)
@@ -209,7 +209,7 @@ class InstantaneousGraphs:
         Parameters
         ----------
         threshold : float, default=0.0
-            Edges of at most this weight are left out.
+            Edges of at most this absolute weight are left out.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class InstantaneousGraphs:
         matrices = []
         for sample in self:
             weights = sample.weights[0]
-            kept = weights > threshold
+            kept = np.abs(weights) > threshold
             i, j, w = rows[kept], cols[kept], weights[kept]
             shape = (self.n_nodes, self.n_nodes)
             upper = sparse.coo_array((w, (i, j)), shape=shape).tocsr()
@@ -232,7 +232,7 @@ class InstantaneousGraphs:
         Parameters
         ----------
         threshold : float, default=0.0
-            Edges of at most this weight are left out.
+            Edges of at most this absolute weight are left out.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class InstantaneousGraphs:
         """
         pd = import_extra("pandas", "to_pandas()", "tables")
         weights = self.weights
-        sample, edge = np.nonzero(weights > threshold)
+        sample, edge = np.nonzero(np.abs(weights) > threshold)
         rows, cols = graphs.edge_index(self.n_nodes)
         names = np.array(self.node_names, dtype=object)
         table = {
@@ -264,7 +264,7 @@ class InstantaneousGraphs:
         Parameters
         ----------
         threshold : float, default=0.0
-            Edges of at most this weight are left out.
+            Edges of at most this absolute weight are left out.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class InstantaneousGraphs:
             graph.add_nodes_from(self.node_names)
             graph.add_weighted_edges_from(
                 (self.node_names[rows[e]], self.node_names[cols[e]], float(weights[e]))
-                for e in np.flatnonzero(weights > threshold)
+                for e in np.flatnonzero(np.abs(weights) > threshold)
             )
             built.append(graph)
         return built[0] if len(built) == 1 else built
@@ -338,7 +338,8 @@ def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> NDArray[np.flo
         probable = probabilities, model._least_probability
         single = np.eye(len(atoms), dtype=atoms.dtype)
         atoms = InstantaneousGraphs(single, atoms, probable=probable).weights
-    weak = atoms <= WEAK * np.max(atoms, axis=1, keepdims=True, initial=0)
+    sizes = np.abs(atoms)
+    weak = sizes <= WEAK * np.max(sizes, axis=1, keepdims=True, initial=0)
     confidence = getattr(model, "edge_confidence_", None)
     if confidence is not None and probabilities is None:
         weak |= confidence < min_confidence

@@ -286,3 +286,26 @@ def test_negative_dependence_is_named():
 )
 def test_months_are_spans_round_the_year(which, text):
     assert _months(np.sort(which)) == text
+
+
+# Bad input --------------------------------------------------------------------------------------
+
+
+def test_series_too_short_are_refused_before_anything_is_learned(monkeypatch):
+    signals = np.random.default_rng(0).standard_normal((40, 5))
+    fitted = GraphDictMarginal(15, max_active=1, n_init=1, max_iter=5, random_state=0)
+    fitted.fit(np.tile(signals, (2, 1)))
+
+    def learned(self, X, y=None):
+        raise AssertionError("a model was fitted")
+
+    monkeypatch.setattr(GraphDictMarginal, "fit", learned)
+    with pytest.raises(ValueError, match=r"n_atoms=41 graphs .* 40 samples or windows"):
+        evidence(GraphDictMarginal(41), signals)
+    with pytest.raises(ValueError, match="held-out blocks need at least 5"):
+        evidence(GraphDictMarginal(2, window_size=10), signals)
+    with pytest.raises(ValueError, match=r"n_atoms=15 graphs .* half of the time has 10"):
+        stability(fitted, signals[:20])
+    for ask in (evidence, lambda model, X: stability(fitted, X)):
+        with pytest.raises(ValueError, match=r"1 (feature|node)|at least 2|minimum of 2"):
+            ask(GraphDictMarginal(2), signals[:, :1])

@@ -16,6 +16,7 @@ __all__ = ["MOST_GRAPHS", "graphs_html"]
 SIDE = 150  # pixels of a picture
 MOST_GRAPHS = 12
 MOST_EDGES = 300  # the heaviest, in each
+NEGATIVE = "#b2182b"  # edges of negative weight, which are dashed as well
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#000000")
 
 
@@ -42,7 +43,7 @@ def graphs_html(
         How many graphs there are, where ``weights`` holds the first of them only.
     """
     shown = weights[:MOST_GRAPHS]
-    heaviest = float(shown.max(initial=0.0))
+    heaviest = float(np.abs(shown).max(initial=0.0))
     pictures = "".join(
         '<figure style="margin:0 8px 8px 0">'
         f"{_picture(graph, node_names, heaviest, COLOURS[k % len(COLOURS)])}"
@@ -66,11 +67,12 @@ def _picture(
     x = np.round(SIDE / 2 * (1 + 0.9 * np.sin(turns)), 1)
     y = np.round(SIDE / 2 * (1 - 0.9 * np.cos(turns)), 1)
     rows, cols = graphs.edge_index(nodes)
-    kept = np.argsort(-weights, kind="stable")[:MOST_EDGES]
+    sizes = np.abs(weights)
+    kept = np.argsort(-sizes, kind="stable")[:MOST_EDGES]
     lines = "".join(
         f'<path d="M{x[rows[e]]} {y[rows[e]]}L{x[cols[e]]} {y[cols[e]]}" '
-        f'stroke-width="{4 * weights[e] / heaviest:.2f}"/>'
-        for e in kept[weights[kept] > 0.01 * heaviest]
+        f'{_dashed(weights[e])}stroke-width="{4 * sizes[e] / heaviest:.2f}"/>'
+        for e in kept[sizes[kept] > 0.01 * heaviest]
     )
     circles = "".join(
         f'<circle cx="{a}" cy="{b}" r="3"><title>{escape(str(name))}</title></circle>'
@@ -81,3 +83,8 @@ def _picture(
         f'<g stroke="{colour}" stroke-opacity="0.7" fill="none">{lines}</g>'
         f'<g fill="#888">{circles}</g></svg>'
     )
+
+
+def _dashed(weight: float) -> str:
+    """Return the attributes of a line of negative weight; none for others."""
+    return f'stroke="{NEGATIVE}" stroke-dasharray="5 3" ' if weight < 0 else ""

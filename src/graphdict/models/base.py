@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
@@ -58,6 +59,9 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         "n_features_in_": COUNT,
         "n_iter_": COUNT,
     }
+
+    def _check_fitted(self, fitted: Mapping[str, Any]) -> None:
+        """Raise ValueError where fitted values of a file do not suit the settings beside them."""
 
     # What a kind chooses --------------------------------------------------------------------
 

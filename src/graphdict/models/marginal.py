@@ -101,6 +101,12 @@ class GraphDictMarginal(MarginalState):
         asks, and ``n_init`` counts half. Missing values, ``prior="hierarchy"``, ``average``,
         streams and more than 256 sets know a power of 1 and Gaussian tails only, which "auto" then
         stands for.
+    signed : bool, default=False
+        Whether edges may be negative: nodes that vary against one another. One atom is then active
+        at a time (``max_active`` is 1, or None, which stands for it), and its graph is any that is
+        positive definite on signals that sum to zero over nodes. As with tails, atoms are steadied
+        by what they have in common, and ``sparsity`` counts. It knows a power of 1, no ``levels``,
+        ``average``, "hierarchy", streams, and no missing values in ``fit``.
     alpha_w : "auto" or float, default="auto"
         L1 penalty on every weight, which steadies the estimate: as if noise of that variance had
         been added to every squared difference. "auto" is the less, the more samples there are, and
@@ -218,6 +224,7 @@ class GraphDictMarginal(MarginalState):
             StrOptions({"auto", "heat"}),
         ],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
+        "signed": ["boolean"],
         "alpha_w": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "sparsity": [Interval(Real, 0, None, closed="left")],
         "prior": [StrOptions({"independent", "free", "markov", "hierarchy"})],
@@ -242,6 +249,7 @@ class GraphDictMarginal(MarginalState):
         levels: int = 1,
         filter_power: float | str = DEFAULT_FILTER_POWER,
         tails: float | str = DEFAULT_TAILS,
+        signed: bool = False,
         alpha_w: float | str = "auto",
         sparsity: float = 1.0,
         prior: PriorName = "independent",
@@ -262,6 +270,7 @@ class GraphDictMarginal(MarginalState):
         self.levels = levels
         self.filter_power = filter_power
         self.tails = tails
+        self.signed = signed
         self.alpha_w = alpha_w
         self.sparsity = sparsity
         self.prior = prior
@@ -308,7 +317,7 @@ class GraphDictMarginal(MarginalState):
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)
-            measured = measure_edges(data, fit.dictionary)
+            measured = measure_edges(data, fit.dictionary) if self._measures_edges else None
         if not fit.interrupted:
             checkpoint.finish()
         self._store(fit, coefficients, gains)

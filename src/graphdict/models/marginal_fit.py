@@ -11,31 +11,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filters import PAPERS, GraphFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.signed import make_definite
 from graphdict.engine.checkpoint import Checkpoint
 from graphdict.engine.logs import logger
 from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
+from graphdict.engine.marginal.learn_signed import learn_signed
 from graphdict.engine.marginal.passes import mean_square
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import has_gaps
+from graphdict.models.signed import check_signed
 
 if TYPE_CHECKING:
     from graphdict.models.marginal import GraphDictMarginal
 
 __all__ = ["check_parameters", "learn_model"]
 
+FIRST_WEIGHT = 0.1  # of the mean weight of an atom, for pairs that a fit to begin from lacks
 SAMPLES_FOR_FILTERS = 5  # for each atom and dimension: with fewer, power 1 and Gaussian tails
 
 
 def check_parameters(model: GraphDictMarginal) -> None:
     """Raise where parameters, each of them valid, do not go together."""
     _check_filter(model)
+    check_signed(model)
     if model.average and model.prior == "hierarchy":
         raise ValueError(
             f'average={model.average} draws whole activations, but prior="hierarchy" gives '
@@ -59,12 +65,41 @@ def learn_model(
 
     Sets ``noise_`` and ``alpha_w_`` of the model.
     """
+    if model.signed and has_gaps(signals):
+        raise ValueError(
+            "signed=True cannot be fitted to missing values, and X has some: interpolate them, or "
+            "use signed=False"
+        )
     settings = replace(_settings_for(model, signals, patterns), checkpoint=checkpoint)
+    settings = replace(settings, start=_warm_start(model, settings, patterns))
     plain = cache(partial(_learn_plain, model, signals, patterns, settings, rng))
     if not settings.filtered:
         return plain()
     # A copy: the plain fit is to be that of the same model given.
     return _learn_filtered(model, signals, patterns, settings, deepcopy(rng), plain)
+
+
+def _warm_start(
+    model: GraphDictMarginal, settings: Settings, patterns: NDArray[Any]
+) -> PatternDictionary | None:
+    """Return the dictionary to begin from; None where a search among starts is to find one.
+
+    Pairs that have no edge there get a little weight, so that they may have one.
+    """
+    given = model._start
+    if given is None or model.prior == "hierarchy" or given.patterns_.shape != patterns.shape:
+        return None
+    if settings.filter is None or settings.filtered == given._is_papers_model:
+        return None  # another likelihood
+    if not np.array_equal(given.active_nodes_, model.active_nodes_):
+        return None
+    atoms = given._active_atoms.astype(np.float64) * (model.scale_ / given.scale_) ** 2
+    least = FIRST_WEIGHT * np.abs(atoms).mean(axis=1, keepdims=True)
+    atoms = np.where(np.abs(atoms) < least, least, atoms)
+    atoms = make_definite(atoms) if model.signed else atoms
+    stay = given.stay_probability_ if model.prior == "markov" else None
+    likelihood = given._pattern_likelihood(atoms)
+    return PatternDictionary(likelihood, atoms, given.pattern_probabilities_, stay)
 
 
 def _check_filter(model: GraphDictMarginal) -> None:
@@ -97,6 +132,8 @@ def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]
     chosen = _given_filter(model.filter_power)
     given = {"auto": None, "gaussian": np.inf}
     tails = given[model.tails] if isinstance(model.tails, str) else float(model.tails)
+    if model.signed:
+        return replace(model._settings, filter=PAPERS, tails=tails, signed=True)
     settings = replace(model._settings, filter=chosen, tails=tails)
     if not settings.filtered:
         return settings
@@ -144,11 +181,13 @@ def _learn_filtered(
         some = partial(open_subset, signals, model.recordings_, model.window_size, rng, data)
         settings = replace(settings, callback=callback, trial_callback=trial_callback)
         choose = None
-        if model.max_active is None and model.n_atoms > 1:
+        if model.max_active is None and model.n_atoms > 1 and not model.signed:
             # A copy: the fit is to be that of the same number given.
             given = signals, model.recordings_, model.window_size, patterns, settings
             choose = partial(choose_patterns, *given, deepcopy(rng))
         model.noise_ = NOISE * mean_square(data)
+        if model.signed:
+            return learn_signed(data, patterns, model.noise_, settings, rng)
         try:
             fit = learn_filtered(
                 data, patterns, model.noise_, settings, rng, plain, choose=choose, some=some
@@ -187,7 +226,8 @@ def _learn_plain(
         model.noise_ = NOISE * mean_square(data)
         if first is not None and first.interrupted:
             return first
-        return _learn_dictionary(model, data, patterns, settings.checkpoint, rng, some)
+        given = settings.checkpoint, rng, some, settings.start
+        return _learn_dictionary(model, data, patterns, *given)
 
 
 def _choose_patterns(
@@ -213,8 +253,9 @@ def _learn_dictionary(
     checkpoint: Checkpoint,
     rng: np.random.RandomState,
     some: OpenSignals,
+    start: PatternDictionary | None,
 ) -> Fit:
-    settings = model._settings.with_alpha(data, model.n_atoms)
+    settings = replace(model._settings, start=start).with_alpha(data, model.n_atoms)
     model.alpha_w_ = settings.alpha_w or 0.0
     bar = 0 if model.prior == "hierarchy" else model.verbose
     trials, steps = settings.trials, 2 * model.max_iter + 3 * model.average // 2

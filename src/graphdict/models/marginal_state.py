@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -22,6 +22,7 @@ from graphdict.core.marginal.patterns import (
     enumerate_patterns,
 )
 from graphdict.core.marginal.protocols import PatternLikelihood
+from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.em import Fit
@@ -35,6 +36,7 @@ from graphdict.engine.memory import BLOCK
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.models.base import Encoded, GraphDictionary
+from graphdict.models.signed import check_signed_atoms
 
 __all__ = ["MarginalState"]
 
@@ -47,6 +49,7 @@ class MarginalState(GraphDictionary):
     levels: int
     filter_power: float | str
     tails: float | str
+    signed: bool
     alpha_w: float | str
     sparsity: float
     prior: str
@@ -76,6 +79,8 @@ class MarginalState(GraphDictionary):
     n_samples_seen_: int
     stream_: dict[str, Any]
     _in_stream = False  # whether samples come in batches
+    _measures_edges = True  # whether a fit says how sure edges are
+    _start: MarginalState | None = None  # a fit from which to begin, without a search
 
     _needed = (
         *GraphDictionary._needed, "patterns_", "pattern_probabilities_", "stay_probability_",
@@ -83,6 +88,7 @@ class MarginalState(GraphDictionary):
     )  # fmt: skip
     _fitted_values = {
         **GraphDictionary._fitted_values,
+        "atoms_": FittedValue("KE", -np.inf),
         "patterns_": FittedValue("CK", 0, 1),
         "pattern_probabilities_": FittedValue("C", 0, 1),
         "edge_probabilities_": FittedValue("KE", 0, 1),
@@ -99,6 +105,9 @@ class MarginalState(GraphDictionary):
         "log_likelihood_": NUMBER,
         "n_samples_seen_": COUNT,
     }
+
+    def _check_fitted(self, fitted: Mapping[str, Any]) -> None:
+        check_signed_atoms(fitted["atoms_"], fitted["active_nodes_"], self.signed)
 
     @property
     def _penalty_units(self) -> dict[str, int]:
@@ -129,7 +138,7 @@ class MarginalState(GraphDictionary):
     @property
     def _may_be_filtered(self) -> bool:
         """Whether the parameters leave room for another power than 1, or for tails."""
-        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf)
+        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf) or self.signed
 
     @property
     def _mean_activations(self) -> NDArray[Any]:
@@ -145,7 +154,8 @@ class MarginalState(GraphDictionary):
     def _is_papers_model(self) -> bool:
         """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
         power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
-        return getattr(self, "filter_", "power") == "power" and power == 1 and tails == np.inf
+        plain = getattr(self, "filter_", "power") == "power" and not self.signed
+        return plain and power == 1 and tails == np.inf
 
     @property
     def _settings(self) -> Settings:
@@ -160,11 +170,14 @@ class MarginalState(GraphDictionary):
         if self.prior == "hierarchy":
             return hierarchy_patterns(self.n_atoms)
         largest = self.max_active or default_max_active(self.n_atoms, self.levels)
+        largest = 1 if self.signed else largest
         return enumerate_patterns(self.n_atoms, min(largest, self.n_atoms), self.levels)
 
     def _pattern_likelihood(self, atoms: NDArray[Any]) -> PatternLikelihood:
         """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
         given = self.patterns_, atoms, self.noise_
+        if self.signed:
+            return SignedLikelihood.of(*given, tails=self.tails_)
         if self._is_papers_model:
             return self._settings.likelihood(*given)
         chosen = FILTERS[self.filter_](self.filter_power_)
@@ -229,7 +242,9 @@ class MarginalState(GraphDictionary):
         self.patterns_ = dictionary.patterns
         self.pattern_probabilities_ = dictionary.probabilities
         self.stay_probability_ = dictionary.stay or 0.0
-        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(coefficients.dtype))
+        # Of weights of either sign, single precision could leave graphs that are not definite.
+        dtype = np.float64 if self.signed else coefficients.dtype
+        self.atoms_ = self._preparation.embed(dictionary.atoms.astype(dtype))
         self.__dict__.pop("edge_probabilities_", None)  # of an earlier fit
         if fit.edge_probabilities is not None:
             probabilities = fit.edge_probabilities.astype(coefficients.dtype)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core import graphs
-from graphdict.metrics import unit_vectors
+from graphdict.metrics import cosines
 from graphdict.results import WEAK, thresholded_atoms
 from graphdict.selection.trials import as_array, fit_quietly
 
@@ -48,8 +48,9 @@ def densities(
     """
     atoms = np.atleast_2d(atoms)
     nodes = graphs.n_nodes(atoms.shape[1]) if active is None else int(np.sum(active))
-    largest = atoms.max(axis=1, keepdims=True)
-    result: NDArray[np.float64] = ((atoms > WEAK * largest) & (atoms > 0)).sum(
+    sizes = np.abs(atoms)
+    largest = sizes.max(axis=1, keepdims=True)
+    result: NDArray[np.float64] = ((sizes > WEAK * largest) & (sizes > 0)).sum(
         axis=1
     ) / graphs.n_edges(nodes)
     return result
@@ -161,9 +162,9 @@ def _trial(model: Any, X: ArrayLike, name: str, value: float) -> tuple[float, bo
     """Return the mean density of the atoms with a penalty, and whether all are the same graph."""
     trial = clone(model).set_params(**{name: value})
     fit_quietly(trial, X)
-    unit = unit_vectors(trial.atoms_)
+    alike = cosines(trial.atoms_, trial.atoms_)
     constant = float(np.std(trial.coefficients_, axis=0).max()) < CONSTANT
-    same = len(unit) > 1 and (constant or float((unit @ unit.T).min()) > SAME_GRAPH)
+    same = len(alike) > 1 and (constant or float(alike.min()) > SAME_GRAPH)
     atoms = thresholded_atoms(trial, min_confidence=0)
     return float(densities(atoms, trial.active_nodes_).mean()), same
 

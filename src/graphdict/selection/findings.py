@@ -103,6 +103,8 @@ def _atoms(
     for k in range(min(len(atoms), MOST_ATOMS)):
         edges = int(np.count_nonzero(atoms[k]))
         joined = f"{edges} edge{'s' * (edges != 1)}"
+        if negative := int(np.count_nonzero(atoms[k] < 0)):
+            joined += f", {negative} of them negative"
         if len(atoms) == 1:
             said.append(f"The graph has {joined}, the strongest {_named(model, atoms[0])}.")
             continue
@@ -123,11 +125,11 @@ def _atoms(
 
 
 def _named(model: Any, weights: NDArray[np.float64]) -> str:
-    """Return the pairs of the largest weights (E,) by their names."""
+    """Return the pairs of the largest weights (E,), of either sign, by their names."""
     rows, cols = graphs.edge_index(graphs.n_nodes(len(weights)))
-    order = np.argsort(weights)[::-1][:NAMED]
+    order = np.argsort(np.abs(weights))[::-1][:NAMED]
     names = model.node_names
-    pairs = [f"{names[rows[e]]} - {names[cols[e]]}" for e in order if weights[e] > 0]
+    pairs = [f"{names[rows[e]]} - {names[cols[e]]}" for e in order if weights[e] != 0]
     return ", ".join(pairs) if pairs else "none that is sure"
 
 
@@ -198,7 +200,7 @@ def _caution(model: Any, min_confidence: float) -> list[str]:
     # Under a filter the sign of a weight is known to first order only.
     power = getattr(model, "filter_power_", 1.0)
     plain = getattr(model, "filter_", "power") == "power" and power < PLAIN
-    if intervals is not None and plain:
+    if intervals is not None and plain and not getattr(model, "signed", False):
         negative = (intervals[..., 1] < 0).any(axis=0)
         expected = 0.025 * len(intervals)  # by accident
         share = float(negative.mean())
@@ -208,7 +210,8 @@ def _caution(model: Any, min_confidence: float) -> list[str]:
             which = ", ".join(str(model.node_names[i]) for i in np.argsort(often)[::-1][:NAMED])
             said.append(
                 f"{share:.0%} of pairs depend negatively on one another, which graphs of "
-                f"nonnegative weights cannot show; most of all with {which}."
+                f"nonnegative weights cannot show; most of all with {which}. signed=True learns "
+                "graphs that can."
             )
     samples, (count, pairs) = len(model.coefficients_), np.shape(model.atoms_)
     nodes = graphs.n_nodes(pairs)

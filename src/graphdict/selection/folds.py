@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from graphdict.engine.signals import has_gaps
 from graphdict.selection.memory import autoregression, innovations
-from graphdict.selection.trials import fit_quietly
+from graphdict.selection.trials import fit_quietly, with_found
 
 __all__ = [
     "Blocks", "Scores", "block_scores", "complete", "cut_blocks", "cut_recordings",
@@ -31,7 +31,6 @@ MOST_BLOCKS = 20
 MEMORIES = 10  # of the series, that a block is long at least
 MOST_ROWS = 20_000  # samples that suffice to choose
 TRIAL_STARTS = 4  # at most: fits for a score need not be the best
-WORSE, ATTEMPTS = 0.01, 3  # nats a sample that a fit may explain less; twice the starts each time
 TRIAL_PENALTY = 1e-3  # at most: a stronger one costs one graph more than several
 
 
@@ -57,9 +56,13 @@ class Blocks:
     groups: NDArray[np.intp] | None = None
 
     @property
-    def signals(self) -> NDArray[np.float64]:
-        """All samples of all blocks."""
-        return np.concatenate(self.pieces)
+    def signals(self) -> Any:
+        """All samples of all blocks, to learn from."""
+        return self.joined(self.pieces)
+
+    def joined(self, pieces: list[NDArray[np.float64]]) -> Any:
+        """Return some blocks to learn from: one array, or recordings that stay apart."""
+        return np.concatenate(pieces) if self.groups is None else pieces
 
     def folds(self, count: int) -> NDArray[np.intp]:
         """Return with which of ``count`` folds each block (B,) is held out: every so manieth."""
@@ -165,51 +168,34 @@ def cut_recordings(
     return Blocks(pieces, length, memory, codes.astype(np.intp))
 
 
-def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS) -> Scores:
+def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS, fitted: Any = None) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
-    Every so many blocks are held out together: with two ``folds``, half of them.
+    Every so many blocks are held out together: with two ``folds``, half of them. Where the same
+    model has been ``fitted`` to the signals, that is where the fit to all blocks begins.
 
-    Filter and tails are those of a fit to all blocks: two numbers, which need not be learned anew
-    with every block held out.
+    Filter, tails and how many atoms may be active are those of a fit to all blocks: numbers, which
+    need not be learned anew with every block held out. The search among starts is not made again
+    either: atoms of that fit, warmed up, are where the others begin.
     """
     trial = clone(model).set_params(n_init=min(model.n_init, TRIAL_STARTS))
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
-    whole = clone(trial)
-    fit_quietly(whole, blocks.signals)
-    if whole.filter_ == "power":
-        tails = "gaussian" if np.isinf(whole.tails_) else float(whole.tails_)
-        trial.set_params(filter_power=float(whole.filter_power_), tails=tails)
+    whole = clone(trial) if fitted is None else with_found(clone(trial), fitted)
+    fit_quietly(whole, blocks.signals, fitted)
+    trial = with_found(trial, whole)
     values = np.empty(len(blocks.pieces))
     held_out = blocks.folds(folds)
     for fold in np.unique(held_out):
         others = [piece for piece, own in zip(blocks.pieces, held_out) if own != fold]
-        fitted = _fit_as_well(trial, np.concatenate(others), whole)
+        fitted = clone(trial)
+        fit_quietly(fitted, blocks.joined(others), whole)
         for place in np.flatnonzero(held_out == fold):
             values[place] = _score(fitted, blocks.pieces[place])
     return Scores(blocks.means(values), whole)
 
 
-def _fit_as_well(trial: Any, signals: NDArray[np.float64], whole: Any) -> Any:
-    """Return a fit that explains the samples it learned from as well as one of more samples does.
-
-    Where it does not, it has ended in a poor optimum, and more starts are tried.
-    """
-    least = _score(whole, signals) - WORSE
-    best, score = None, -np.inf
-    for attempt in range(ATTEMPTS if trial.n_atoms > 1 else 1):
-        fitted = clone(trial).set_params(n_init=trial.n_init << attempt)
-        fit_quietly(fitted, signals)
-        now = _score(fitted, signals)
-        if best is None or now > score:
-            best, score = fitted, now
-        if score >= least:
-            break
-    return best
-
-
-def _score(model: Any, signals: NDArray[np.float64]) -> float:
+def _score(model: Any, signals: Any) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return float(model.score(signals))

@@ -12,10 +12,11 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from graphdict.core.annotations import RandomState
+from graphdict.engine.blas import single_threaded_blas
 from graphdict.selection.folds import Blocks, block_scores, complete, cut_blocks, error_of_mean
 from graphdict.selection.held_out import CLEARLY, check_comparable
 from graphdict.selection.surrogates import directions, state_gain, surrogate_directions
-from graphdict.selection.trials import as_array
+from graphdict.selection.trials import as_array, check_windows
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
@@ -25,7 +26,7 @@ __all__ = ["Evidence", "compare_with_one", "evidence", "surrogate_gains"]
 SURROGATES = 39
 PROBABLE = 0.05  # p-value from which on one graph with memory explains a gain
 MOST_STATES = 6
-MOST_ROWS = 10_000  # samples of which surrogates are made
+MOST_ROWS = 4_000  # samples of which surrogates are made
 LASTING = 0.5  # probability to stay from which on states last
 CLEARLY_ALONE = 3.0  # standard errors that suffice where samples are drawn one by one
 
@@ -98,7 +99,7 @@ class Evidence:
         if np.isnan(self.p_value):
             return said
         count = len(self.surrogate_gains)
-        as_large = round(self.p_value * (count + 1)) - 1
+        as_large = int((self.surrogate_gains >= self.surrogate_gain).sum())
         return (
             f"{said} Of {count} surrogate series with one graph, {as_large or 'none'} "
             f"gain{'s' * (as_large == 1)} as much (p = {self.p_value:.2g})."
@@ -119,8 +120,8 @@ def evidence(
     Parameters
     ----------
     model : GraphDictMarginal
-        Fitted or not; it is cloned and learned anew with blocks held out. With one atom, two are
-        compared with one.
+        It is cloned and learned anew with blocks held out, which is quicker where it has been
+        fitted to ``X``. With one atom, two are compared with one.
     X : array (T, N)
         Signals in the order of time. Missing values are interpolated.
     block_length : int, optional
@@ -152,28 +153,33 @@ def evidence(
         raise ValueError(f"n_surrogates must be 0 or more, got {n_surrogates}")
     count = max(2, model.n_atoms)
     signals = complete(as_array(model, X))
+    check_windows(count, len(signals) // model.window_size)
     blocks = cut_blocks(signals, model.window_size, block_length)
     scores = {}
     for atoms in (1, count):
         if report is not None:
             report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
-        scores[atoms] = block_scores(clone(model).set_params(n_atoms=atoms), blocks)
-    gains = surrogate_gains(blocks, count, n_surrogates, random_state)
-    return compare_with_one(blocks, scores[1].blocks, scores[count].blocks,
-                            scores[count].model, gains)  # fmt: skip
+        is_fitted = hasattr(model, "atoms_") and len(model.atoms_) == atoms
+        trial = clone(model).set_params(n_atoms=atoms)
+        scores[atoms] = block_scores(trial, blocks, fitted=model if is_fitted else None)
+    several = scores[count]
+    given = scores[1].blocks, several.blocks, several.model, n_surrogates, random_state
+    return compare_with_one(blocks, *given)
 
 
+@single_threaded_blas
 def surrogate_gains(
     blocks: Blocks, states: int, count: int, random_state: RandomState = 0
 ) -> NDArray[np.float64]:
     """Return the gain of states over one on the series, and on ``count`` surrogates: (1 + count,).
 
-    Of long series the first 10,000 samples are used.
+    Of long series the beginnings of all blocks are used, 4,000 samples together.
     """
     if count == 0:
         return np.empty(0)
     rng = check_random_state(random_state)
-    given = directions(blocks.signals[:MOST_ROWS])
+    longest = max(1, MOST_ROWS // len(blocks.pieces))
+    given = directions(np.concatenate([piece[:longest] for piece in blocks.pieces]))
     if not given.shape[1]:
         return np.empty(0)
     states = min(states, MOST_STATES)
@@ -187,12 +193,14 @@ def compare_with_one(
     one: NDArray[np.float64],
     several: NDArray[np.float64],
     model: Any,
-    gains: NDArray[np.float64],
+    n_surrogates: int = SURROGATES,
+    random_state: RandomState = 0,
 ) -> Evidence:
     """Return the evidence, by block scores (B,) of one and of several graphs.
 
-    ``model`` is that of several, fitted to all blocks, and ``gains`` are :func:`surrogate_gains`.
+    ``model`` is that of several, fitted to all blocks.
     """
+    gains = surrogate_gains(blocks, len(model.atoms_), n_surrogates, random_state)
     difference = several - one
     others = gains[1:]
     return Evidence(

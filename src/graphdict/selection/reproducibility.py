@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from graphdict import metrics
 from graphdict.core.annotations import RandomState
-from graphdict.selection.stability import AGAIN, FEWER_STARTS, matched_atoms, similarity
+from graphdict.selection.stability import AGAIN, FEWER_STARTS
 from graphdict.selection.trials import as_recordings, fit_quietly
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -53,7 +54,7 @@ class Reproducibility:
         means, splits = self.cosines.mean(axis=0), len(self.cosines)
         told = f"{splits} split{'s' * (splits > 1)} of the recordings into halves"
         if self.again.all():
-            return f"In {told}, all atoms come out again (mean cosine {means.min():.2f} or more)."
+            return f"In {told}, all atoms come out again (mean cosine at least {means.min():.2f})."
         named = ", ".join(f"{k + 1} ({means[k]:.2f})" for k in np.flatnonzero(~self.again))
         return f"In {told}, these atoms do not come out again (mean cosine below 0.8): {named}."
 
@@ -112,9 +113,9 @@ def reproducibility(
         for inside in (True, False):
             again = clone(trial)
             chosen = np.isin(labels, first) == inside
-            fit_quietly(again, np.concatenate([given[r] for r in np.flatnonzero(chosen)]))
-            found.append(again.atoms_[matched_atoms(atoms, again.atoms_)])
-        matrices.append(similarity(found[0], found[1]))
+            fit_quietly(again, [given[r] for r in np.flatnonzero(chosen)])
+            found.append(again.atoms_[metrics.match_atoms(atoms, again.atoms_).learned])
+        matrices.append(metrics.cosines(found[0], found[1]))
         others = names[~np.isin(names, first)]
         halves.append((sorted(first.tolist()), others.tolist()))
     cosines = np.stack([np.diagonal(matrix) for matrix in matrices])

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.metrics import match_atoms
 from graphdict.selection.folds import complete
-from graphdict.selection.trials import as_array, fit_quietly
+from graphdict.selection.trials import as_array, check_windows, fit_quietly, with_found
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
 
-__all__ = ["Stability", "matched_atoms", "similarity", "stability"]
+__all__ = ["Stability", "stability"]
 
 AGAIN = 0.8  # similarity from which on an atom came out again
-FEWER_STARTS = 4
+FEWER_STARTS = 2
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,13 @@ class Stability:
         return worst
 
 
-def similarity(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
-    """Return cosines (K, L) between the rows of (K, E) and (L, E); 0 where a row is all zeros."""
-    sizes = np.outer(np.linalg.norm(first, axis=1), np.linalg.norm(second, axis=1))
-    products: NDArray[np.float64] = first @ second.T / np.where(sizes > 0, sizes, 1)
-    return products
-
-
 def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
     """Learn the dictionary again from halves of the time and from other starts, and compare.
 
     Parameters
     ----------
     model : fitted graph dictionary
-        It is cloned; at most four random starts are used.
+        It is cloned; at most two random starts are used.
     X : array (T, N)
         The signals that it was fitted to, in the order of time. Missing values are interpolated.
 
@@ -74,14 +67,17 @@ def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
         ``stability.again`` says which atoms came out again.
     """
     check_is_fitted(model, "atoms_")
-    return _learned_again(model, complete(as_array(model, X)))
+    signals = as_array(model, X)
+    window = model.get_params().get("window_size", 1)
+    check_windows(max(2, len(model.atoms_)), len(signals) // window // 2, "half of the time has")
+    return _learned_again(model, complete(signals))
 
 
 def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:
     """Return the stability of a fitted model on complete signals (T, N)."""
     known = model.get_params()
     seed = int(check_random_state(known.get("random_state")).randint(1 << 30))
-    trial = clone(model)
+    trial = with_found(clone(model), model)
     if "n_init" in known:
         trial.set_params(n_init=min(known["n_init"], FEWER_STARTS))
     window = known.get("window_size", 1)
@@ -90,28 +86,18 @@ def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:
     for part in (signals[:middle], signals[middle:]):
         again = clone(trial)
         fit_quietly(again, part)
-        order = matched_atoms(model.atoms_, again.atoms_)
-        halves.append(_cosines(model.atoms_, again.atoms_[order]))
+        matching = match_atoms(model.atoms_, again.atoms_)
+        halves.append(matching.similarity)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = np.asarray(again.transform(signals))[:, order]
+            found = np.asarray(again.transform(signals))[:, matching.learned]
         coefficients.append(_correlations(model.coefficients_, found))
     other = clone(trial)
     if "random_state" in known:
         other.set_params(random_state=seed)
     fit_quietly(other, signals)
-    starts = _cosines(model.atoms_, other.atoms_[matched_atoms(model.atoms_, other.atoms_)])
+    starts = match_atoms(model.atoms_, other.atoms_).similarity
     return Stability(np.array(halves), np.array(coefficients), starts)
-
-
-def matched_atoms(atoms: NDArray[Any], others: NDArray[Any]) -> NDArray[np.intp]:
-    """Return which of the others corresponds to each atom, by optimal assignment."""
-    order: NDArray[np.intp] = linear_sum_assignment(-similarity(atoms, others))[1]
-    return order
-
-
-def _cosines(atoms: NDArray[Any], others: NDArray[Any]) -> NDArray[np.float64]:
-    return np.diagonal(similarity(atoms, others)).copy()
 
 
 def _correlations(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:

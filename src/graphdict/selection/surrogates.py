@@ -87,10 +87,10 @@ def state_gain(given: NDArray[np.float64], states: int, rng: np.random.RandomSta
         for state, share in enumerate(memberships.T):
             weighted = given * np.sqrt(share)[:, None]
             moments = weighted.T @ weighted + prior * np.eye(dimension)
-            factor = np.linalg.cholesky(moments / (share.sum() + prior))
-            scaled = np.linalg.solve(factor, given.T)
-            values[:, state] = -0.5 * np.square(scaled).sum(axis=0)
-            values[:, state] -= np.log(np.diagonal(factor)).sum()
+            root = np.linalg.inv(np.linalg.cholesky(moments / (share.sum() + prior)))
+            scaled = given @ root.T
+            values[:, state] = -0.5 * np.einsum("td,td->t", scaled, scaled)
+            values[:, state] += np.log(np.diagonal(root)).sum()
         posterior = chain_posterior(scale_likelihoods(inverse_temperature * values), odds, stay)
         memberships = posterior.responsibilities
         odds = (posterior.draws + 1) / (posterior.draws.sum() + states)

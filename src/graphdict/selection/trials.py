@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from graphdict.core.marginal.patterns import pattern_sizes
+from graphdict.engine.recordings import are_several
 from graphdict.exceptions import InterruptedFitWarning
 
-__all__ = ["as_array", "as_recordings", "fit_quietly"]
+__all__ = ["as_array", "as_recordings", "check_windows", "fit_quietly", "with_found"]
 
 
 def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
@@ -24,17 +25,47 @@ def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
 def as_recordings(model: Any, X: Any) -> list[NDArray[np.float64]] | None:
     """Return the signals (T_r, N) of each recording; None where ``X`` is one array.
 
-    Several recordings are a list or a dict of arrays, or of what a fit takes for one.
+    Several recordings are a list or a dict of what a fit takes for one.
     """
-    if isinstance(X, Mapping):
-        X = list(X.values())
-    several = isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(part) == 2 for part in X)
-    return [as_array(model, part) for part in X] if several else None
+    if not are_several(X):
+        return None
+    samples, recordings = clone(model)._read(X, reset=True)
+    rows = samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
+    parts: list[NDArray[np.float64]] = recordings.split(rows)
+    return parts
 
 
-def fit_quietly(trial: Any, X: ArrayLike) -> None:
-    """Fit without output; Ctrl-C raises KeyboardInterrupt instead of ending the fit early."""
+def check_windows(atoms: int, windows: int, which: str = "series has") -> None:
+    """Raise ValueError where a series has fewer samples or windows than there are atoms."""
+    if atoms > windows:
+        raise ValueError(
+            f"n_atoms={atoms} graphs cannot be told apart: the {which} {windows} samples or "
+            f"windows, and needs {atoms} or more"
+        )
+
+
+def with_found(trial: Any, fitted: Any) -> Any:
+    """Return an unfitted trial with the filter, tails and active atoms that a fit has found.
+
+    These are a few numbers, which need not be learned anew. Models that have none stay as they are.
+    """
+    if getattr(fitted, "filter_", None) != "power":
+        return trial
+    tails = "gaussian" if np.isinf(fitted.tails_) else float(fitted.tails_)
+    trial.set_params(filter_power=float(fitted.filter_power_), tails=tails)
+    if trial.max_active is None and trial.prior != "hierarchy" and not fitted.signed:
+        trial.set_params(max_active=int(pattern_sizes(fitted.patterns_).max()))
+    return trial
+
+
+def fit_quietly(trial: Any, X: ArrayLike, start: Any = None) -> None:
+    """Fit without output; Ctrl-C raises KeyboardInterrupt instead of ending the fit early.
+
+    How sure edges are is not measured. A GraphDictMarginal may begin at a fitted one, ``start``,
+    instead of searching among random starts.
+    """
     known = trial.get_params()
+    trial._measures_edges, trial._start = False, start
     trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
     trial.set_params(verbose=0)
     with warnings.catch_warnings():
@@ -44,3 +75,5 @@ def fit_quietly(trial: Any, X: ArrayLike) -> None:
             trial.fit(X)
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
+        finally:
+            trial._start = None

@@ -171,7 +171,8 @@ def recording_atoms(
     if pseudo_samples is not None and not pseudo_samples >= 0:
         raise ValueError(f"pseudo_samples must be 0 or more, got {pseudo_samples!r}")
     kind = MarginalRecording if hasattr(model, "patterns_") else SoftRecording
-    held: list[Any] = [kind.of(model, array, label) for label, array in zip(labels, signals)]
+    given = recordings.values() if isinstance(recordings, Mapping) else recordings
+    held: list[Any] = [kind.of(model, part, label) for label, part in zip(labels, given)]
     if kind is MarginalRecording:
         lengths = np.array([one.samples for one in held])
         usage = lengths @ np.stack([one.usage for one in held]) / lengths.sum()

@@ -20,6 +20,7 @@ __all__ = ["COLOURS", "COLUMN", "circle", "colour_of", "draw_graph", "grid_axes"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 COLUMN = 3.4  # inches: one column of a two-column paper
 INK = "#333333"
+NEGATIVE = "#B2182B"  # edges of negative weight, which are dashed as well
 FAINTEST = 1e-3  # of the strongest edge: weaker edges are invisible
 
 
@@ -84,7 +85,7 @@ def draw_graph(
     threshold: float = 0.0,
     title: str | None = None,
 ) -> float:
-    """Draw a graph with edge weights (E,) in the given colours (E,).
+    """Draw a graph with edge weights (E,) in the given colours (E,); negative ones red and dashed.
 
     Returns how many points the names extend above and below the nodes.
     """
@@ -94,15 +95,18 @@ def draw_graph(
     nodes = graphs.n_nodes(len(weights))
     points = node_positions(positions, nodes, names)
     rows, cols = graphs.edge_index(nodes)
-    top = strongest or float(np.max(weights)) or 1.0
-    shown = np.flatnonzero(weights > max(threshold, FAINTEST * top))
-    shown = shown[np.argsort(weights[shown], kind="stable")]
-    strength = np.clip(weights[shown] / top, 0, 1)
+    sizes = np.abs(weights)
+    top = strongest or float(np.max(sizes)) or 1.0
+    shown = np.flatnonzero(sizes > max(threshold, FAINTEST * top))
+    shown = shown[np.argsort(sizes[shown], kind="stable")]
+    strength = np.clip(sizes[shown] / top, 0, 1)
+    colours = [NEGATIVE if weight < 0 else each for weight, each in zip(weights, colours)]
     thick = 2.2 * np.sqrt(np.clip(20 / nodes, 0.1, 1))  # thinner where there are many nodes
     lines = LineCollection(
         list(np.stack([points[rows[shown]], points[cols[shown]]], axis=1)),
         colors=[to_rgba(colours[int(e)], 0.1 + 0.9 * level) for e, level in zip(shown, strength)],
         linewidths=0.3 + thick * strength,
+        linestyles=["--" if weight < 0 else "-" for weight in weights[shown]],
         capstyle="round",
         zorder=1,
     )

@@ -111,7 +111,7 @@ def plot_atoms(
     """
     atoms = thresholded_atoms(atoms) if hasattr(atoms, "atoms_") else np.atleast_2d(atoms)
     axes = grid_axes(len(atoms), axes, across=_across(options))
-    top = float(np.max(atoms)) or 1.0
+    top = float(np.max(np.abs(atoms))) or 1.0
     for k, (ax, weights) in enumerate(zip(axes, atoms)):
         settings: dict[str, Any] = {
             "colour": colour_of(k),
@@ -161,9 +161,9 @@ def plot_instantaneous(
         raise IndexError(f"samples: {outside} are not among the {len(graphs)} of the graphs")
     axes = grid_axes(len(samples), axes, panel=1.45, across=_across(options))
     chosen = graphs[np.array(samples, dtype=np.intp)]
-    options.setdefault("strongest", float(np.max(chosen.weights, initial=0)) or 1.0)
+    options.setdefault("strongest", float(np.max(np.abs(chosen.weights), initial=0)) or 1.0)
     for ax, t, coefficients, weights in zip(axes, samples, chosen.coefficients, chosen.weights):
-        largest = np.argmax(coefficients[:, None] * graphs.atoms, axis=0)
+        largest = np.argmax(coefficients[:, None] * np.abs(graphs.atoms), axis=0)
         title = f"sample {t}" if times is None else f"{times[t]}"
         colours = [colour_of(k) for k in largest]
         reach = draw_graph(ax, weights, colours, title=title, **options)

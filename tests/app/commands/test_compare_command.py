@@ -1,12 +1,15 @@
 """graphdict compare: from tables of coefficients to tests."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from graphdict import GraphDictMarginal
 from graphdict.app.cli import main
+from graphdict.studies import activation_statistics
 from invoking import invoke
 
 SUBJECTS = 6
@@ -75,6 +78,24 @@ def test_a_table_for_each_recording(study):
                   "--subject", "subject")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "12 recordings, 2 atoms" in done.output
+
+
+def test_the_model_of_a_fit_to_several_recordings(study):
+    rng = np.random.default_rng(0)
+    signals = {Path(name).stem: rng.standard_normal((60, 5)) for name in study.recording}
+    model = GraphDictMarginal(2, max_active=1, n_init=1, max_iter=5, random_state=0).fit(signals)
+    model.save("model.graphdict")
+    done = invoke(main, "compare", "model.graphdict", "--table", "runs.csv", "--condition", "eyes",
+                  "--subject", "subject", "--rate", "60")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "12 recordings, 2 atoms" in done.output
+    found = activation_statistics(model, 60.0).to_pandas()
+    written = pd.read_csv("comparison/statistics.csv")
+    np.testing.assert_allclose(written.value, found.value, rtol=1e-5)
+    model.fit(signals["s0-open"]).save("one.graphdict")
+    done = invoke(main, "compare", "one.graphdict", "-o", "other")
+    assert done.exit_code == 3
+    assert "is the fit of one recording" in done.output
 
 
 def test_recordings_without_a_label_are_left_out_and_told(study):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from graphdict.app.commands.console import Console
-from graphdict.app.commands.models import build_model
+from graphdict.app.commands.models import build_model, given_settings
 from graphdict.app.files import SignalTable
 from graphdict.core.marginal.patterns import default_max_active
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:  # pragma: no cover
 __all__ = ["Choices", "choose_counts", "choose_degree"]
 
 FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
-SURROGATES = 39
 HALVES = 2  # folds where the number of atoms is given, which is quicker
-LASTING = 0.5  # probability to stay from which on states last
 
 
 @dataclass
@@ -52,7 +50,7 @@ def choose_counts(
     """
     from graphdict.selection.folds import complete, cut_blocks
 
-    if options["model"] == "hier" or _is_hierarchy(signals, options):
+    if options["model"] == "hier" or _is_hierarchy(options):
         return Choices()
     auto = "auto" in (options["atoms"], options["active"]) and options["model"] == "marginal"
     if options["atoms"] == 1 or not (auto or options["evidence"]):
@@ -75,18 +73,16 @@ def choose_counts(
     return _choose_active(trial, blocks, options, console)
 
 
-def _is_hierarchy(signals: SignalTable, options: dict[str, Any]) -> bool:
+def _is_hierarchy(options: dict[str, Any]) -> bool:
     """Return whether time decides which atoms are active, so that there is nothing to choose."""
     if options["model"] != "marginal":
         return False
-    atoms = options["atoms"]
-    counts = {"atoms": 3 if atoms == "auto" else atoms, "active": 1, "checkpoint": None}
-    if build_model(signals, options | counts, Console(quiet=True)).prior != "hierarchy":
+    if given_settings(options).get("prior") != "hierarchy":
         return False
-    if atoms == "auto":
+    if options["atoms"] == "auto":
         raise click.UsageError("prior=hierarchy needs the number of its windows, such as -k 7")
     if options["active"] == "auto":
-        options["active"] = atoms  # the hierarchy decides which atoms are active
+        options["active"] = options["atoms"]  # the hierarchy decides which atoms are active
     return True
 
 
@@ -99,8 +95,7 @@ def _trial(signals: SignalTable, options: dict[str, Any]) -> Any:
     if options["model"] != "marginal":
         counts |= {"settings": (), "penalty": None, "max_iter": None}
     trial = build_model(signals, options | counts, Console(quiet=True))
-    given = {pair.partition("=")[0].strip() for pair in (options | counts)["settings"]}
-    if "prior" not in given:
+    if "prior" not in given_settings(options | counts):
         trial.set_params(prior="markov")  # it also fits states that do not last
     return trial
 
@@ -122,7 +117,7 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     """Set atoms and active: one graph unless more are clearly better."""
     from graphdict.selection.folds import error_of_mean
     from graphdict.selection.held_out import CLEARLY, ScoreChoice, choose_by_blocks
-    from graphdict.selection.one_graph import compare_with_one, surrogate_gains
+    from graphdict.selection.one_graph import SURROGATES, compare_with_one
 
     active = options["active"]
     first: int = 1 if active == "auto" else active
@@ -144,9 +139,9 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     if several not in choice.block_scores:  # no sample uses two atoms
         options["atoms"] = options["active"] = 1
         return Choices({"atoms": {"value": 1, "active": 1, "scores": choice.scores}})
-    gains = surrogate_gains(blocks, several, SURROGATES if options["evidence"] else 0)
-    scores = choice.block_scores[several]
-    found = compare_with_one(blocks, one, scores, choice.models[several], gains)
+    given = choice.block_scores[several], choice.models[several]
+    count = SURROGATES if options["evidence"] else 0
+    found = compare_with_one(blocks, one, *given, count)
     value = choice.value if found.clear else 1
     options["atoms"], options["active"] = value, min(most, value)
     _let_states_last(options, found, blocks)
@@ -159,7 +154,7 @@ def _choose_active(
     """Set active where it is "auto", and compare the atoms that the user wants with one."""
     from graphdict.selection.folds import block_scores
     from graphdict.selection.held_out import choose_by_blocks
-    from graphdict.selection.one_graph import compare_with_one, surrogate_gains
+    from graphdict.selection.one_graph import compare_with_one
 
     chosen: dict[str, Any] = {}
     if options["model"] == "marginal" and options["active"] == "auto":
@@ -178,8 +173,7 @@ def _choose_active(
     if not options["evidence"]:
         return Choices(chosen)
     one = block_scores(clone(trial).set_params(n_atoms=1, max_active=1), blocks, HALVES).blocks
-    gains = surrogate_gains(blocks, trial.n_atoms, SURROGATES)
-    found = compare_with_one(blocks, one, several, model, gains)
+    found = compare_with_one(blocks, one, several, model)
     if options["model"] == "marginal":
         _let_states_last(options, found, blocks)
     return Choices(chosen, found)
@@ -187,7 +181,9 @@ def _choose_active(
 
 def _let_states_last(options: dict[str, Any], found: Evidence, blocks: Blocks) -> None:
     """Set the prior of states that last where they do and the user did not say otherwise."""
-    given = {pair.partition("=")[0].strip() for pair in options["settings"]}
+    from graphdict.selection.one_graph import LASTING
+
+    given = given_settings(options)
     one_by_one = options["window"] is None and not len(blocks.memory)
     if found.stay >= LASTING and one_by_one and "prior" not in given and options["atoms"] > 1:
         options["settings"] = (*options["settings"], "prior=markov")

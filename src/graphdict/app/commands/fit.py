@@ -12,6 +12,7 @@ import numpy as np
 from graphdict.app.commands.choose import choose_counts, choose_degree
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
 from graphdict.app.commands.execution import open_signals
+from graphdict.app.commands.flags import with_flags
 from graphdict.app.commands.models import (
     MODELS,
     accepts_missing,
@@ -112,6 +113,12 @@ class _Count(click.ParamType):
     default="auto",
     show_default=True,
     help="Largest number of graphs active at the same time (marginal); 1: exclusive states.",
+)
+@click.option(
+    "--signed",
+    is_flag=True,
+    help="Edges may be negative, between nodes that vary against one another (marginal); one graph "
+    "is active at a time.",
 )
 @click.option(
     "--evidence/--no-evidence",
@@ -241,10 +248,11 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     least = _min_confidence(options)
     again = _stability(model, values, options, console)
     model.feature_names_in_ = np.array(signals.names, dtype=object)  # sentences name columns
-    said = describe_findings(
+    found_out = describe_findings(
         model, evidence=choices.evidence, stability=again, times=signals.times,
         step=signals.step, min_confidence=least,
     )  # fmt: skip
+    said = [with_flags(sentence) for sentence in found_out]
     about = {"source": file.name, "findings": said, "min_confidence": least}
     attach_metadata(model, signals, scaling, about)
     written = write_results(model, signals, folder, table_format, file, said, least, force)
@@ -295,11 +303,28 @@ def _check(options: dict[str, Any]) -> None:
     if len(given) > 1:
         raise click.UsageError(f"give one of --degree, --density and --penalty, not {len(given)}")
     window_of(options["window"], 1e-12)  # raises for text that is no window
+    if options["signed"]:
+        _check_signed(options)
     if options["atoms"] == "auto" and options["model"] != "marginal":
         raise click.UsageError(
             f"-k auto needs --model marginal: {options['model']} fits coefficients to the samples "
             "it scores; give the number of atoms with -k"
         )
+
+
+def _check_signed(options: dict[str, Any]) -> None:
+    """Set what --signed stands for; raise UsageError for options that it does not know."""
+    if options["model"] != "marginal":
+        raise click.UsageError(f"--signed needs --model marginal, not {options['model']}")
+    if options["active"] not in ("auto", 1):
+        raise click.UsageError(
+            f"--signed learns graphs of which one is active at a time: --active {options['active']}"
+            " cannot be used with it"
+        )
+    if options["missing"] == "keep":
+        raise click.UsageError("--signed accepts no missing values; use --missing interpolate")
+    options["active"] = 1
+    options["settings"] = (*options["settings"], "signed=true")
 
 
 def _check_length(rows: int, window: int, options: dict[str, Any]) -> None:
@@ -326,7 +351,8 @@ def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) ->
     """Preprocess the signals in place, print notes on it, and return their scaling."""
     printed = len(signals.notes)
     difference(signals, options["changes"])
-    how, accepts = options["missing"], accepts_missing(model_class(options["model"])())
+    accepts = accepts_missing(model_class(options["model"])()) and not options["signed"]
+    how = options["missing"]
     if how == "auto":
         how = "keep" if accepts else "interpolate"
     elif how == "keep" and signals.missing and not accepts:
@@ -381,7 +407,7 @@ def _stability(
     rows = len(values) // (2 * known.get("window_size", 1))
     if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
         return None
-    if values.size > MOST_VALUES or rows < ROWS_FOR_HALVES:
+    if values.size > MOST_VALUES or rows < max(ROWS_FOR_HALVES, len(model.atoms_)):
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
     return stability(model, values)

@@ -11,7 +11,7 @@ READING_OPTIONS = (
     "header", "delimiter", "decimal", "encoding", "na", "keep_codes", "number_duplicates", "array",
 )  # fmt: skip
 ARGUMENT = re.compile(
-    rf"(?<![\w'\"])({'|'.join((*READING_OPTIONS, 'restart'))})="
+    rf"(?<![\w'\"])({'|'.join((*READING_OPTIONS, 'restart', 'signed'))})="
     r"(?:True|\.\.\.|\[?('[^']*'|\"[^\"]*\")\]?)"
 )
 

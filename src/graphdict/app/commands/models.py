@@ -11,7 +11,14 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.preprocessing import parse_window
 from graphdict.app.files import SignalTable
 
-__all__ = ["MODELS", "accepts_missing", "build_model", "model_class", "window_of"]
+__all__ = [
+    "MODELS",
+    "accepts_missing",
+    "build_model",
+    "given_settings",
+    "model_class",
+    "window_of",
+]
 
 MODELS = {
     "marginal": "GraphDictMarginal",
@@ -56,7 +63,7 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
     if name == "hier":
         settings = {"n_windows": _tree_windows(atoms, options["window"], window, rows, console)}
     if name == "marginal":
-        given = _parse_settings(options["settings"], known)
+        given = given_settings(options)
         settings |= _marginal(signals, atoms, options["active"], window, given, console)
     elif "n_init" in known:
         settings["n_init"] = 3
@@ -72,7 +79,7 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
             "marginal does",
             param_hint="--active",
         )
-    settings |= _parse_settings(options["settings"], known)
+    settings |= given_settings(options)
     return estimator(**settings)
 
 
@@ -140,6 +147,8 @@ def _marginal(
                 f"prior=hierarchy decides which atoms are active; --active {active} has no effect"
             )
         return settings
+    if given.get("signed"):
+        return settings | {"max_active": 1}
     windows = -(-len(signals.values) // window)
     largest = min(atoms, active if isinstance(active, int) else 2)
     while largest > 1 and windows * count_patterns(atoms, largest, levels) > MOST_POSTERIORS:
@@ -152,6 +161,11 @@ def _marginal(
     ):
         console.note(f"{said} (--active, and --set n_init={max(starts // 2, 1)} for fewer starts)")
     return settings | {"max_active": largest}
+
+
+def given_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what ``--set`` gives to the model that the options name."""
+    return _parse_settings(options["settings"], model_class(options["model"])().get_params())
 
 
 def _parse_settings(pairs: tuple[str, ...], known: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,8 @@ def atom_rows(
     }
     if hasattr(model, "edge_confidence_"):
         columns["confidence"] = model.edge_confidence_[atom, edge]
-        columns["low"], columns["high"] = np.maximum(model.edge_intervals_[atom, edge], 0).T
+        least = -np.inf if getattr(model, "signed", False) else 0
+        columns["low"], columns["high"] = np.maximum(model.edge_intervals_[atom, edge], least).T
     if hasattr(model, "edge_probabilities_"):
         columns["probability"] = model.edge_probabilities_[atom, edge].astype(np.float64)
     return columns
@@ -82,11 +83,11 @@ def summarise_atoms(
     alike = [set(pair) for pair in getattr(model, "alike_atoms_", [])]
     found = []
     for k, weights in enumerate(atoms):
-        order = np.argsort(weights)[::-1][:3]
+        order = np.argsort(np.abs(weights))[::-1][:3]
         strongest = [
             {"source": names[rows[e]], "target": names[cols[e]], "weight": float(weights[e])}
             for e in order
-            if weights[e] > 0
+            if weights[e] != 0
         ]
         found.append(
             {
@@ -94,6 +95,7 @@ def summarise_atoms(
                 "mean_coefficient": float(mean[k]),
                 "samples": float(mean[k] * len(used)),
                 "edges": int(np.count_nonzero(weights)),
+                "negative_edges": int(np.count_nonzero(weights < 0)),
                 "degree": float(share[k] * (nodes - 1)),
                 "density": float(share[k]),
                 "like": sorted(other + 1 for pair in alike if k in pair for other in pair - {k}),

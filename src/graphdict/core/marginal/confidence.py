@@ -18,8 +18,10 @@ Nodes that each vary on their own are, without their mean, a graph that joins al
 weight that all pairs share is therefore no edge: weights are measured from the level of most pairs.
 
 In units of their errors, weights come from two groups: none, which are normal about 0, and edges,
-which are larger. The shares of the groups and the size of edges are learned from all pairs, and the
-confidence in an edge is the probability that it is of the second.
+whose sizes have a density that vanishes at 0 (``size^2`` times a normal one, a non-local prior): an
+edge so weak that nothing tells it from none is none. The shares of the groups and the size of edges
+are learned from all pairs, and the confidence in an edge is the probability that it is of the
+second. Edges that may be negative are of either sign alike.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ __all__ = ["EdgeEstimates", "edge_confidence", "edge_estimates", "edge_intervals
 TINY = 1e-12  # of the largest variance: none is smaller
 MANY, STEADY = 10, 1e6  # samples for each dimension, and condition, for the inverse itself
 CLIP, ROUNDS = 2.0, 50  # errors above the level from which on a pair is no part of it
-SMALLEST_SIZE = 3.0  # of edges in units of their errors, typically
+SMALLEST_SIZE = 3.0  # of edges in units of their errors, root mean square
 LARGEST_SIZE = 1e4
 FIRST_SHARE, PAIRS_WITHOUT = 0.1, 2.0  # of edges at first, and pairs known to be none
 INTERVAL = 1.959963984540054  # errors on both sides hold 95 of 100
@@ -125,10 +127,13 @@ def _solve(normal: NDArray, right: NDArray) -> EdgeEstimates:
     return EdgeEstimates(weights.T, np.where(unknown, np.inf, np.sqrt(variances)).T)
 
 
-def edge_confidence(estimates: EdgeEstimates, active: NDArray | None = None) -> NDArray:
+def edge_confidence(
+    estimates: EdgeEstimates, active: NDArray | None = None, *, signed: bool = False
+) -> NDArray:
     """Return the probability (K, E) that each pair of each atom is joined by an edge.
 
-    Pairs that ``active`` (E,) leaves out, and those of which nothing is known, have 0.
+    Pairs that ``active`` (E,) leaves out, and those of which nothing is known, have 0. ``signed``
+    says whether edges may be negative.
     """
     found = np.zeros_like(estimates.weights)
     for atom, (weights, errors) in enumerate(zip(*estimates, strict=True)):
@@ -136,43 +141,59 @@ def edge_confidence(estimates: EdgeEstimates, active: NDArray | None = None) -> 
         if active is not None:
             known &= active
         if known.any():
-            scores = (weights[known] - _level(weights[known], errors[known])) / errors[known]
-            found[atom, known] = _probabilities(scores)
+            level = _level(weights[known], errors[known], signed)
+            scores = (weights[known] - level) / errors[known]
+            found[atom, known] = _probabilities(scores, signed)
     return found
 
 
-def _level(weights: NDArray, errors: NDArray) -> float:
-    """Return the weight that most pairs share: the mean of those that are not above it."""
+def _level(weights: NDArray, errors: NDArray, signed: bool) -> float:
+    """Return the weight that most pairs share: the mean of those that are not above it.
+
+    Where edges may be negative, it is the mean of those that are neither above nor below.
+    """
     certainty = errors**-2
     kept = np.ones(len(weights), dtype=bool)
-    level = 0.0
+    level = float(np.median(weights)) if signed else 0.0
+    if signed:
+        kept = np.abs(weights - level) <= CLIP * errors
+        kept |= ~kept.any()
     for _ in range(ROUNDS):
         level = float(np.average(weights[kept], weights=certainty[kept]))
-        now = weights <= level + CLIP * errors
+        above = weights - level
+        now = (np.abs(above) if signed else above) <= CLIP * errors
         if (now == kept).all() or not now.any():
             break
         kept = now
     return max(level, 0.0)
 
 
-def _probabilities(scores: NDArray) -> NDArray:
+def _probabilities(scores: NDArray, signed: bool) -> NDArray:
     """Return the probability of each score to be that of an edge, by two groups of scores.
 
-    Scores of none are standard normal; those of edges are the same plus a half-normal size.
+    Scores of none are standard normal; those of edges are the same plus a size of density
+    proportional to ``size^2 exp(-size^2 / 2 spread)``, positive unless edges may be negative.
     """
-    share, size = FIRST_SHARE, 2 * SMALLEST_SIZE
+    share, spread = FIRST_SHARE, 4 * SMALLEST_SIZE**2 / 3
     probabilities = np.zeros_like(scores)
     for _ in range(ROUNDS):
-        variance = 1 + size**2
-        ratio = 2 * ndtr(scores * size / np.sqrt(variance)) / np.sqrt(variance)
-        exponent = 0.5 * scores**2 * size**2 / variance
+        # Given a score, its size would be normal of this mean and variance, were it not for size^2.
+        variance = spread / (1 + spread)
+        means = scores * variance
+        squares = means**2 + variance
+        if not signed:
+            units = means / np.sqrt(variance)
+            density = np.exp(-0.5 * units**2) / np.sqrt(2 * np.pi)
+            squares = 2 * (squares * ndtr(units) + means * np.sqrt(variance) * density)
+        ratio = np.maximum(squares, 0) / (spread * np.sqrt(1 + spread))
         with np.errstate(over="ignore"):
-            odds = share / (1 - share) * ratio * np.exp(np.minimum(exponent, 600))
+            odds = share / (1 - share) * ratio * np.exp(np.minimum(0.5 * scores * means, 600))
         probabilities = odds / (1 + odds)
         total = probabilities.sum()
         share = float(np.clip((total + 0.5) / (len(scores) + PAIRS_WITHOUT), 1e-4, 0.95))
         mean_square = float((probabilities * scores**2).sum() / max(total, 1e-12))
-        size = float(np.clip(np.sqrt(max(mean_square - 1, 0)), SMALLEST_SIZE, LARGEST_SIZE))
+        size = np.clip(np.sqrt(max(mean_square - 1, 0)), SMALLEST_SIZE, LARGEST_SIZE)
+        spread = float(size**2) / 3
     return probabilities
 
 

@@ -44,7 +44,7 @@ def unprofitable_edges(
     losses = edge_losses(likelihood, atoms, usage, samples)
     mass = likelihood.activations.T @ usage * samples
     ratios = losses / (price * np.log(np.maximum(mass, 2.0)))[:, None]
-    bad = (atoms > 0) & (ratios < 1)
+    bad = (atoms != 0) & (ratios < 1)
     if not last and bad.any():
         bad &= ratios <= np.median(ratios[bad])
     return bad

@@ -115,11 +115,19 @@ class FilteredLikelihood:
     def of(cls, patterns: NDArray, atoms: NDArray, noise: float = NOISE, **options: Any) -> Self:
         """Return the likelihood of patterns (C, K) for the support of atoms (K, E)."""
         nodes = graphs.n_nodes(atoms.shape[1])
-        return cls(patterns, nodes, noise, _flat_dimensions(patterns, atoms), **options)
+        return cls(patterns, nodes, noise, cls.flat_dimensions(patterns, atoms), **options)
+
+    @staticmethod
+    def flat_dimensions(patterns: NDArray, atoms: NDArray) -> NDArray:
+        """Return how many dimensions (C,) beside constants a pattern's graph does not see."""
+        flat = np.zeros(len(patterns), dtype=np.intp)
+        for index, basis in pattern_components(patterns, atoms).items():
+            flat[index] = basis.shape[1] - 1
+        return flat
 
     def for_atoms(self, atoms: NDArray, patterns: NDArray | None = None) -> Self:
         chosen = self.patterns if patterns is None else patterns
-        return replace(self, patterns=chosen, flat=_flat_dimensions(chosen, atoms))
+        return replace(self, patterns=chosen, flat=self.flat_dimensions(chosen, atoms))
 
     @property
     def nbytes(self) -> int:
@@ -363,11 +371,3 @@ class FilteredLikelihood:
         moments = state["pool_moments"]
         pool = PooledSamples(moments, state["pool_share"]) if len(moments) else None
         return replace(self, filter=chosen, tails=float(state["tails"]), pool=pool)
-
-
-def _flat_dimensions(patterns: NDArray, atoms: NDArray) -> NDArray:
-    """Return how many dimensions (C,) beside constants a pattern's graph does not see."""
-    flat = np.zeros(len(patterns), dtype=np.intp)
-    for index, basis in pattern_components(patterns, atoms).items():
-        flat[index] = basis.shape[1] - 1
-    return flat

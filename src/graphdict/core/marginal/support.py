@@ -20,7 +20,7 @@ def pattern_components(patterns: NDArray, atoms: NDArray) -> dict[int, NDArray]:
     The keys are indices into ``patterns`` (C, K), the values (N, components) unit vectors that are
     constant on one component each and zero elsewhere.
     """
-    support = atoms > 0
+    support = atoms != 0
     found: dict[int, NDArray] = {}
     if support.all():
         return found
@@ -101,7 +101,7 @@ def prune_edges(dictionary: PatternDictionary, keep: NDArray[np.bool_]) -> Patte
     for index, basis in pattern_components(patterns, np.where(keep, atoms, 0)).items():
         if index in before and before[index].shape[1] == basis.shape[1]:
             continue
-        parts = patterns[index][:, None] * atoms
+        parts = patterns[index][:, None] * np.abs(atoms)
         edges = np.flatnonzero(_strongest_tree(parts.sum(axis=0)))
         keep[parts[:, edges].argmax(axis=0), edges] = True
     return dictionary.with_atoms(np.where(keep, atoms, 0))

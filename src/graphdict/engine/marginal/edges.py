@@ -15,6 +15,7 @@ from graphdict.core.marginal.confidence import (
 )
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
 from graphdict.engine.marginal.passes import certainty_of, e_step, memory_of
 from graphdict.engine.marginal.samples import OpenSignals
@@ -49,4 +50,5 @@ def measure_edges(
         freedom = likelihood.tails + likelihood.dimension
         counts = counts * freedom / (freedom + 2)
     estimates = edge_estimates(likelihood, dictionary.atoms, moments, counts)
-    return edge_confidence(estimates), edge_intervals(estimates), estimates
+    confidence = edge_confidence(estimates, signed=isinstance(likelihood, SignedLikelihood))
+    return confidence, edge_intervals(estimates), estimates

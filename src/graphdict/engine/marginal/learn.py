@@ -39,6 +39,8 @@ from graphdict.engine.marginal.passes import (
 from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = [
+    "WARM_ANNEALING",
+    "WARM_STEPS",
     "Settings",
     "Trials",
     "annealing_schedule",
@@ -57,6 +59,15 @@ RARELY = 0.1  # probability of patterns that a start did not allow, to begin wit
 STAY = 0.9  # where the probability to stay begins
 
 
+def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
+    """Return inverse temperatures that rise evenly from ``first`` to just below 1."""
+    return np.linspace(first, 1, steps, endpoint=False).tolist()
+
+
+WARM_STEPS = 3 * TRIAL_STEPS  # from a given start
+WARM_ANNEALING = annealing_schedule(TRIAL_STEPS, 0.5)  # to leave what it owes to other samples
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to learn; the names up to ``callback`` are those of the estimator."""
@@ -70,6 +81,8 @@ class Settings:
     average: int = 0
     filter: GraphFilter | None = PAPERS  # None where it is learned
     tails: float | None = np.inf  # degrees of freedom, None where they are learned
+    signed: bool = False
+    start: PatternDictionary | None = None  # where to begin instead of searching among starts
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
@@ -83,8 +96,8 @@ class Settings:
 
     @property
     def filtered(self) -> bool:
-        """Whether there may be a filter or tails: see ``learn_filtered``."""
-        return self.filter != PAPERS or self.tails != np.inf
+        """Whether there may be a filter, tails or negative weights: see ``learn_filtered``."""
+        return self.filter != PAPERS or self.tails != np.inf or self.signed
 
     def with_alpha(self, data: OpenSignals, atoms: int) -> Settings:
         """Return the settings with a number for ``alpha_w``: one that suits the signals."""
@@ -114,11 +127,6 @@ class Settings:
         return expectation_maximisation(
             data, dictionary, penalty, stage=stage, **{**defaults, **options}
         )
-
-
-def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
-    """Return inverse temperatures that rise evenly from ``first`` to just below 1."""
-    return np.linspace(first, 1, steps, endpoint=False).tolist()
 
 
 def random_start(
@@ -172,7 +180,12 @@ def learn(
     else:
         shrink = shrinkage_for(patterns, alpha, noise / NOISE)
         searched = data if some is None else some
-        found = _search(searched, patterns, noise, shrink, settings, rng)
+        if settings.start is None:
+            found = _search(searched, patterns, noise, shrink, settings, rng)
+        else:
+            found = settings.run(
+                searched, settings.start, shrink, annealing=WARM_ANNEALING, max_iter=WARM_STEPS
+            )
         if not found.interrupted:
             found = restart_idle_atoms(searched, found, shrink, settings, rng)
         if found.interrupted:

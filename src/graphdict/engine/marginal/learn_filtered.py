@@ -32,7 +32,7 @@ from graphdict.core.marginal.filter_search import (
     present_edges,
     search_power,
 )
-from graphdict.core.marginal.filtered import POWERS
+from graphdict.core.marginal.filtered import POWERS, PooledSamples
 from graphdict.core.marginal.filters import PAPERS, HeatFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
@@ -45,7 +45,13 @@ from graphdict.engine.marginal.filtered_starts import (
     one_graph,
     random_filtered_start,
 )
-from graphdict.engine.marginal.learn import Settings, Trials, restart_idle_atoms
+from graphdict.engine.marginal.learn import (
+    WARM_ANNEALING,
+    WARM_STEPS,
+    Settings,
+    Trials,
+    restart_idle_atoms,
+)
 from graphdict.engine.marginal.model_choice import (
     ONE,
     criterion,
@@ -57,7 +63,7 @@ from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.subset import OpenSome
 
-__all__ = ["MOST_FILTERED", "anneal_filtered", "learn_filtered"]
+__all__ = ["MOST_FILTERED", "anneal_filtered", "best_of_starts", "copies_of", "learn_filtered"]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
 ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
@@ -112,7 +118,7 @@ def learn_filtered(
         with some(patterns) as few:
             search = replace(runs, data=few)
             if patterns.shape[1] > 1:
-                dictionary = _alternate(search, _search(search, one, patterns, rng).dictionary)
+                dictionary = _alternate(search, _searched(search, one, patterns, rng))
             dictionary = _try_heat(search, dictionary)
         dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
@@ -122,7 +128,7 @@ def learn_filtered(
             return papers
         return fit
     except InterruptedFitError as stop:
-        return replace(stop.fit, dictionary=_copies(stop.fit.dictionary, patterns))
+        return replace(stop.fit, dictionary=copies_of(stop.fit.dictionary, patterns))
 
 
 def _is_allowed_to_be_plain(settings: Settings, one: PatternDictionary) -> bool:
@@ -142,6 +148,33 @@ def anneal_filtered(
     )
 
 
+def _searched(
+    runs: FilteredRuns,
+    one: PatternDictionary,
+    patterns: NDArray,
+    rng: np.random.RandomState,
+) -> PatternDictionary:
+    """Return the best of annealed runs, or one from the start that the settings give."""
+    start = runs.settings.start
+    if start is None:
+        return _search(runs, one, patterns, rng).dictionary
+    start = with_pool(runs, one, start)
+    return runs.run(start, WARM_STEPS, ATOM_STEPS, WARM_ANNEALING).dictionary
+
+
+def with_pool(
+    runs: FilteredRuns, one: PatternDictionary, start: PatternDictionary
+) -> PatternDictionary:
+    """Return a start whose atoms have pooled samples beside their own, as many as dimensions."""
+    likelihood = filtered(start)
+    if len(start.atoms) == 1 or not likelihood.alone.all():
+        return start
+    targets, _ = runs.expect(one)
+    pool = PooledSamples(targets.moments.sum(axis=0), likelihood.dimension / runs.data.total)
+    learns = filtered(one).learns_tails
+    return replace(start, likelihood=replace(likelihood, pool=pool, learns_tails=learns))
+
+
 def _search(
     runs: FilteredRuns,
     one: PatternDictionary,
@@ -152,18 +185,25 @@ def _search(
 
     There are half as many as the settings say, since each takes longer.
     """
+    count = (runs.settings.n_init + 1) // 2
+    starts = (random_filtered_start(runs, one, patterns, rng) for _ in range(count))
+    found = best_of_starts(runs, starts)
+    given = NO_PENALTY, runs.settings, rng
+    best = restart_idle_atoms(runs.data, found, *given, atom_steps=ATOM_STEPS)
+    return _complete([best])[0]
+
+
+def best_of_starts(runs: FilteredRuns, starts: Iterator[PatternDictionary]) -> Fit:
+    """Return the best of annealed runs, one from each start; the better half goes on each time."""
     trials = Trials(runs.data, NO_PENALTY, runs.settings)
     found: list[Fit] = []
-    for _ in range((runs.settings.n_init + 1) // 2):
-        start = random_filtered_start(runs, one, patterns, rng)
+    for start in starts:
         found += _complete(anneal_filtered(runs, iter([start]), trials))
     while len(found) > 1:
         found = sorted(found, key=lambda run: run.objective)[: (len(found) + 1) // 2]
         better = (run.dictionary for run in found)
         found = _complete(trials.run(better, max_iter=TRIAL_STEPS, atom_steps=ATOM_STEPS))
-    given = NO_PENALTY, runs.settings, rng
-    best = restart_idle_atoms(runs.data, found[0], *given, atom_steps=ATOM_STEPS)
-    return _complete([best])[0]
+    return found[0]
 
 
 def _complete(found: list[Fit]) -> list[Fit]:
@@ -297,7 +337,7 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
     return runs.run(dictionary, settings.max_iter, 8, **options)
 
 
-def _copies(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
+def copies_of(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
     """Return a dictionary of all atoms, also where there was but one graph so far."""
     count = patterns.shape[1]
     if len(dictionary.atoms) == count:

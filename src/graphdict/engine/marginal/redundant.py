@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.exceptions import DeadAtomWarning, warn
+from graphdict.metrics import cosines
 
 __all__ = ["alike_atoms", "idle_atoms", "warn_of_redundant_atoms"]
 
@@ -22,10 +23,7 @@ def idle_atoms(atoms: NDArray, usage: NDArray) -> list[int]:
 
 def alike_atoms(atoms: NDArray) -> list[tuple[int, int]]:
     """Return pairs of atoms (K, E) whose weights have a cosine above 0.99."""
-    weights = np.asarray(atoms, dtype=np.float64)
-    sizes = np.linalg.norm(weights, axis=1)
-    unit = weights / np.where(sizes > 0, sizes, 1)[:, None]
-    first, second = np.nonzero(np.triu(unit @ unit.T > ALIKE, 1))
+    first, second = np.nonzero(np.triu(cosines(atoms, atoms) > ALIKE, 1))
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 

@@ -45,6 +45,11 @@ def check(model: Any) -> None:
             'prior="hierarchy" divides the whole duration of the signals, which a stream does not '
             'have: use prior="markov" or "independent" for partial_fit'
         )
+    if model.signed:
+        raise ValueError(
+            "signed=True goes through all samples many times, which a stream does not keep: use "
+            "signed=False for partial_fit"
+        )
     if model.average:
         raise ValueError(
             f"average={model.average} goes through all samples many times, which a stream does not "

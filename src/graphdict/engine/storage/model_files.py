@@ -143,6 +143,7 @@ def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]
     model.set_params(**settings)
     model._validate_params()
     check_fitted_values(kind, fitted)
+    model._check_fitted(fitted)
     if "feature_names_in_" in fitted:
         names = fitted["feature_names_in_"]
         if not all(isinstance(name, str) for name in names):

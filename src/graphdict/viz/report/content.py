@@ -95,12 +95,12 @@ def _atoms(
     often = (coefficients >= 0.5).mean(axis=0)
     described, cut = [], 0
     for k, (weights, present, degree) in enumerate(
-        zip(atoms, thresholded, graphs.degrees(thresholded))
+        zip(atoms, thresholded, graphs.degrees(np.abs(thresholded)))
     ):
         edges = np.flatnonzero(present if probabilities is None else weights)
         if len(edges) > most:
             cut += 1
-            strongest = np.lexsort((-weights[edges], present[edges] == 0))
+            strongest = np.lexsort((-np.abs(weights[edges]), present[edges] == 0))
             edges = np.sort(edges[strongest[:most]])
         described.append(
             {
@@ -111,7 +111,7 @@ def _atoms(
                 ),
                 "joined": int(np.count_nonzero(present)),
                 "degree": packed(degree, "f4"),
-                "community": communities(present).tolist(),
+                "community": communities(np.maximum(present, 0)).tolist(),
                 "mean": float(mean[k]),
                 "often": float(often[k]),
             }
@@ -123,6 +123,11 @@ def _atoms(
         remarks.append(
             f"Atoms are averages over their posterior: {shown}. Point at an edge for its "
             "probability."
+        )
+    if (thresholded < 0).any():
+        remarks.append(
+            "Dashed red edges are negative: the two nodes vary against one another beyond what the "
+            "others explain. Communities are those of positive edges, and degrees count both."
         )
     if cut:
         remarks.append(

@@ -88,6 +88,7 @@ def _fit(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _union(atoms: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the adjacency (N, N) of the sum of all atoms, each scaled to maximum one."""
+    atoms = np.abs(atoms)
     top = atoms.max(axis=1, keepdims=True)
     return graphs.adjacency((atoms / np.where(top > 0, top, 1)).sum(axis=0, dtype=np.float64))
 

@@ -32,7 +32,7 @@ function atomDrawing(svg, k) {
     if (found.node === undefined)
       return `${edgeName(found.edge.slot)}\n${weightText(found.edge.weight, found.edge.probability)}`;
     const group = atom.community[found.node];
-    const words = group < 0 ? 'no edges' : `community ${group + 1}`;
+    const words = group < 0 ? (degree[found.node] > 0 ? 'no community' : 'no edges') : `community ${group + 1}`;
     return `${nodes.shown[found.node]}\ndegree ${number(degree[found.node])}, ${words}`;
   };
   return liveGraph(svg, compute, tell);
@@ -178,7 +178,7 @@ function showAtom(k) {
       ),
     );
   const edges = edgesOf(atom)
-    .sort((a, b) => b.weight - a.weight)
+    .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
     .slice(0, 15)
     .map(({ slot, weight, probability }) => [
       nodes.shown[slots.from[slot]],

@@ -151,20 +151,20 @@ function mixAt(point, least) {
 function degreesOf(edges) {
   const degree = new Float64Array(nodes.count);
   for (const { slot, weight } of edges) {
-    degree[slots.from[slot]] += weight;
-    degree[slots.to[slot]] += weight;
+    degree[slots.from[slot]] += Math.abs(weight);
+    degree[slots.to[slot]] += Math.abs(weight);
   }
   return degree;
 }
 
 // Weights drawn at full strength: the strongest edge of any atom, and of a few hundred mixes.
 const strongest = {
-  atom: d3.max(atoms, (atom) => d3.max(atom.weights, (w, e) => (has(atom, e, page.least) ? w : 0))) || 1,
+  atom: d3.max(atoms, (atom) => d3.max(atom.weights, (w, e) => (has(atom, e, page.least) ? Math.abs(w) : 0))) || 1,
   mix: 0,
 };
 for (let s = 0; s < Math.min(300, time.points); s++) {
   const point = Math.floor((s * time.points) / Math.min(300, time.points));
-  strongest.mix = Math.max(strongest.mix, d3.max(mixAt(point, page.least).weights) || 0);
+  strongest.mix = Math.max(strongest.mix, d3.max(mixAt(point, page.least).weights, Math.abs) || 0);
 }
 strongest.mix = strongest.mix || strongest.atom;
 

@@ -3,11 +3,12 @@
 
 const LEVELS = 10;
 const MOST_DRAWN = 2000;
+const NEGATIVE = '#b2182b'; // edges of negative weight, which are dashed as well
 
 // Edges to draw, strongest last: { slot, weight }, and how many passed the threshold.
 function edgesAbove(list, least) {
-  const kept = list.filter((edge) => edge.weight > 0 && edge.weight >= least);
-  kept.sort((a, b) => a.weight - b.weight || a.slot - b.slot);
+  const kept = list.filter((edge) => edge.weight !== 0 && Math.abs(edge.weight) >= least);
+  kept.sort((a, b) => Math.abs(a.weight) - Math.abs(b.weight) || a.slot - b.slot);
   return { drawn: kept.slice(-MOST_DRAWN), passed: kept.length };
 }
 
@@ -87,10 +88,10 @@ function drawEdges(group, at, edges, top, colours, focus) {
   for (const { slot, weight } of edges) {
     const a = slots.from[slot];
     const b = slots.to[slot];
-    const level = Math.min(LEVELS - 1, Math.floor(LEVELS * Math.sqrt(weight / top)));
+    const level = Math.min(LEVELS - 1, Math.floor(LEVELS * Math.sqrt(Math.abs(weight) / top)));
     const shown = lit(focus, a, b);
     let done = 0;
-    for (const [colour, share] of colours(slot)) {
+    for (const [colour, share] of weight < 0 ? [[NEGATIVE, 1]] : colours(slot)) {
       const next = done + share;
       const key = `${shown ? 1 : 0}|${String(level).padStart(2, '0')}|${colour}`;
       const step = (t, p) => (p[a] + (p[b] - p[a]) * t).toFixed(1);
@@ -106,6 +107,7 @@ function drawEdges(group, at, edges, top, colours, focus) {
       .append('path')
       .attr('d', paths.get(key))
       .attr('stroke', colour)
+      .attr('stroke-dasharray', colour === NEGATIVE ? '5 3' : null)
       .attr('stroke-width', ((0.8 + 4.4 * strength ** 2) * thin).toFixed(2))
       .attr('stroke-opacity', (shown === '1' ? 0.2 + 0.75 * strength : 0.07).toFixed(2));
   }

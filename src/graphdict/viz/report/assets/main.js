@@ -197,7 +197,7 @@ threshold.addEventListener('input', onThreshold);
 (() => {
   // at first, as many edges as can be told apart, and none that hardly are
   const all = [];
-  for (const atom of atoms) for (const { weight } of edgesOf(atom)) all.push(weight / strongest.atom);
+  for (const atom of atoms) for (const { weight } of edgesOf(atom)) all.push(Math.abs(weight) / strongest.atom);
   all.sort((a, b) => b - a);
   const most = 3 * nodes.count * atoms.length;
   const least = Math.max(all.length > most ? all[most] : 0, all[all.length - 1] < 0.01 ? 0.01 : 0);

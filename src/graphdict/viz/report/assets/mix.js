@@ -19,8 +19,8 @@ const mixView = (() => {
     let all = 0;
     let degree = new Float64Array(nodes.count);
     mix.weights.forEach((weight, slot) => {
-      if (weight > 0) all += 1;
-      if (weight > 0 && weight >= least) list.push({ slot, weight });
+      if (weight !== 0) all += 1;
+      if (weight !== 0 && Math.abs(weight) >= least) list.push({ slot, weight });
     });
     const { drawn, passed } = edgesAbove(list, least);
     for (const edge of drawn) parts[edge.slot] = [];
@@ -28,8 +28,8 @@ const mixView = (() => {
       const c = mix.coefficients[k];
       if (c === 0) return;
       atom.slots.forEach((slot, e) => {
-        if (parts[slot] !== null && atom.weights[e] > 0)
-          parts[slot].push([atom.colour, (c * atom.weights[e]) / mix.weights[slot], k]);
+        if (parts[slot] !== null && atom.weights[e] !== 0)
+          parts[slot].push([atom.colour, Math.abs((c * atom.weights[e]) / mix.weights[slot]), k]);
       });
       for (let i = 0; i < nodes.count; i++) degree[i] += c * atom.degree[i];
     });
@@ -54,10 +54,10 @@ const mixView = (() => {
     byId('strong').tBodies[0].replaceChildren(
       ...heaviest.map(({ slot, weight }) => {
         const split = make('span', { class: 'split' });
-        split.style.width = `${Math.max(3, 84 * Math.min(1, weight / strongest.mix))}px`;
+        split.style.width = `${Math.max(3, 84 * Math.min(1, Math.abs(weight) / strongest.mix))}px`;
         for (const [colour, share] of parts[slot]) {
           const piece = make('i');
-          piece.style.background = colour;
+          piece.style.background = weight < 0 ? NEGATIVE : colour;
           piece.style.flex = `${share} 0 0`;
           split.append(piece);
         }
@@ -128,7 +128,7 @@ const mixture = (() => {
     const { coefficients: kept, weights } = mixView.current();
     const amounts = kept.map((c, k) => {
       const { slots: own, weights: given } = atoms[k];
-      return c === 0 ? 0 : c * d3.sum(own, (slot, e) => (weights[slot] > 0 ? given[e] : 0));
+      return c === 0 ? 0 : c * d3.sum(own, (slot, e) => (weights[slot] !== 0 ? Math.abs(given[e]) : 0));
     });
     const all = d3.sum(amounts);
     const words = [];

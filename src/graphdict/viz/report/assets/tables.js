@@ -61,7 +61,7 @@ function saveGraph() {
   const { weights, absent } = mixAt(state.point, state.least);
   const rows = [];
   weights.forEach((weight, slot) => {
-    if (weight > 0) rows.push([...ends(slot), weight, ...(absent ? [1 - absent[slot]] : [])]);
+    if (weight !== 0) rows.push([...ends(slot), weight, ...(absent ? [1 - absent[slot]] : [])]);
   });
   saveTable(
     `graph-${sampleText(state.point).replace(/[^0-9a-z]+/g, '-')}`,
