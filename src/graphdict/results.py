@@ -363,23 +363,29 @@ def describe_signals(model: Any) -> list[str]:
     power, kind = getattr(model, "filter_power_", None), getattr(model, "filter_", None)
     if kind in ("exp", "heat"):
         said.append(
-            "Far smoother than a Markov field: the precision grows exponentially with the graph "
-            "frequency, as where something diffuses over the graph."
+            "Signals are far smoother over the graphs than neighbours alone explain, as where "
+            "heat spreads: nodes many edges apart resemble one another (a heat filter)."
         )
     elif power is not None and power < 1.05:
-        said.append(f"As smooth as a Markov field: power {power:.2g} of the Laplacian.")
+        said.append(
+            "Signals are as smooth over the graphs as neighbours explain "
+            f"(power {power:.2g} of the Laplacian)."
+        )
     elif power is not None:
-        said.append(f"Smoother than a Markov field: power {power:.2g} of the Laplacian.")
+        said.append(
+            "Signals are smoother over the graphs than neighbours alone explain: neighbours of "
+            f"neighbours resemble one another, too (power {power:.2g} of the Laplacian)."
+        )
     tails = getattr(model, "tails_", None)
     if tails is None:
         return said
     if np.isinf(tails):
-        said.append("Loudness does not vary beyond what a Gaussian allows.")
+        said.append("Samples are as loud as one another, up to what a Gaussian allows.")
         return said
-    sentence = f"Loudness varies from sample to sample: t with {tails:.2g} degrees of freedom"
+    sentence = "Some samples are louder than others, whatever their graph"
     gains = np.asarray(getattr(model, "gains_", ()))
     if gains.size:
         low, high = np.quantile(gains**-0.5, [0.05, 0.95])
-        sentence += f"; nine in ten samples have {low:.2g} to {high:.2g} times the usual amplitude"
-    said.append(sentence + ".")
+        sentence += f": nine in ten have {low:.2g} to {high:.2g} times the usual amplitude"
+    said.append(f"{sentence} (Student t with {tails:.2g} degrees of freedom).")
     return said

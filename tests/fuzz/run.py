@@ -29,6 +29,7 @@ def attacks():
     import forgeries
     import kills
     import native_calls
+    import tables
 
     return {
         "filters": estimators.attack_filters,
@@ -38,6 +39,7 @@ def attacks():
         "kills": kills.attack,
         "forgeries": forgeries.attack,
         "native": native_calls.attack,
+        "tables": tables.attack,
     }
 
 

@@ -1,5 +1,7 @@
 """More than one graph or not, which edges are there, what comes out again."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -250,7 +252,7 @@ def test_what_is_there_comes_out_again_and_is_said():
     times = np.datetime64("2001-01-01") + np.arange(1600).astype("timedelta64[D]")
     said = describe_findings(model, stability=again, times=times, step=86400.0)
     assert "2 graphs were learned" in said[0]
-    assert any("for 40 days at a time" in sentence for sentence in said)
+    assert any("for about 40 days at a time" in sentence for sentence in said)
     assert any("all atoms come out again" in sentence for sentence in said)
     assert "not that one drives the other" in said[-1]
 
@@ -281,11 +283,44 @@ def test_negative_dependence_is_named():
     [
         ([10, 11, 0, 1], "November to February"),
         ([4], "May"),
-        ([2, 6], "March, July"),
+        ([2, 6], "March and July"),
     ],
 )
 def test_months_are_spans_round_the_year(which, text):
     assert _months(np.sort(which)) == text
+
+
+def dictionary(atoms, coefficients):
+    """A model with these atoms (K, E) and coefficients (T, K), all edges of which are sure."""
+    names = [f"n{i}" for i in range(graphs.n_nodes(atoms.shape[1]))]
+    return SimpleNamespace(
+        atoms_=atoms, coefficients_=coefficients, edge_confidence_=np.ones(atoms.shape),
+        node_names=names, get_params=dict, active_nodes_=np.ones(len(names), dtype=bool),
+    )  # fmt: skip
+
+
+def test_sentences_say_from_when_to_when_and_how_heavy():
+    atoms = np.array([[1.0, 0, 1, 0, 0, 0], [0, 4.0, 0, 0, 4, 0], [0, 0, 0, 0, 0, 0]])
+    states = np.repeat([0, 1, 2], [200, 150, 50])
+    states[20::40] = 2  # blips do not make stays short
+    times = np.datetime64("2001-01-01") + np.arange(400).astype("timedelta64[D]")
+    said = describe_findings(dictionary(atoms, np.eye(3)[states]), times=times, step=86400.0)
+    assert "whether one would do as well was not tested" in said[0]
+    first, second, third = (next(s for s in said if f"Atom {k} (" in s) for k in (1, 2, 3))
+    assert "(2 edges, 0.25 times the weight of the others)" in first
+    assert "for about 39 days at a time, mostly from 2001-01-" in first
+    assert "n0 - n1" in first
+    assert "4 times the weight" in second
+    assert "it has no edges" in third
+    assert said[-1].startswith("What not to conclude: an edge says")
+
+
+def test_an_atom_of_which_nothing_is_sure_is_not_called_empty():
+    atoms = np.array([[1.0, 0, 1], [1, 2, 0]])
+    model = dictionary(atoms, np.eye(2)[np.repeat([0, 1], 30)])
+    model.edge_confidence_[0] = 0
+    said = describe_findings(model)
+    assert any("Atom 1 (0 edges)" in s and "no edge that is sure" in s for s in said)
 
 
 # Bad input --------------------------------------------------------------------------------------

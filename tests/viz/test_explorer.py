@@ -1,10 +1,12 @@
 """The report in a real browser: opened from disk, moved, searched, thresholded, downloaded."""
 
+import base64
 import csv
 import os
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -144,7 +146,7 @@ def test_moving_along_the_timeline_shows_the_graph_of_that_sample(report, margin
     def shown():
         settle(page)
         sample = int(timeline.get_attribute("aria-valuenow"))
-        assert page.locator("#where").inner_text() == f"sample {sample}"
+        assert page.locator("#where").inner_text() == f"sample {sample + 1}"
         assert page.locator("#when").inner_text() == f"{sample / 10:g} s"
         found = weights_of(table(page, "Save this graph as CSV"), names)
         np.testing.assert_allclose(found, truth[sample].weights[0], rtol=1e-5, atol=1e-9)
@@ -327,7 +329,7 @@ def test_a_million_samples_are_windows_and_the_page_says_so(tmp_path, open_page)
     page.locator("#timeline").focus()
     page.keyboard.press("End")
     settle(page)
-    assert page.locator("#where").inner_text() == "samples 999,900 to 999,999"
+    assert page.locator("#where").inner_text() == "samples 999,901 to 1,000,000"
     assert (
         page.locator("#when")
         .inner_text()
@@ -338,7 +340,7 @@ def test_a_million_samples_are_windows_and_the_page_says_so(tmp_path, open_page)
     expected = coefficients[-100:].mean(axis=0) @ model.atoms_
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     rows = table(page, "Coefficients (CSV)")
-    assert rows[-1]["last_sample"] == "999999"
+    assert rows[-1]["last_sample"] == "1000000"
     assert rows[0]["first_time"] == "2020-01-01T00:00:30.000Z"
     assert float(rows[0]["atom_1"]) == pytest.approx(float(coefficients[0, 0]), rel=1e-6)
 
@@ -348,15 +350,14 @@ def test_a_million_samples_are_windows_and_the_page_says_so(tmp_path, open_page)
 
 def test_the_threshold_hides_lighter_edges(report, marginal, open_page):
     page = open_page(report)
-    top = marginal.atoms_.max()
     for value in (0, 300, 700, 1000):
         page.locator("#threshold").evaluate(
             "(input, value) => { input.value = value; input.dispatchEvent(new Event('input')); }",
             value,
         )
         settle(page)
-        least = (value / 1000) ** 2 * top * (1 - 1e-6)
         for k, atom in enumerate(marginal.atoms_):
+            least = (value / 1000) ** 2 * atom.max() * (1 - 1e-6)
             expected = int(np.count_nonzero((atom > 0) & (atom >= least)))
             # Atoms are drawn again when the page has time: they come to the right number, or fail.
             page.wait_for_function(
@@ -571,3 +572,103 @@ def test_empty_atoms_and_unfinished_histories_are_said(tmp_path, open_page):
     page = open_page(tmp_path / "report.html")
     assert "this atom is empty" in page.locator("[data-atom='2']").inner_text()
     assert "2 values of the objective are not finite" in page.locator("#convergence").inner_text()
+
+
+def test_an_atom_far_weaker_than_another_is_drawn_all_the_same(tmp_path, open_page):
+    model = random_dictionary(6, 2, 20)
+    model.atoms_ = model.atoms_ * np.array([[1.0], [1e-4]])
+    model.coefficients_ = np.eye(2)[np.repeat([0, 1], 10)]
+    write_report(model, tmp_path / "report.html")
+    page = open_page(tmp_path / "report.html")
+    for k in (1, 2):
+        card = page.locator(f"[data-atom='{k}'] svg")
+        card.scroll_into_view_if_needed()
+        page.wait_for_function(
+            "k => document.querySelector(`[data-atom='${k}'] svg`).dataset.edges > 0", arg=k
+        )
+    page.locator("#timeline").press("End")
+    settle(page)
+    assert int(page.locator("#mix").get_attribute("data-edges")) > 0
+    assert "own scale" in page.locator("#mix-hint").inner_text()
+
+
+def test_years_have_no_commas(tmp_path, open_page):
+    model = random_dictionary(4, 2, 60)
+    write_report(model, tmp_path / "report.html", times=np.arange(1950, 2010), time_unit="years")
+    page = open_page(tmp_path / "report.html")
+    ticks = page.locator("#timeline .tick text").all_text_contents()
+    assert "1960" in ticks
+    assert not any("," in tick for tick in ticks)
+
+
+@pytest.mark.parametrize("nodes", [64, 200])
+def test_many_nodes_begin_with_few_edges_and_sentences_come_first(tmp_path, open_page, nodes):
+    model = random_dictionary(nodes, 2, 20)
+    write_report(model, tmp_path / "report.html", findings=["One graph."])
+    page = open_page(tmp_path / "report.html")
+    settle(page)
+    assert int(page.locator("#mix").get_attribute("data-edges")) <= 2.5 * nodes
+    found, tools, mix = (
+        page.locator(place).bounding_box()["y"] for place in ("#found", "#tools", "#mix")
+    )
+    assert found < tools < mix
+    assert page.locator("#settings").bounding_box()["y"] > mix
+
+
+def study(recordings, samples, atoms=3, nodes=5):
+    """A model of several recordings, each with a favourite atom."""
+    model = random_dictionary(nodes, atoms, 4)
+    favourites = np.arange(recordings) % atoms
+    states = np.repeat(favourites, samples).reshape(recordings, samples)
+    states[:, : samples // 4] = 0
+    model.coefficients_ = np.eye(atoms, dtype=np.float32)[states.ravel()]
+    names = tuple(f"subject {r + 1}" for r in range(recordings))
+    model.recordings_ = SimpleNamespace(names=names, lengths=(samples,) * recordings)
+    return model
+
+
+def test_a_recording_is_chosen_and_two_are_compared(tmp_path, open_page):
+    model = study(6, 40)
+    write_report(model, tmp_path / "report.html")
+    page = open_page(tmp_path / "report.html")
+    rows = page.locator("#recordings-table tbody tr")
+    assert rows.count() == 6
+    means = model.coefficients_.reshape(6, 40, 3).mean(axis=1)
+    for r in range(6):
+        cells = rows.nth(r).locator("td").all_inner_texts()
+        assert cells[:2] == [f"subject {r + 1}", "40"]
+        np.testing.assert_allclose([float(c) for c in cells[2:5]], means[r], atol=0.006)
+    assert not page.locator("#beside").is_visible()
+    page.locator("#recording").select_option(label="subject 5")
+    settle(page)
+    assert "sample 1 of" in page.locator("#where").inner_text()
+    assert "subject 5" in page.locator("#where").inner_text()
+    assert page.locator("#timeline").get_attribute("aria-valuenow") == "160"
+    page.locator("#other").select_option(label="subject 6")
+    told = page.locator("#beside tbody tr").all_inner_texts()
+    for k in range(3):
+        first, second = (f"{means[r, k]:.2f}" for r in (4, 5))
+        assert first in told[k]
+        assert second in told[k]
+        assert told[k].strip().endswith(f"{abs(means[4, k] - means[5, k]):.2f}")
+    rows.nth(1).click()
+    settle(page)
+    assert "subject 2" in page.locator("#where").inner_text()
+
+
+def test_new_signals_and_single_recordings_have_no_table_of_recordings(tmp_path, open_page):
+    model = study(2, 20)
+    write_report(model, tmp_path / "new.html", coefficients=model.coefficients_[:10])
+    assert not open_page(tmp_path / "new.html").locator("#recordings").is_visible()
+
+
+def test_a_hundred_long_recordings_stay_small_and_windows_never_cross_them(tmp_path):
+    from graphdict.viz.report.content import describe
+
+    model = study(100, 100_000, atoms=4)
+    write_report(model, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 8_000_000
+    content = describe(model, model.coefficients_)
+    starts = np.frombuffer(base64.b64decode(content["time"]["start"]), "<u4")
+    assert np.isin(100_000 * np.arange(100), starts).all()
+    assert any("10,000,000 samples are shown as" in remark for remark in content["remarks"])

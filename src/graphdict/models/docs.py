@@ -86,7 +86,7 @@ checkpoint : path, optional
     any kind, the same call with the same data goes on from there and ends with the same result. It
     is removed when the fit is done.
 verbose : int, default=0
-    1 shows a progress bar, 2 leaves it on the screen.
+    1 shows a progress bar with the time that is left, 2 leaves it on the screen.
 """
 
 ATTRIBUTES = """

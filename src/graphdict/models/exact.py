@@ -29,10 +29,11 @@ from graphdict.core.solvers.filtered_descent import Penalties, code_filtered, fi
 from graphdict.core.solvers.filtered_objective import FilteredObjective
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.logs import logger
-from graphdict.engine.progress import with_progress
+from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import put_together
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
+from graphdict.engine.tasks import part
 from graphdict.models.base import Encoded
 from graphdict.models.coding import by_sample
 from graphdict.models.docs import document
@@ -135,6 +136,7 @@ class GraphDictExact(SoftDictionary):
 
     # What a user calls ----------------------------------------------------------------------
 
+    @shows_progress
     def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the atoms and the coefficients of the signals ``X`` (T, N); ``y`` is ignored.
 
@@ -220,9 +222,13 @@ class GraphDictExact(SoftDictionary):
         rows = np.asarray(self.coefficients_, dtype=np.float64)[np.cumsum(counts) - counts]
         start = _in_scale(objective, self._active_atoms.astype(np.float64), rows)
         penalties = Penalties(self.alpha_w, self.alpha_c, self.alpha_orth)
-        with with_progress(self.callback, self.max_iter, self.verbose, "filter") as callback:
+        tol = self.tol * 1e-2
+        with (
+            part("GraphDictExact: filter"),
+            with_progress(self.callback, self.max_iter, "filter", tol) as callback,
+        ):
             found = filtered_descent(
-                objective, start, rows, penalties, max_iter=self.max_iter, tol=self.tol * 1e-2,
+                objective, start, rows, penalties, max_iter=self.max_iter, tol=tol,
                 callback=callback,
             )  # fmt: skip
         rows = found.coefficients

@@ -30,7 +30,7 @@ from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage, identity
 from graphdict.engine.memory import BLOCK
-from graphdict.engine.progress import with_progress
+from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.scikit import available_if
 from graphdict.engine.sources import put_together, too_large
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
@@ -170,6 +170,11 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     def _penalty_units(self) -> dict[str, int]:
         return {"alpha_w": 1, "beta": 2}
 
+    @property
+    def _planned_work(self) -> float:
+        """The way from the first residual to the tolerance."""
+        return 1.0
+
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = min(samples, self.n_windows or 2 ** min(self.depth, 40))
         atoms, edges = 2 * windows - 1, graphs.n_edges(nodes)
@@ -181,6 +186,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
             solving += 8 * windows * nodes**2 * 8
         return building, solving
 
+    @shows_progress
     @single_threaded_blas
     def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the atoms of the tree from a series of signals.
@@ -249,7 +255,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     ) -> CoupledGraphs:
         """Learn the graphs of the windows; warn where they are not optimal."""
         solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
-        with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
+        name = type(self).__name__
+        with with_progress(self.callback, self.max_iter, name, self.tol) as call:
             found = solve(
                 costs,
                 self.beta_,

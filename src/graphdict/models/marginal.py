@@ -35,6 +35,7 @@ from graphdict.engine.marginal.passes import (
 from graphdict.engine.marginal.redundant import alike_atoms
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
+from graphdict.engine.progress import shows_progress
 from graphdict.engine.recordings import by_recording
 from graphdict.engine.scikit import available_if
 from graphdict.models.marginal_fit import check_parameters, learn_model
@@ -151,7 +152,7 @@ class GraphDictMarginal(MarginalState):
         A file in which a fit keeps what it needs to go on after an interruption of any kind; see
         :class:`GraphDictLog`.
     verbose : int, default=0
-        1 shows progress bars, of the starts and of the iterations; 2 leaves them on the screen.
+        1 shows a progress bar with the time that is left, 2 leaves it on the screen.
 
     Attributes
     ----------
@@ -288,6 +289,7 @@ class GraphDictMarginal(MarginalState):
 
     # What a user calls ----------------------------------------------------------------------
 
+    @shows_progress
     def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored.
 

@@ -174,8 +174,8 @@ def _learn_filtered(
 ) -> Fit:
     """Return the fit with filter and tails, or the plain one where there are none."""
     with (
-        with_progress(None, settings.trials, model.verbose, "starts") as trial_callback,
-        with_progress(model.callback, 2 * model.max_iter, model.verbose, "EM") as callback,
+        with_progress(None, settings.trials, "starts") as trial_callback,
+        with_progress(model.callback, 2 * model.max_iter, "EM") as callback,
         model._open_training(signals, len(patterns), rng) as data,
     ):
         some = partial(open_subset, signals, model.recordings_, model.window_size, rng, data)
@@ -239,7 +239,7 @@ def _choose_patterns(
 ) -> Fit | None:
     """Return a short fit whose patterns are those to allow; None where there is no choice."""
     most = int(patterns.sum(axis=1).max())
-    with with_progress(None, most, model.verbose, "active atoms") as callback:
+    with with_progress(None, most, "active atoms") as callback:
         settings = replace(model._settings, trial_callback=callback, checkpoint=checkpoint)
         # A copy: the fit is to be that of the same number given.
         given = signals, model.recordings_, model.window_size, patterns, settings
@@ -257,11 +257,10 @@ def _learn_dictionary(
 ) -> Fit:
     settings = replace(model._settings, start=start).with_alpha(data, model.n_atoms)
     model.alpha_w_ = settings.alpha_w or 0.0
-    bar = 0 if model.prior == "hierarchy" else model.verbose
     trials, steps = settings.trials, 2 * model.max_iter + 3 * model.average // 2
     with (
-        with_progress(None, trials, bar, "starts") as trial_callback,
-        with_progress(model.callback, steps, model.verbose, "EM") as callback,
+        with_progress(None, trials, "starts") as trial_callback,
+        with_progress(model.callback, steps, "EM") as callback,
     ):
         settings = replace(
             settings, callback=callback, trial_callback=trial_callback, checkpoint=checkpoint

@@ -158,6 +158,11 @@ class MarginalState(GraphDictionary):
         return plain and power == 1 and tails == np.inf
 
     @property
+    def _planned_work(self) -> float:
+        """Iterations of EM."""
+        return self._settings.planned_iterations
+
+    @property
     def _settings(self) -> Settings:
         alpha = None if isinstance(self.alpha_w, str) else self.alpha_w
         return Settings(

@@ -38,15 +38,18 @@ from graphdict.engine.executor import open_executor
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import LEAST
-from graphdict.engine.progress import with_progress
+from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
+from graphdict.engine.tasks import part
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
 from graphdict.models.base import Encoded, GraphDictionary
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
 
 __all__ = ["SoftDictionary", "penalties"]
+
+CODING = 0.3  # of the work for one start: the coefficients for the atoms in the end
 
 
 class SoftDictionary(GraphDictionary):
@@ -153,6 +156,7 @@ class SoftDictionary(GraphDictionary):
     # What a user calls ----------------------------------------------------------------------
 
     @single_threaded_blas  # whose threads wait busily for more, on the cores that passes need
+    @shows_progress
     def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the atoms and the coefficients of the signals ``X`` (T, N).
 
@@ -204,7 +208,8 @@ class SoftDictionary(GraphDictionary):
                 coefficients = by_sample(best.coefficients, problem.counts)
             else:
                 stage = kept.stage()
-                coefficients, value, coded = self._code(problem, atoms, executor, stage=stage)
+                with part(f"{type(self).__name__}: coefficients", cost=CODING):
+                    coefficients, value, coded = self._code(problem, atoms, executor, stage=stage)
                 objective = value + problem.atoms.value(atoms)
                 interrupted = interrupted or not coded
         if not interrupted:
@@ -231,6 +236,11 @@ class SoftDictionary(GraphDictionary):
         return scores, recordings
 
     # How it is done -------------------------------------------------------------------------
+
+    @property
+    def _planned_work(self) -> float:
+        """Solutions from as many starts, and coefficients for the best."""
+        return self.n_init + CODING
 
     def _problem(
         self, signals: NDArray[np.float64], recordings: Recordings | None = None
@@ -295,7 +305,11 @@ class SoftDictionary(GraphDictionary):
         if solve is bipds:
             names = ("tau_atoms", "tau_coefficients", "sigma", "last_iterate")
             steps = {name: getattr(self, name) for name in names}
-        with with_progress(self.callback, self.max_iter, self.verbose, type(self).__name__) as call:
+        name = type(self).__name__
+        with (
+            part(f"{name}: iterations"),
+            with_progress(self.callback, self.max_iter, name, self.tol) as call,
+        ):
             solution = solve(
                 executor, coefficients, atoms, fixed=self.fix, max_iter=self.max_iter,
                 tol=self.tol, callback=call, stage=stage, **steps,

@@ -21,9 +21,18 @@ ACTIVE = 0.5  # coefficient from which on an atom counts as active
 MOST_ATOMS = 12  # of which sentences speak
 NAMED = 3  # edges, columns or months that a sentence names
 SAMPLES_FOR_WEIGHT = 2  # for each weight of each atom: with fewer they are too few
-SECONDS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+YEAR = 31557600.0
+SECONDS = (
+    (2 * YEAR, YEAR, "years"), (86400.0, 86400.0, "days"), (3600.0, 3600.0, "hours"),
+    (60.0, 60.0, "minutes"), (1.0, 1.0, "seconds"),
+)  # fmt: skip
 MONTHS = "January February March April May June July August September October November December"
+LARGEST_GAIN = 20.0  # nats of which odds are told
 PLAIN = 1.05  # powers up to which are 1
+STRONGER = 1.5  # times the weight of other atoms, from which on that is said
+LONG_DAYS = 14  # of a series, from which on hours are not said
+CORE, SHORT = 0.8, 0.5  # of an atom's samples lie in so much of the time: that is when it holds
+YEARS_OF_SEASONS = 2  # that a series lasts at least: what happens once is no season
 SEASONAL = 0.25  # by how much the mean coefficient of months differs, from which on they are named
 
 
@@ -71,12 +80,14 @@ def describe_findings(
 def _how_many(model: Any, evidence: Evidence | None) -> str:
     count = len(model.atoms_)
     if evidence is None:
-        return f"{_graphs(count)} learned; whether that is more than one was not asked."
+        tested = "" if count == 1 else "; whether one would do as well was not tested"
+        return f"{_graphs(count)} learned, as asked for{tested}."
     if count == 1 and not evidence.clear:
         return f"One graph. {evidence.in_words()}"
     if not evidence.clear:
         return f"{_graphs(count)} learned, though one would do. {evidence.in_words()}"
-    return evidence.in_words()
+    odds = np.exp(min(evidence.gain, LARGEST_GAIN))
+    return f"{evidence.in_words()} That makes a held-out sample {_roughly(odds)} times as probable."
 
 
 def _graphs(count: int) -> str:
@@ -89,7 +100,10 @@ def _copies(model: Any, evidence: Evidence | None) -> list[str]:
         return []
     named = ", ".join(f"{i + 1} and {j + 1}" for i, j in pairs[:NAMED])
     if evidence is not None and evidence.clear:
-        return [f"Atoms {named} differ in strength and in little else (cosine above 0.99)."]
+        return [
+            f"Atoms {named} have the same edges in another strength (cosine above 0.99): they tell "
+            "how closely nodes are tied, not which."
+        ]
     return [f"Atoms {named} are the same graph up to a factor: fewer atoms would do."]
 
 
@@ -99,6 +113,9 @@ def _atoms(
     """Return a sentence for each atom: when it holds, for how long, what sets it apart."""
     coefficients = np.asarray(model.coefficients_)
     atoms = np.asarray(thresholded_atoms(model, min_confidence), dtype=np.float64)
+    learned = np.count_nonzero(model.atoms_, axis=1) > 0
+    sums = np.abs(atoms).sum(axis=1)
+    shares = atoms / np.where(sums > 0, sums, 1)[:, None]
     said = []
     for k in range(min(len(atoms), MOST_ATOMS)):
         edges = int(np.count_nonzero(atoms[k]))
@@ -106,18 +123,21 @@ def _atoms(
         if negative := int(np.count_nonzero(atoms[k] < 0)):
             joined += f", {negative} of them negative"
         if len(atoms) == 1:
-            said.append(f"The graph has {joined}, the strongest {_named(model, atoms[0])}.")
+            heaviest = f", the heaviest {_named(model, atoms[0])}" if edges else ""
+            said.append(f"The graph has {joined if edges else _none(learned[0])}{heaviest}.")
             continue
-        active = coefficients[:, k] >= ACTIVE
-        share = float(coefficients[:, k].mean())
-        sentence = f"Atom {k + 1} ({joined}) holds in {share:.0%} of samples"
-        lengths = _run_lengths(active)
-        if len(lengths) and np.median(lengths) > 1:
-            sentence += f", for {_duration(float(np.median(lengths)), step)} at a time"
+        sentence = f"Atom {k + 1} ({joined}{_strength(sums, k)}) holds in "
+        sentence += f"{float(coefficients[:, k].mean()):.0%} of samples"
+        stay = _usual_stay(coefficients[:, k] >= ACTIVE)
+        if stay > 1:
+            sentence += f", for about {_duration(stay, step)} at a time"
         sentence += _when(coefficients[:, k], times)
-        apart = atoms[k] - np.delete(atoms, k, axis=0).mean(axis=0)
-        if edges and (apart > 0).any():
-            sentence += f"; what sets it apart most is {_named(model, np.maximum(apart, 0))}"
+        others = shares[(sums > 0) & (np.arange(len(sums)) != k)]
+        apart = shares[k] - others.mean(axis=0) if len(others) else shares[k]
+        if not edges:
+            sentence += f"; it has {_none(learned[k])}"
+        elif (apart > 0).any():
+            sentence += f"; most unlike the others are {_named(model, np.maximum(apart, 0))}"
         said.append(sentence + ".")
     if len(atoms) > MOST_ATOMS:
         said.append(f"And {len(atoms) - MOST_ATOMS} more atoms.")
@@ -129,24 +149,55 @@ def _named(model: Any, weights: NDArray[np.float64]) -> str:
     rows, cols = graphs.edge_index(graphs.n_nodes(len(weights)))
     order = np.argsort(np.abs(weights))[::-1][:NAMED]
     names = model.node_names
-    pairs = [f"{names[rows[e]]} - {names[cols[e]]}" for e in order if weights[e] != 0]
-    return ", ".join(pairs) if pairs else "none that is sure"
+    return _listed([f"{names[rows[e]]} - {names[cols[e]]}" for e in order if weights[e] != 0])
 
 
-def _run_lengths(active: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return how many samples each stay lasts."""
+def _listed(words: list[str]) -> str:
+    """Return words with commas, and the last with "and"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def _none(learned: bool) -> str:
+    """Return why an atom has no edges to speak of."""
+    if not learned:
+        return "no edges"
+    return "no edge that is sure: too few samples that do not repeat one another tell of it"
+
+
+def _strength(sums: NDArray[np.float64], k: int) -> str:
+    """Return how heavy the edges of an atom are beside the others', where that is unlike."""
+    others = np.delete(sums, k)
+    usual = float(others[others > 0].mean()) if others.any() else 0.0
+    if usual <= 0 or not sums[k] or 1 / STRONGER < sums[k] / usual < STRONGER:
+        return ""
+    ratio = sums[k] / usual
+    return f", {ratio:.2g} times the weight of the others"
+
+
+def _usual_stay(active: NDArray[np.bool_]) -> float:
+    """Return the length of the stay in which half of an atom's samples lie, or a longer one."""
     ends = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(np.int8), [0]])))
-    return ends[1::2] - ends[::2]
+    lengths = np.sort(ends[1::2] - ends[::2])
+    if not len(lengths):
+        return 0.0
+    total = np.cumsum(lengths)
+    return float(lengths[np.searchsorted(total, total[-1] / 2)])
 
 
 def _duration(samples: float, step: float | None) -> str:
     if step is None:
-        return f"{samples:.3g} samples"
+        return f"{_roughly(samples)} samples"
     seconds = samples * step
-    for length, name in SECONDS:
-        if seconds >= length:
-            return f"{seconds / length:.3g} {name}"
+    for least, length, name in SECONDS:
+        if seconds >= least:
+            count = _roughly(seconds / length)
+            return f"{count} {name if count != '1' else name[:-1]}"
     return f"{seconds:.2g} seconds"
+
+
+def _roughly(value: float) -> str:
+    """Return a number to two digits, without powers of ten."""
+    return f"{float(f'{value:.2g}'):,.6g}"
 
 
 def _when(coefficients: NDArray[Any], times: NDArray[Any] | None) -> str:
@@ -156,12 +207,29 @@ def _when(coefficients: NDArray[Any], times: NDArray[Any] | None) -> str:
     times = np.asarray(times)
     if times.dtype.kind == "M":
         months = times.astype("datetime64[M]").astype(int) % 12
-        if len(np.unique(months)) == 12:
+        long = times.max() - times.min() > np.timedelta64(365 * YEARS_OF_SEASONS, "D")
+        if long and len(np.unique(months)) == 12:
             means = np.array([coefficients[months == month].mean() for month in range(12)])
             if means.max() - means.min() > SEASONAL:
                 high = np.flatnonzero(means > (means.max() + means.min()) / 2)
                 return f", mostly in {_months(high)}"
-    return ""
+    return _period(coefficients, times)
+
+
+def _period(coefficients: NDArray[Any], times: NDArray[Any]) -> str:
+    """Return from when to when an atom holds, where that is not nearly always."""
+    total = np.cumsum(coefficients, dtype=np.float64)
+    if times.dtype.kind != "M" or not total[-1] > 0 or (times[1:] < times[:-1]).any():
+        return ""
+    outside = (1 - CORE) / 2 * total[-1]
+    first, last = np.searchsorted(total, [outside, total[-1] - outside])
+    start, end = times[first], times[min(last, len(times) - 1)]
+    if not (end - start) < SHORT * (times[-1] - times[0]):
+        return ""
+    long = times[-1] - times[0] > np.timedelta64(LONG_DAYS, "D")
+    unit = "D" if long else "m"
+    shown = [str(t.astype(f"datetime64[{unit}]")).replace("T", " ") for t in (start, end)]
+    return f", mostly from {shown[0]} to {shown[1]}"
 
 
 def _months(which: NDArray[np.intp]) -> str:
@@ -172,7 +240,7 @@ def _months(which: NDArray[np.intp]) -> str:
     starts = [month for month in which if not inside[month - 1]]
     if len(which) > 1 and len(starts) == 1:
         return f"{names[starts[0]]} to {names[(starts[0] + len(which) - 1) % 12]}"
-    return ", ".join(names[month] for month in which)
+    return _listed([names[month] for month in which])
 
 
 def _again(stability: Stability) -> str:
@@ -222,7 +290,8 @@ def _caution(model: Any, min_confidence: float) -> list[str]:
             "or fewer atoms."
         )
     said.append(
-        "An edge means that two nodes vary together beyond what the others explain, not that one "
-        "drives the other."
+        "What not to conclude: an edge says that two nodes vary together beyond what the others "
+        "explain, not that one drives the other, and nodes without an edge may still vary "
+        "together by way of others."
     )
     return said

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from graphdict.engine.signals import has_gaps
+from graphdict.engine.tasks import part
 from graphdict.selection.memory import autoregression, innovations
 from graphdict.selection.trials import fit_quietly, with_found
 
@@ -168,19 +169,29 @@ def cut_recordings(
     return Blocks(pieces, length, memory, codes.astype(np.intp))
 
 
-def block_scores(model: Any, blocks: Blocks, folds: int = FOLDS, fitted: Any = None) -> Scores:
+def block_scores(
+    model: Any, blocks: Blocks, folds: int = FOLDS, fitted: Any = None, cost: float = 1.0
+) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
     Every so many blocks are held out together: with two ``folds``, half of them. Where the same
     model has been ``fitted`` to the signals, that is where the fit to all blocks begins.
+    ``cost`` is what this counts in the progress of what it is part of.
 
     Filter, tails and how many atoms may be active are those of a fit to all blocks: numbers, which
     need not be learned anew with every block held out. The search among starts is not made again
     either: atoms of that fit, warmed up, are where the others begin.
     """
-    trial = clone(model).set_params(n_init=min(model.n_init, TRIAL_STARTS))
+    starts = min(model.n_init, TRIAL_STARTS) if model.n_atoms > 1 else 1  # one graph has one start
+    trial = clone(model).set_params(n_init=starts)
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
+    with part("held-out blocks", total=1 + folds, cost=cost):
+        return _block_scores(trial, blocks, folds, fitted)
+
+
+def _block_scores(trial: Any, blocks: Blocks, folds: int, fitted: Any) -> Scores:
+    """Return the scores of ``trial``, fitted to all blocks and then with some held out."""
     whole = clone(trial) if fitted is None else with_found(clone(trial), fitted)
     fit_quietly(whole, blocks.signals, fitted)
     trial = with_found(trial, whole)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core.marginal.patterns import default_max_active
+from graphdict.engine.progress import shown_work
 from graphdict.selection.folds import (
     FOLDS,
     Blocks,
@@ -200,19 +201,25 @@ def choose_by_blocks(
         raise ValueError(f"candidates must hold at least one {name} to try, got none")
     found: dict[int, NDArray[np.float64]] = {}
     models: dict[int, Any] = {}
-    best = 0
-    for value in tried:
-        given = block_scores(clone(model).set_params(**{name: value}), blocks, folds)
-        if found and (given.model.coefficients_.sum(axis=0) < 1).any():
-            break  # no sample uses some atom: there are too many
-        found[value], models[value] = given.blocks, given.model
-        if report is not None:
-            most = given.model.max_active or int(given.model.patterns_.sum(axis=1).max())
-            atoms = f"{value if name == 'n_atoms' else model.n_atoms} atoms, {most} active"
-            report(f"{atoms}: held-out log-likelihood {found[value].mean():.4f}")
-        best = max(found, key=lambda v: found[v].mean())
-        if sum(v > best for v in found) >= PATIENCE:
-            break
+    best = tried[0]
+    with shown_work(f"choosing {name}", sum(tried[:PATIENCE]), model.verbose) as task:
+        for value in tried:
+            patience = max(1, PATIENCE - sum(v > best for v in found))
+            task.plan(task.done + sum([v for v in tried if v >= value][:patience]))
+            task.cost = task.total
+            trial = clone(model).set_params(**{name: value})
+            given = block_scores(trial, blocks, folds, cost=value)
+            if found and (given.model.coefficients_.sum(axis=0) < 1).any():
+                break  # no sample uses some atom: there are too many
+            found[value], models[value] = given.blocks, given.model
+            if report is not None:
+                most = given.model.max_active or int(given.model.patterns_.sum(axis=1).max())
+                count = value if name == "n_atoms" else model.n_atoms
+                atoms = f"{count} atom{'s' * (count > 1)}, {most} active"
+                report(f"{atoms}: held-out log-likelihood {found[value].mean():.4f}")
+            best = max(found, key=lambda v: found[v].mean())
+            if sum(v > best for v in found) >= PATIENCE:
+                break
     errors = {v: error_of_mean(found[best] - s) for v, s in found.items()}
     top, lowest = found[best].mean(), min(s.mean() for s in found.values())
     near = [

@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 
 from graphdict.core.annotations import RandomState
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.progress import shown_work
+from graphdict.engine.tasks import advance, part
 from graphdict.selection.folds import Blocks, block_scores, complete, cut_blocks, error_of_mean
 from graphdict.selection.held_out import CLEARLY, check_comparable
 from graphdict.selection.surrogates import directions, state_gain, surrogate_directions
@@ -156,15 +158,17 @@ def evidence(
     check_windows(count, len(signals) // model.window_size)
     blocks = cut_blocks(signals, model.window_size, block_length)
     scores = {}
-    for atoms in (1, count):
-        if report is not None:
-            report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
-        is_fitted = hasattr(model, "atoms_") and len(model.atoms_) == atoms
-        trial = clone(model).set_params(n_atoms=atoms)
-        scores[atoms] = block_scores(trial, blocks, fitted=model if is_fitted else None)
-    several = scores[count]
-    given = scores[1].blocks, several.blocks, several.model, n_surrogates, random_state
-    return compare_with_one(blocks, *given)
+    with shown_work("evidence", 1 + 2 * count, model.verbose):
+        for atoms in (1, count):
+            if report is not None:
+                report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
+            is_fitted = hasattr(model, "atoms_") and len(model.atoms_) == atoms
+            trial = clone(model).set_params(n_atoms=atoms)
+            given = model if is_fitted else None
+            scores[atoms] = block_scores(trial, blocks, fitted=given, cost=atoms)
+        several = scores[count]
+        tested = scores[1].blocks, several.blocks, several.model, n_surrogates, random_state
+        return compare_with_one(blocks, *tested)
 
 
 @single_threaded_blas
@@ -183,8 +187,12 @@ def surrogate_gains(
     if not given.shape[1]:
         return np.empty(0)
     states = min(states, MOST_STATES)
-    found = [state_gain(given, states, rng)]
-    found += [state_gain(surrogate_directions(given, rng), states, rng) for _ in range(count)]
+    found = []
+    with part("surrogates", total=1 + count, cost=states):
+        for number in range(1 + count):
+            series = given if number == 0 else surrogate_directions(given, rng)
+            found.append(state_gain(series, states, rng))
+            advance()
     return np.array(found)
 
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.engine.progress import shown_work
 from graphdict.metrics import match_atoms
 from graphdict.selection.folds import complete
 from graphdict.selection.trials import as_array, check_windows, fit_quietly, with_found
@@ -70,7 +71,8 @@ def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
     signals = as_array(model, X)
     window = model.get_params().get("window_size", 1)
     check_windows(max(2, len(model.atoms_)), len(signals) // window // 2, "half of the time has")
-    return _learned_again(model, complete(signals))
+    with shown_work("learning again", 3, model.get_params().get("verbose", 0)):
+        return _learned_again(model, complete(signals))
 
 
 def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:

@@ -136,13 +136,18 @@ def test_a_checkpoint_that_is_gone_on_from_is_told(run, wide, tmp_path, monkeypa
     options = (*FIT[:-1], "--checkpoint", kept, "-o", tmp_path / "out")
     assert "Going on" not in run("fit", wide, *options).output
 
-    def stop(bar, progress):
-        if progress.iteration == 2:
+    calls = []
+
+    def stop(remark=""):
+        calls.append(remark)
+        if len(calls) == 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphdict.app.commands.progress_bar.ProgressBar.__call__", stop)
-        assert run("fit", wide, *options, "--force").exit_code == 130
+        patch.setattr("graphdict.engine.progress.tell", stop)
+        stopped = run("fit", wide, *options, "--force")
+        assert stopped.exit_code == 130
+        assert f"goes on from the checkpoint {kept}" in stopped.stderr
     assert kept.exists()
     assert f"Resuming from the checkpoint {kept}" in run("fit", wide, *options, "--force").output
 

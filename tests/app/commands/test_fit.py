@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from graphdict import graphs, load_model
-from graphdict.app.commands.progress_bar import ProgressBar
 from graphdict.datasets import sample_lgmrf
 from graphdict.files import read_signals, write_table
 from graphdict.metrics import match_atoms
@@ -121,7 +120,9 @@ def test_the_number_of_atoms_can_be_left_to_the_data(run, tmp_path):
     assert found["more_than_one_graph"]
     assert found["gain"] > 2 * found["error"] > 0
     assert found["p_value"] == 1 / 40
-    assert content["result"]["findings"][0] == found["in_words"]
+    first = content["result"]["findings"][0]
+    assert first.startswith(found["in_words"])
+    assert "times as probable" in first
     assert content["result"]["stability"]["came_out_again"] == [True, True]
     rows = (tmp_path / "switching-graphdict" / "atoms.csv").read_text().splitlines()
     assert rows[0] == "atom,source,target,weight,confidence,low,high"
@@ -224,7 +225,6 @@ WRONG_OPTIONS = [
     (["-k", "0"], "from 1, or auto"),
     (["-k", "many"], "from 1, or auto"),
     (["--set", "colour=red"], "NAME=VALUE"),
-    (["--checkpoint", "x", "--model", "hier", "-k", "3"], "no checkpoints"),
     (["--model", "log"], "--active: --model log has no limit"),
     (["--model", "hier"], "use -k 1 or 3"),
     (["--model", "hier", "-k", "1601"], "use -k 1599"),
@@ -300,16 +300,49 @@ def test_names_cannot_steer_the_terminal(run, tmp_path, truth):
     assert "\\x1b[31mred" in result.stdout + run("info", "odd\x07.csv").stdout
 
 
-def test_ctrl_c_stops_in_one_line_and_writes_nothing(run, table, monkeypatch):
-    def interrupt(self, progress):
-        raise KeyboardInterrupt
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """Return a function that lets the user press Ctrl-C when a module has been asked so often."""
 
-    monkeypatch.setattr(ProgressBar, "__call__", interrupt)
+    def press(where, after):
+        left = [after]
+
+        def interrupt(*args, **kwargs):
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(where, interrupt)
+
+    return press
+
+
+def test_ctrl_c_before_there_is_a_result_writes_nothing(run, table, ctrl_c):
+    ctrl_c("graphdict.app.commands.fit.choose_counts", 0)
     result = run("fit", table, *QUICK)
     assert result.exit_code == 130
-    assert result.stderr.splitlines()[-1] == "Error: stopped; no results were written"
+    assert result.stderr.splitlines()[-1].startswith("Error: stopped before there was a result")
     assert "Traceback" not in result.output
     assert [path.name for path in table.parent.iterdir()] == [table.name]
+
+
+def test_ctrl_c_in_a_fit_keeps_what_is_learned_and_says_so(run, table, ctrl_c):
+    ctrl_c("graphdict.engine.progress.tell", 8)
+    result = run("fit", table, *QUICK, "-o", "out", "--json")
+    assert result.exit_code == 130, result.stderr
+    said = json.loads(result.stdout)
+    assert said["stopped"]
+    assert said["result"]["findings"][0].startswith("Stopped by Ctrl-C after ")
+    assert (table.parent / "out" / "report.html").exists()
+    assert load_model(table.parent / "out" / "model.graphdict").atoms_.any()
+
+
+def test_ctrl_c_while_learning_again_keeps_the_fit(run, table, ctrl_c):
+    ctrl_c("graphdict.selection.stability", 0)
+    result = run("fit", table, *QUICK, "--evidence", "-o", "out")
+    assert result.exit_code == 130, result.stderr
+    assert "Stopped by Ctrl-C before it was learned again" in result.stdout
+    assert (table.parent / "out" / "report.html").exists()
 
 
 def test_a_full_disk_ends_in_one_line_and_leaves_nothing(table):

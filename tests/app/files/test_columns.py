@@ -207,3 +207,32 @@ def test_workbooks(tmp_path):
     np.testing.assert_array_equal(read_signals(path, array="second").values[:, 0], -A)
     with pytest.raises(InputError, match="no sheet 'third'"):
         read_signals(path, array="third")
+
+
+def test_labels_that_take_turns_are_no_nodes_of_a_long_table(read):
+    signals = read({"a": A, "b": B, "label": np.arange(96) % 4})
+    assert signals.names == ["a", "b"]
+    assert told(signals, "labels", "'label'")
+
+
+def test_decimal_commas_beside_signs_of_currencies(tmp_path):
+    path = tmp_path / "prices.csv"
+    rows = [f"{a:.2f} €;{b:.2f} €".replace(".", ",") for a, b in zip(100 + A, 100 + B)]
+    path.write_text("\n".join(["a;b", *rows]))
+    signals = read_signals(path)
+    assert signals.names == ["a", "b"]
+    np.testing.assert_allclose(signals.values[:, 0], (100 + A).round(2), atol=0.011)
+    assert told(signals, "decimal commas")
+
+
+def test_gaps_are_counted_as_the_page_counts_them(read):
+    from graphdict.core.spacing import spacing
+
+    there = np.ones(96, dtype=bool)
+    there[[10, 40, 41, 42]] = False
+    signals = read({"time": HOURS[there], "a": A[there], "b": B[there]})
+    steps = np.diff(HOURS[there]).astype(float)
+    found = spacing(steps)
+    assert found.even
+    assert (steps > found.gap).sum() == 2
+    assert told(signals, "2 gap(s) in time")

@@ -5,19 +5,25 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from graphdict.app.commands.flags import with_flags
 
-__all__ = ["EXIT_CODES", "Console", "Stopped", "command_errors", "safe"]
+if TYPE_CHECKING:  # pragma: no cover
+    from graphdict.engine.progress import ProgressBar
+    from graphdict.engine.tasks import Task
+
+__all__ = ["EXIT_CODES", "STOPPED", "Console", "Stopped", "command_errors", "safe"]
 
 FAILED, USAGE, INPUT, EXISTS, OUTPUT, EXTRA, CLUSTER, STOPPED = 1, 2, 3, 4, 5, 6, 7, 130
+NOTHING_DONE = "stopped before there was a result; nothing was written"
 EXIT_CODES = """\b
 Exit codes:
   0    done
@@ -28,7 +34,7 @@ Exit codes:
   5    output that cannot be written: a full disk, no permission
   6    a package is missing for this file format
   7    a Dask cluster that cannot be used, or was lost
-  130  stopped by Ctrl-C; no results were written
+  130  stopped by Ctrl-C; what was learned by then is written
 """
 
 
@@ -54,11 +60,33 @@ class Console:
         self.quiet = quiet
         self.as_json = as_json
         self.warnings: list[str] = []
+        self.interrupted = False
+        self._bar: ProgressBar | None = None
+
+    @contextmanager
+    def progress(self, title: str, total: float) -> Iterator[Task]:
+        """Show one progress bar for all that is done inside ``with``, unless quiet."""
+        from graphdict.engine.progress import ProgressBar
+        from graphdict.engine.tasks import work
+
+        log = not sys.stderr.isatty()
+        bar = self._bar = None if self.quiet else ProgressBar(title, log=log)
+        try:
+            with work(title, total, bar) as task:
+                yield task
+        finally:
+            self._bar = None
+            if bar is not None:
+                bar.close()
+
+    def _echo(self, text: str, err: bool = True) -> None:
+        with nullcontext() if self._bar is None else self._bar.aside():
+            click.echo(safe(text), err=err)
 
     def say(self, text: str) -> None:
         """Print a message, unless quiet."""
         if not self.quiet:
-            click.echo(safe(text), err=True)
+            self._echo(text)
 
     def note(self, text: str) -> None:
         """Print a message as an item of a list, unless quiet."""
@@ -67,12 +95,12 @@ class Console:
     def warn(self, text: str) -> None:
         """Print a warning, even when quiet, and keep it for the JSON result."""
         self.warnings.append(text)
-        click.echo(safe(f"Warning: {text}"), err=True)
+        self._echo(f"Warning: {text}")
 
     def result(self, text: str) -> None:
         """Print a line of the result, unless quiet or with JSON."""
         if not (self.as_json or self.quiet):
-            click.echo(safe(text))
+            self._echo(text, err=False)
 
     def finish(self, content: dict[str, Any]) -> None:
         """Print the whole result as JSON where that is asked for."""
@@ -83,8 +111,11 @@ class Console:
             click.echo(json.dumps(_plain(full), indent=1, allow_nan=False))
 
     @contextmanager
-    def warnings_as_lines(self) -> Iterator[None]:
-        """Print warnings of the library as lines; raise Stopped where a fit was interrupted."""
+    def warnings_as_lines(self, keep: bool = False) -> Iterator[None]:
+        """Print warnings of the library as lines; raise Stopped where a fit was interrupted.
+
+        With ``keep`` nothing is raised, and ``interrupted`` is true afterwards.
+        """
         from graphdict import exceptions
 
         with warnings.catch_warnings(record=True) as caught:
@@ -93,7 +124,10 @@ class Console:
         seen = set()
         for warning in caught:
             if issubclass(warning.category, exceptions.InterruptedFitWarning):
-                raise Stopped
+                self.interrupted = True
+                if not keep:
+                    raise Stopped
+                continue
             ours = (exceptions.GraphDictWarning, exceptions.ConvergenceWarning)
             # Commands report these themselves, with the column names of the file.
             reported = (exceptions.SilentNodeWarning, exceptions.DeadAtomWarning)
@@ -111,8 +145,8 @@ def command_errors(function: Callable) -> Callable:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (KeyboardInterrupt, Stopped):
-            message, code = "stopped; no results were written", STOPPED
+        except (KeyboardInterrupt, Stopped) as stop:
+            message, code = str(stop) or NOTHING_DONE, STOPPED
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except Exception as error:
@@ -141,7 +175,7 @@ def _explain(error: Exception) -> tuple[str, int]:
         where = f" {error.filename}" if error.filename else ""
         return f"cannot write{where}: {error.strerror or text}", OUTPUT
     if isinstance(error, MemoryError):
-        return text or "there is not enough memory for this", FAILED
+        return text or "there is not enough memory for this", INPUT
     if isinstance(error, ValueError):
         return text, INPUT
     return (

@@ -10,7 +10,13 @@ import click
 import numpy as np
 
 from graphdict.app.commands.choose import choose_counts, choose_degree
-from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
+from graphdict.app.commands.console import (
+    EXIT_CODES,
+    STOPPED,
+    Console,
+    Stopped,
+    command_errors,
+)
 from graphdict.app.commands.execution import open_signals
 from graphdict.app.commands.flags import with_flags
 from graphdict.app.commands.models import (
@@ -38,7 +44,6 @@ from graphdict.app.commands.preprocessing import (
     handle_missing,
     subsample,
 )
-from graphdict.app.commands.progress_bar import ProgressBar
 from graphdict.app.commands.results import (
     about_input,
     describe_atoms,
@@ -49,6 +54,7 @@ from graphdict.app.commands.results import (
     write_results,
 )
 from graphdict.app.files import InputError, SignalTable
+from graphdict.engine.tasks import part
 from graphdict.selection.findings import describe_findings
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -56,6 +62,8 @@ if TYPE_CHECKING:  # pragma: no cover
 
 CONFIDENT = 0.5  # from which on an edge counts
 MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
+LEARNING = 0.4  # of what as many graphs take on held-out blocks: the work of learning them
+FEW_GRAPHS = 2  # as many as there usually are, before that is known
 ROWS_FOR_HALVES = 10  # windows in each half of the time
 
 __all__ = ["fit"]
@@ -158,8 +166,9 @@ class _Count(click.ParamType):
     "--penalty",
     type=click.FloatRange(min=0),
     metavar="NUMBER",
-    help="How strongly edges are penalised: the larger, the fewer edges. The setting "
-    "sparsity (marginal) or alpha_w (others). Instead of --degree and --density.",
+    help="How strongly edges are penalised: the larger, the fewer edges (the setting sparsity of "
+    "marginal, which is 1 by default and 0 for all edges; alpha_w of the others). Instead of "
+    "--degree and --density.",
 )
 @click.option(
     "--window",
@@ -235,27 +244,45 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     if folder.exists() and not folder.is_dir():
         raise click.UsageError(f"-o {folder} is a file; name a folder")
     check_free([folder / name for name in names], force)
-    signals = read_file(file, options, console, in_parts=True)
-    scaling = _prepare(signals, options, console)
-    _check_length(len(signals.values), window_of(options["window"], signals.step), options)
-    values = scaling.apply(signals.values)
-    with open_signals(values, options["dask"], console) as X:
-        choices = choose_counts(signals, subsample(values), options, console)
-        model = build_model(signals, options, console)
-        if options["degree"] is not None or options["density"] is not None:
-            choices.settings["penalty"] = choose_degree(model, subsample(values), options, console)
-        seconds, objective = _learn(model, X, console)
-    least = _min_confidence(options)
-    again = _stability(model, values, options, console)
-    model.feature_names_in_ = np.array(signals.names, dtype=object)  # sentences name columns
-    found_out = describe_findings(
-        model, evidence=choices.evidence, stability=again, times=signals.times,
-        step=signals.step, min_confidence=least,
-    )  # fmt: skip
-    said = [with_flags(sentence) for sentence in found_out]
-    about = {"source": file.name, "findings": said, "min_confidence": least}
-    attach_metadata(model, signals, scaling, about)
-    written = write_results(model, signals, folder, table_format, file, said, least, force)
+    with console.progress("Reading", 1) as whole:
+        with part("Reading", cost=0):
+            signals = read_file(file, options, console, in_parts=True)
+            scaling = _prepare(signals, options, console)
+            window = window_of(options["window"], signals.step)
+            _check_length(len(signals.values), window, options)
+            values = scaling.apply(signals.values)
+        with open_signals(values, options["dask"], console) as X:
+            later = 1 + bool(options["evidence"])
+            choosing, graphs = _choosing_work(options)
+            whole.plan(choosing + later * LEARNING * graphs)
+            with part("Choosing", choosing, choosing) as task:
+                choices = choose_counts(signals, subsample(values), options, console)
+                task.cost = task.done
+            model = build_model(signals, options, console)
+            learning = LEARNING * options["atoms"]
+            whole.plan(whole.done + later * learning)
+            if options["degree"] is not None or options["density"] is not None:
+                with part("Choosing the penalty", 5, 5 * learning):
+                    penalty = choose_degree(model, subsample(values), options, console)
+                choices.settings["penalty"] = penalty
+            with part("Learning", cost=learning):
+                seconds, objective = _learn(model, X, console)
+        learned = not console.interrupted
+        with part("Learning again", cost=learning):
+            again = _stability(model, values, options, console)
+        with part("Writing", cost=0):
+            least = _min_confidence(options)
+            model.feature_names_in_ = np.array(signals.names, dtype=object)  # for sentences
+            found_out = describe_findings(
+                model, evidence=choices.evidence, stability=again, times=signals.times,
+                step=signals.step, min_confidence=least,
+            )  # fmt: skip
+            said = [with_flags(sentence) for sentence in found_out]
+            if console.interrupted:
+                said.insert(0, _stopped(model, learned))
+            about = {"source": file.name, "findings": said, "min_confidence": least}
+            attach_metadata(model, signals, scaling, about)
+            written = write_results(model, signals, folder, table_format, file, said, least, force)
 
     atoms = summarise_atoms(model, min_confidence=least)
     title = type(model).__name__
@@ -292,9 +319,12 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
                 "evidence": None if found is None else evidence_summary(found),
                 "stability": None if again is None else stability_summary(again),
             },
+            "stopped": console.interrupted,
             "files": [str(path) for path in written],
         }
     )  # fmt: skip
+    if console.interrupted:
+        click.get_current_context().exit(STOPPED)
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -375,17 +405,40 @@ def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) ->
 
 
 def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
-    """Fit with a progress bar; return the seconds it took, and the objective."""
-    known = model.get_params()
-    path = known.get("checkpoint")
+    """Fit; return the seconds it took, and the objective.
+
+    Ctrl-C ends it with what there is, but for a fit with a checkpoint, which has that and goes on.
+    """
+    path = model.get_params().get("checkpoint")
     if path is not None and Path(path).exists():
         console.say(f"Resuming from the checkpoint {path} ...")
     started = time.perf_counter()
-    limit = known["max_iter"] * (2 if "sparsity" in known else 1) + 3 * known.get("average", 0) // 2
-    with console.warnings_as_lines(), ProgressBar("Learning", limit, not console.quiet) as bar:
-        model.set_params(callback=bar).fit(values)
-    model.set_params(callback=None)
+    with console.warnings_as_lines(keep=True):
+        model.fit(values)
+    if console.interrupted and path is not None:
+        raise Stopped(f"stopped; the same command goes on from the checkpoint {path}")
     return time.perf_counter() - started, float(model.objective_)
+
+
+def _stopped(model: Any, learned: bool) -> str:
+    """Return a sentence on what the user did not wait for."""
+    if learned:
+        return "Stopped by Ctrl-C before it was learned again: nobody knows what comes out again."
+    return (
+        f"Stopped by Ctrl-C after {model.n_iter_} iterations: what follows is what was learned by "
+        "then, and may be far from the best there is."
+    )
+
+
+def _choosing_work(options: dict[str, Any]) -> tuple[float, int]:
+    """Return the planned cost of choosing, and the likely number of graphs.
+
+    The unit is what one graph takes on held-out blocks, folds and all.
+    """
+    if options["atoms"] == "auto":
+        return FEW_GRAPHS + 3.0, FEW_GRAPHS
+    asked = options["evidence"] or options["active"] == "auto"
+    return (3.0 * options["atoms"] + 1 if asked else 0.0), options["atoms"]
 
 
 def _min_confidence(options: dict[str, Any]) -> float:
@@ -407,10 +460,16 @@ def _stability(
     rows = len(values) // (2 * known.get("window_size", 1))
     if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
         return None
+    if console.interrupted:
+        return None
     if values.size > MOST_VALUES or rows < max(ROWS_FOR_HALVES, len(model.atoms_)):
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
-    return stability(model, values)
+    try:
+        return stability(model, values)
+    except KeyboardInterrupt:
+        console.interrupted = True
+        return None
 
 
 def _settings(model: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def write_coefficients(
 ) -> None:
     """Write a table with a row for each sample: its time, and the coefficient of each atom."""
     name = "sample" if times is None else time_name or "time"
-    column = np.arange(len(coefficients)) if times is None else times
+    column = np.arange(1, len(coefficients) + 1) if times is None else times
     atoms = {f"atom_{k + 1}": values for k, values in enumerate(np.asarray(coefficients).T)}
     clash = f"{name} " if name in atoms else name
     write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)

@@ -12,6 +12,7 @@ from graphdict.app.files.errors import InputError
 from graphdict.app.files.lazy_signals import ColumnSummary, LazySignals, summarise_columns
 from graphdict.app.files.table import Column, SignalTable, Table, quote_names
 from graphdict.app.files.times import format_duration, format_time, parse_times, seconds_between
+from graphdict.core.spacing import spacing
 
 __all__ = [
     "add_notes",
@@ -132,12 +133,11 @@ def add_notes(signals: SignalTable, rate: float | None, learn: bool = True) -> N
             signals.times, signals.time_unit = np.arange(len(signals.values)) / rate, "s"
     elif times is not None and len(times) > 1:
         steps = seconds_between(times, signals.time_unit)
-        if steps is not None and (steps > 0).any():
-            typical = float(np.median(steps[steps > 0]))
-            signals.step = typical
-            gaps = np.flatnonzero(steps > 1.5 * typical)
-            irregular = np.mean(np.abs(steps - typical) > 0.5 * typical) > 0.2
-            if irregular:
+        found = None if steps is None else spacing(steps)
+        if steps is not None and found is not None:
+            typical = signals.step = found.step
+            gaps = np.flatnonzero(steps > found.gap)
+            if not found.even:
                 notes.append(
                     f"samples are not evenly spaced; the median step is {format_duration(typical)}"
                 )
@@ -151,10 +151,10 @@ def add_notes(signals: SignalTable, rate: float | None, learn: bool = True) -> N
         if len(same):
             first = format_time(times[same[0]])
             notes.append(f"{len(same):,} sample(s) have the time of the one before, first {first}")
-    found = summarise_columns(signals.values)
+    summary = summarise_columns(signals.values)
     if learn:
-        _check_columns(signals, found)
-    if missing := int(found.missing.sum()):
+        _check_columns(signals, summary)
+    if missing := int(summary.missing.sum()):
         share = missing / signals.values.size
         notes.append(f"{missing:,} of {signals.values.size:,} values are missing ({share:.2%})")
 

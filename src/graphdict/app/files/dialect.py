@@ -26,8 +26,9 @@ __all__ = ["COMMENT", "DELIMITERS", "Dialect", "find_dialect", "rows_of", "short
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
 COMMENT = re.compile(r"\s*(?:#(?!N/A|NA\b|VALUE|DIV|REF|NAME|NUM|NULL)|%|//|!)", re.IGNORECASE)
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*")
-DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?\s*")
+SIGNS = "€$£¥%"  # of currencies and shares, before or after a number
+DECIMAL_COMMA = re.compile(rf"[\s{SIGNS}]*[+-]?\d+,\d+(?:[eE][+-]?\d+)?[\s{SIGNS}]*")
+DECIMAL_POINT = re.compile(rf"[\s{SIGNS}]*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?[\s{SIGNS}]*")
 DECLARED = re.compile(r"\s*\"?sep=(.)\"?\s*", re.IGNORECASE)
 SAMPLE_ROWS, SAMPLE_CELLS = 40, 5_000  # from which the delimiter is detected
 
@@ -119,7 +120,8 @@ def _delimiter(text: Sequence[str], quote: str) -> str:
             continue
         decimal = _decimal(rows, candidate)
         parser = CellParser(decimal)
-        cells = [cell for row in rows if len(row) == width for cell in row][:SAMPLE_CELLS]
+        cells = [c.strip(f" {SIGNS}") for row in rows if len(row) == width for c in row]
+        cells = cells[:SAMPLE_CELLS]
         good = sum(parser.number(c) is not None or looks_like_time(c) for c in cells) / len(cells)
         score = (round(count / len(rows), 1) * (0.2 + good), good, -float(candidate == " "))
         if score > best:

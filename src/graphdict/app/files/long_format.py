@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files.errors import InputError
-from graphdict.app.files.roles import calendar_part, leave_out_roles
+from graphdict.app.files.roles import calendar_part, leave_out_roles, role_of
 from graphdict.app.files.table import Column, Table, quote_names
 from graphdict.app.files.times import format_time, parse_times
 
@@ -101,6 +101,8 @@ def _could_be_node(column: Column, time: Column | None, asked: bool) -> bool:
     if column.values.dtype.kind == "M" or column.missing.any():
         return False
     if column.numeric and (calendar_part(column) is not None or (column.values % 1 != 0).any()):
+        return False
+    if column.numeric and not asked and role_of(column) == "labels":
         return False
     if column.numeric and not (_named_like_node(column.name) or _is_full_grid(column, time)):
         return False

@@ -25,6 +25,7 @@ from graphdict.core.solvers.base import Callback, Progress, warn_interrupted
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.passes import coefficients_by_window, e_step
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.tasks import advance
 
 __all__ = ["WeightLevels", "average_draws"]
 
@@ -118,6 +119,7 @@ def average_draws(
             if stage is not None:
                 kept = zip(KEPT, (index + 1, previous, counts, sums), strict=True)
                 stage.offer(partial(_state, dict(kept), dictionary, rng.get_state(legacy=True)))
+            advance()
             if callback is not None:
                 objective = -2 * expected.log_likelihood + penalty.value(drawn.atoms)
                 change = abs(objective - previous) / max(1.0, abs(objective))

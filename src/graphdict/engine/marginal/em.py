@@ -17,6 +17,7 @@ from graphdict.core.marginal.protocols import AtomPenalty
 from graphdict.core.solvers.base import History, Progress, warn_interrupted
 from graphdict.engine.marginal.passes import coefficients_by_window, e_step
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.tasks import advance
 
 __all__ = ["Fit", "expectation_maximisation"]
 
@@ -80,6 +81,7 @@ def expectation_maximisation(
             annealed = iteration < len(annealing)
             expected = e_step(data, dictionary, annealing[iteration] if annealed else 1.0)
             objective = _objective(dictionary, expected, penalty)
+            advance()
             if not annealed:
                 change = (previous - objective) / max(1.0, abs(objective))
                 previous = objective

@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 40, 10
+USUAL_STEPS = 80  # of EM, all runs of the start that is finished together
 RULE_OUT_ROUNDS = 4  # fewer edges sharpen the posterior, which shows what else to rule out
 IDLE = 0.1  # share of the mean usage below which an atom is restarted
 PARENTS, TILT = 6, 0.5  # atoms to try to split, and how unlike their halves start
@@ -113,6 +114,15 @@ class Settings:
             left = (left + 1) // 2
             total += left
         return total
+
+    @property
+    def planned_iterations(self) -> int:
+        """Iterations of EM that a fit usually takes, which is what its progress is told by."""
+        if self.prior == "hierarchy":
+            return USUAL_STEPS
+        later = self.trials - self.n_init
+        steps = self.n_init * (ANNEALING_STEPS + 5) + later * TRIAL_STEPS // 2
+        return steps + USUAL_STEPS + 3 * self.average // 2
 
     def run(
         self,

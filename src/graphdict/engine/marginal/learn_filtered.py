@@ -62,10 +62,12 @@ from graphdict.engine.marginal.model_choice import (
 from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.subset import OpenSome
+from graphdict.engine.tasks import expect
 
 __all__ = ["MOST_FILTERED", "anneal_filtered", "best_of_starts", "copies_of", "learn_filtered"]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
+USUAL_STEPS = 150  # of EM after the search, all stages together
 ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
 ROUNDS, ITERATIONS = 3, 60
 ROUGHER = 5  # than the last tolerance, that of EM between choices
@@ -111,6 +113,7 @@ def learn_filtered(
         papers = plain() if _is_allowed_to_be_plain(settings, one) else None
         if papers is not None and (papers.interrupted or suffices(runs, papers.dictionary, one)):
             return papers
+        expect(settings.n_init * (ANNEALING_STEPS + TRIAL_STEPS) // 2 + USUAL_STEPS)
         chosen = None if choose is None else choose(one)
         if chosen is not None:
             _complete([chosen])

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from graphdict import __version__
 from graphdict.core import graphs
+from graphdict.core.spacing import spacing
 from graphdict.results import thresholded_atoms
 from graphdict.selection.findings import describe_findings
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.encode import packed, windows
 from graphdict.viz.report.layout import node_layout
+from graphdict.viz.report.recordings import describe_recordings, recordings_of
 
 __all__ = ["describe"]
 
@@ -26,6 +28,7 @@ def describe(
     model: Any,
     coefficients: NDArray[np.float64],
     *,
+    own: bool = True,
     silent: NDArray[np.bool_] | None = None,
     times: NDArray[Any] | None = None,
     time_unit: str = "samples",
@@ -36,11 +39,16 @@ def describe(
     remarks: Sequence[str] = (),
     min_confidence: float = 0.5,
 ) -> dict[str, Any]:
-    """Return the content of the report as a dict for JSON; arguments as for `write_report`."""
+    """Return the content of the report as a dict for JSON; arguments as for `write_report`.
+
+    ``own`` is whether the coefficients are those of the samples that the model was fitted to.
+    """
     present = np.asarray(thresholded_atoms(model, min_confidence), dtype=np.float64)
     names = [str(name) for name in model.node_names]
     points, layout, about_nodes = node_layout(present, names, positions)
-    timeline, about_time = _timeline(coefficients, silent, times, time_unit)
+    several = recordings_of(model, len(coefficients)) if own else None
+    starts = None if several is None else several[1]
+    timeline, about_time = _timeline(coefficients, silent, times, time_unit, starts)
     described, about_atoms = _atoms(model, present, coefficients)
     active = np.asarray(getattr(model, "active_nodes_", np.ones(len(names))), dtype=bool)
     constant = np.flatnonzero(~active)
@@ -62,6 +70,7 @@ def describe(
         },
         "atoms": described,
         "time": timeline,
+        "recordings": None if several is None else describe_recordings(*several, coefficients),
         "averaged": hasattr(model, "edge_probabilities_"),
         "least": _least_probability(model),
         "settings": [[name, _shown(value)] for name, value in model.get_params(deep=False).items()],
@@ -110,6 +119,7 @@ def _atoms(
                     None if probabilities is None else packed(probabilities[k, edges], "f4")
                 ),
                 "joined": int(np.count_nonzero(present)),
+                "learned": int(np.count_nonzero(weights)),
                 "degree": packed(degree, "f4"),
                 "community": communities(np.maximum(present, 0)).tolist(),
                 "mean": float(mean[k]),
@@ -142,19 +152,25 @@ def _timeline(
     silent: NDArray[np.bool_] | None,
     times: NDArray[Any] | None,
     unit: str,
+    starts: NDArray[np.intp] | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return coefficients and silent nodes by sample, or by window of many samples; and remarks."""
+    """Return coefficients and silent nodes by sample, or by window of many samples; and remarks.
+
+    Windows cross neither gaps in time nor ``starts``, the first samples (R,) of recordings.
+    """
     samples = len(coefficients)
     remarks = []
     if times is not None and (times[1:] < times[:-1]).any():
-        remarks.append("The times are not in order, so samples are counted instead.")
+        why = "The times are not in order" if starts is None else "Each recording has its own times"
+        remarks.append(f"{why}, so samples are counted instead.")
         times = None
     kind = "index" if times is None else "date" if times.dtype.kind == "M" else "number"
     clock = np.arange(samples, dtype=np.float64)
     if times is not None:
         clock = times.astype("datetime64[us]").astype(np.int64) / 1e3 if kind == "date" else times
-    step, gap = _spacing(np.diff(clock))
-    shown = windows(coefficients, np.flatnonzero(np.diff(clock) > gap) + 1)
+    found = spacing(np.diff(clock))
+    step, gap = (1.0, np.finfo(np.float64).max) if found is None else (found.step, found.gap)
+    shown = windows(coefficients, np.flatnonzero(np.diff(clock) > gap) + 1, firm=starts)
     last = np.append(shown.start[1:], samples) - 1
     even = len(shown.start) == -(-samples // shown.size)
     if shown.size > 1:
@@ -184,15 +200,6 @@ def _timeline(
         "silent": None if silent is None else packed(np.packbits(silent, bitorder="little"), "u1"),
     }
     return timeline, remarks
-
-
-def _spacing(steps: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the usual step between samples, and the smallest step that is a gap."""
-    positive = steps[steps > 0]
-    if len(positive) == 0:
-        return 1.0, np.finfo(np.float64).max
-    usual, long = np.quantile(positive, [0.5, 0.9])
-    return float(usual), float(5 * long)
 
 
 def _least_probability(model: Any) -> float:

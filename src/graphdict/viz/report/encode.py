@@ -38,11 +38,15 @@ class Windows:
 
 
 def windows(
-    coefficients: NDArray[np.float64], breaks: NDArray[np.intp], most: int = MOST_NUMBERS
+    coefficients: NDArray[np.float64],
+    breaks: NDArray[np.intp],
+    most: int = MOST_NUMBERS,
+    firm: NDArray[np.intp] | None = None,
 ) -> Windows:
     """Return coefficients (T, K) as they are, or merged into windows of at most ``most`` numbers.
 
-    Windows do not cross the samples ``breaks``, unless there are too many of those.
+    Windows do not cross the samples ``breaks``, unless there are too many of those, and never the
+    ``firm`` ones.
     """
     samples, atoms = coefficients.shape
     if samples * atoms <= most:
@@ -51,6 +55,8 @@ def windows(
     start = np.arange(0, samples, size)
     if len(breaks) <= len(start) // 4:
         start = np.union1d(start, breaks)
+    if firm is not None:
+        start = np.union1d(start, firm)
     counts = np.diff(np.append(start, samples))[:, None]
     total = np.add.reduceat(coefficients, start, axis=0, dtype=np.float64)
     low = np.minimum.reduceat(coefficients, start, axis=0)

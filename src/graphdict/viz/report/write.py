@@ -40,7 +40,8 @@ def write_report(
 
     The page is a single file that needs no network. It shows a drawing of every atom, the
     coefficients as a timeline, and the graph of the sample under the cursor as a mixture of atoms.
-    Many samples are merged into windows, and the page says so.
+    Many samples are merged into windows, and the page says so. Of a model that was fitted to
+    several recordings, one can be chosen or two compared.
 
     Parameters
     ----------
@@ -84,13 +85,14 @@ def write_report(
     >>> write_report(model, "report.html", times=times, time_unit="s")  # doctest: +SKIP
     """
     check_is_fitted(model, "atoms_")
-    silent = getattr(model, "silent_", None) if coefficients is None else None
+    own = coefficients is None
+    silent = getattr(model, "silent_", None) if own else None
     if isinstance(coefficients, InstantaneousGraphs):
         silent, coefficients = coefficients.silent, coefficients.coefficients
     rows = _coefficients(model, coefficients)
     content = describe(
-        model, rows, silent=silent, times=_times(times, len(rows)), time_unit=time_unit,
-        positions=positions, source=source, title=title, findings=findings,
+        model, rows, own=own, silent=silent, times=_times(times, len(rows)),
+        time_unit=time_unit, positions=positions, source=source, title=title, findings=findings,
         remarks=remarks, min_confidence=min_confidence,
     )  # fmt: skip
     write_atomically(path, assemble(content))

@@ -114,7 +114,7 @@ function fillTexts() {
   byId('found').hidden = page.findings.length === 0;
   byId('remarks').append(...remarks.map((text) => make('li', { dir: 'auto' }, readable(text))));
   byId('atoms-hint').textContent =
-    `All on one scale: the wider and darker a line, the heavier the edge, up to ${number(strongest.atom)}; the larger a dot, the higher its degree. Point at a node or an edge for its values, press a community to mark it.`;
+    'Each on its own scale: the wider and darker a line, the heavier the edge, up to the heaviest of the atom; the larger a dot, the higher its degree. Point at a node or an edge for its values, press a community to mark it.';
   byId('footer').textContent =
     `Written by graphdict ${page.version}. This page is one file and needs no network.`;
 }

@@ -12,17 +12,19 @@ function atomDrawing(svg, k) {
   const atom = atoms[k];
   const parts = [[atom.colour, 1]];
   let [list, least, degree] = [edgesOf(atom), state.least, atom.degree];
+  let top = d3.max(list, (edge) => Math.abs(edge.weight)) || 1;
   const compute = () => {
     if (page.averaged && least !== state.least) {
       [list, least] = [edgesOf(atom), state.least];
       degree = degreesOf(list);
+      top = d3.max(list, (edge) => Math.abs(edge.weight)) || 1;
     }
-    const { drawn, passed } = edgesAbove(list, state.level * strongest.atom);
+    const { drawn, passed } = edgesAbove(list, state.level * top);
     const count = edgeCount(drawn.length, passed, list.length);
     svg.dispatchEvent(new CustomEvent('counted', { detail: count }));
     return {
       edges: drawn,
-      top: strongest.atom,
+      top,
       degree,
       colours: () => parts,
       label: `${atom.name}: ${plural(nodes.count, 'node')}, ${plural(drawn.length, 'edge')} drawn`,
@@ -81,7 +83,16 @@ function groupButtons(atom, most) {
 
 function atomFacts(atom) {
   if (atom.joined === 0)
-    return [make('p', { class: 'facts' }, make('b', {}, 'No edges'), ': this atom is empty.')];
+    return [
+      make(
+        'p',
+        { class: 'facts' },
+        make('b', {}, atom.learned ? 'No edge is sure' : 'No edges'),
+        atom.learned
+          ? `: of ${plural(atom.learned, 'edge')} that were learned, none is known well enough to be drawn.`
+          : ': this atom is empty.',
+      ),
+    ];
   const linked = atom.community.filter((group) => group >= 0).length;
   const fact = (value, words) => [make('b', {}, value), ` ${words}`];
   const groups = groupsOf(atom).length;
@@ -97,7 +108,8 @@ function atomFacts(atom) {
       { class: 'facts' },
       ...fact(whole(atom.joined), `of ${whole(page.pairs)} pairs joined · `),
       ...fact(number((2 * atom.joined) / nodes.count, 2), 'edges a node · '),
-      ...fact(`${whole(linked)}/${whole(nodes.count)}`, 'nodes linked'),
+      ...fact(`${whole(linked)}/${whole(nodes.count)}`, 'nodes linked · '),
+      ...fact(number(d3.max(atom.weights, Math.abs) || 0), 'heaviest edge'),
     ),
     make(
       'p',

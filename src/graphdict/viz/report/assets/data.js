@@ -69,6 +69,7 @@ const atoms = page.atoms.map((atom, k) => ({
   degree: decode(atom.degree, Float32Array),
 }));
 
+
 // Edges of any atom, each with a slot; mixes are computed over slots.
 const slots = (() => {
   const all = new Set();
@@ -98,10 +99,10 @@ const merged = page.time.size > 1;
 
 const time = {
   ...page.time,
-  first: decode(page.time.first, Float64Array) || Float64Array.from(starts),
+  first: decode(page.time.first, Float64Array) || Float64Array.from(starts, (start) => start + 1), // as atoms are counted
   last:
     decode(page.time.last || (merged ? null : page.time.first), Float64Array) ||
-    Float64Array.from(starts, (_, point) => samplesOf(point)[1]),
+    Float64Array.from(starts, (_, point) => samplesOf(point)[1] + 1),
   mean: decode(page.time.mean, Float32Array),
   low: decode(page.time.low, Float32Array),
   high: decode(page.time.high, Float32Array),
@@ -170,7 +171,7 @@ strongest.mix = strongest.mix || strongest.atom;
 
 const state = {
   point: 0,
-  level: 0, // edges from this fraction of the strongest are drawn
+  level: 0, // edges from this fraction of the heaviest of their graph are drawn
   least: page.least,
   focus: null, // { nodes: Set, inside: whether only edges between them count }
 };

@@ -136,9 +136,12 @@ function drawLabels(group, at, degree, focus) {
   });
   const taken = [];
   const mean = d3.mean(at.labels, (label) => textWidth(label, at.font));
+  const room = at.width * at.height;
   const most = nodes.circle
     ? nodes.count
-    : Math.min(nodes.count <= 100 ? 100 : 45, Math.round((at.width * at.height) / (7 * at.font * mean)));
+    : nodes.count > 40 && room < 120000
+      ? 10 // a small drawing of many nodes names the strongest only
+      : Math.min(nodes.count <= 100 ? 100 : 45, Math.round(room / (7 * at.font * mean)));
   for (const i of order) {
     const inside = focus !== null && focus.nodes.has(i);
     if (taken.length >= most && !inside) break;

@@ -188,7 +188,7 @@ function redrawGraphs() {
 const threshold = byId('threshold');
 function onThreshold() {
   state.level = (threshold.value / 1000) ** 2;
-  const text = state.level === 0 ? 'all edges' : `${number(100 * state.level, 2)} % of the strongest`;
+  const text = state.level === 0 ? 'all edges' : `${number(100 * state.level, 2)} % of the heaviest`;
   byId('threshold-text').textContent = text;
   threshold.setAttribute('aria-valuetext', text);
   redrawGraphs();
@@ -197,10 +197,17 @@ threshold.addEventListener('input', onThreshold);
 (() => {
   // at first, as many edges as can be told apart, and none that hardly are
   const all = [];
-  for (const atom of atoms) for (const { weight } of edgesOf(atom)) all.push(Math.abs(weight) / strongest.atom);
+  for (const atom of atoms) {
+    const edges = edgesOf(atom);
+    const top = d3.max(edges, (edge) => Math.abs(edge.weight));
+    for (const { weight } of edges) all.push(Math.abs(weight) / top);
+  }
   all.sort((a, b) => b - a);
-  const most = 3 * nodes.count * atoms.length;
-  const least = Math.max(all.length > most ? all[most] : 0, all[all.length - 1] < 0.01 ? 0.01 : 0);
+  const most = (nodes.count <= 32 ? 3 : 1.2) * nodes.count * atoms.length;
+  const least = Math.max(
+    all.length > most ? all[Math.floor(most)] : 0,
+    all[all.length - 1] < 0.01 ? 0.01 : 0,
+  );
   threshold.value = Math.ceil(1000 * Math.sqrt(least) - 1e-9);
 })();
 
@@ -273,6 +280,7 @@ byId('downloads').append(
 );
 
 fillTexts();
+setUpRecordings();
 onThreshold();
 timeline.draw();
 go(0);

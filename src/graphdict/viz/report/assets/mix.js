@@ -9,12 +9,14 @@ function rowsBeside() {
 
 const mixView = (() => {
   let mix = null;
+  let top = 1; // the heaviest edge of this mix
   const parts = new Array(slots.count).fill(null); // of each edge drawn: [[colour, share, atom], ...]
 
   function compute() {
     mix = mixAt(state.point, state.least);
     parts.fill(null);
-    const least = state.level * strongest.mix;
+    top = d3.max(mix.weights, Math.abs) || 1;
+    const least = state.level * top;
     const list = [];
     let all = 0;
     let degree = new Float64Array(nodes.count);
@@ -38,10 +40,13 @@ const mixView = (() => {
     listHeaviest(drawn);
     byId('mix-hint').textContent =
       edgeCount(drawn.length, passed, all) +
-      (atoms.length > 1 && all > 0 ? ' Each edge is divided in proportion to what each atom gives it.' : '');
+      (atoms.length > 1 && all > 0 ? ' Each edge is divided in proportion to what each atom gives it.' : '') +
+      (all > 0 && top < 0.5 * strongest.mix
+        ? ` On its own scale: the heaviest edge has ${number(top)}, up to ${number(strongest.mix)} at other times.`
+        : '');
     return {
       edges: drawn,
-      top: strongest.mix,
+      top,
       degree,
       colours: (slot) => parts[slot],
       label: `Graph of ${sampleText(state.point)}: ${plural(nodes.count, 'node')}, ${plural(drawn.length, 'edge')} drawn`,
@@ -54,7 +59,7 @@ const mixView = (() => {
     byId('strong').tBodies[0].replaceChildren(
       ...heaviest.map(({ slot, weight }) => {
         const split = make('span', { class: 'split' });
-        split.style.width = `${Math.max(3, 84 * Math.min(1, Math.abs(weight) / strongest.mix))}px`;
+        split.style.width = `${Math.max(3, 84 * Math.min(1, Math.abs(weight) / top))}px`;
         for (const [colour, share] of parts[slot]) {
           const piece = make('i');
           piece.style.background = weight < 0 ? NEGATIVE : colour;

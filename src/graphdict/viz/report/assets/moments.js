@@ -46,6 +46,14 @@ function momentText(point) {
 }
 
 function sampleText(point) {
-  const [first, last] = samplesOf(point);
-  return first === last ? `sample ${whole(first)}` : `samples ${whole(first)} to ${whole(last)}`;
+  let [first, last] = samplesOf(point);
+  let where = '';
+  if (recordings) {
+    const r = recordings.of(first);
+    [first, last] = [first - recordings.start[r], last - recordings.start[r]];
+    where = ` of ${isolated(recordings.names[r])}`;
+  }
+  return first === last
+    ? `sample ${whole(first + 1)}${where}`
+    : `samples ${whole(first + 1)} to ${whole(last + 1)}${where}`;
 }

@@ -46,7 +46,7 @@ function saveCoefficients() {
     ...atoms.map((_, k) => `atom_${k + 1}`),
   ];
   const rows = d3.range(time.points).map((point) => {
-    const samples = merged ? samplesOf(point) : [point];
+    const samples = (merged ? samplesOf(point) : [point]).map((sample) => sample + 1);
     const moments = !timed
       ? []
       : merged

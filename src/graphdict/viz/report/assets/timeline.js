@@ -137,11 +137,15 @@ const timeline = (() => {
         .attr('fill', atom.colour)
         .attr('opacity', 0.75);
     });
+    drawBreaks(root, lanes);
     drawAxis(root);
     root.append('g').attr('class', 'cursor').attr('pointer-events', 'none');
     hint(shared);
     move();
   }
+
+  // Years have no comma for thousands.
+  const plainTick = (format) => (t) => (Math.abs(t) < 10000 ? format(t).replace(/,/g, '') : format(t));
 
   function drawAxis(root) {
     const ticks = Math.max(2, Math.floor((lanes.width - lanes.gutter) / 105));
@@ -156,6 +160,7 @@ const timeline = (() => {
           .tickSize(5)
           .tickSizeOuter(0)
           .tickPadding(7)
+          .tickFormat(time.kind === 'date' ? null : plainTick(lanes.x.tickFormat(ticks)))
           .tickValues(time.kind === 'index' ? lanes.x.ticks(ticks).filter(Number.isInteger) : null),
       );
     axis.attr('font-size', 11).attr('font-family', null).selectAll('path,line').attr('stroke', 'var(--line)');
@@ -195,7 +200,7 @@ const timeline = (() => {
       parts.push(`${whole(span.gaps)} ${span.gaps === 1 ? 'gap' : 'gaps'} in time left empty.`);
     parts.push(
       time.kind === 'index'
-        ? 'Samples are counted from 0.'
+        ? 'Samples are counted from 1.'
         : time.kind === 'date'
           ? 'Times in UTC.'
           : `Time in ${time.unit}.`,

@@ -1,0 +1,33 @@
+"""How samples lie in time: the usual step between them, and from which step on there is a gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Spacing", "spacing"]
+
+LONGER, UNLIKE = 1.5, 0.5  # times the usual step: a gap; of the usual step: another one
+UNEVEN = 0.2  # share of unlike steps from which on samples are not evenly spaced
+OFTEN, FAR = 0.9, 5.0  # of uneven samples, a gap is far longer than nine steps in ten
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """The usual step, the step from which on there is a gap, and whether most steps are alike."""
+
+    step: float
+    gap: float
+    even: bool
+
+
+def spacing(steps: NDArray[np.float64]) -> Spacing | None:
+    """Return the spacing of samples by the steps (T - 1,) between them; None without any."""
+    positive = steps[steps > 0]
+    if not len(positive):
+        return None
+    usual, long = (float(value) for value in np.quantile(positive, [0.5, OFTEN]))
+    even = bool(np.mean(np.abs(steps - usual) > UNLIKE * usual) <= UNEVEN)
+    return Spacing(usual, LONGER * usual if even else FAR * long, even)
