@@ -101,6 +101,16 @@ def test_what_is_unlikely_on_the_page_on_priors_is_avoided(prior_page):
     assert costs.shape == marked.shape
 
 
+def test_the_page_on_many_recordings():
+    space = {}
+    for block in python_blocks("docs/recordings.md"):
+        exec(block, space)
+    assert space["model"].recordings_.lengths == (300, 180, 240)
+    assert [len(part) for part in space["again"]] == [240, 180]
+    assert space["table"].index.names == ["recording", "sample"]
+    assert len(space["bob"]) == 180
+
+
 def test_the_page_on_likelihoods():
     rng = np.random.default_rng(0)
     space = {"X": rng.standard_normal((60, 8)) @ rng.standard_normal((8, 8))}

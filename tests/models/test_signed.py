@@ -75,7 +75,8 @@ def test_it_recovers_graphs_of_either_sign(two):
 
 def test_it_predicts_signed_signals_better(two):
     _, signals, fresh, model = two
-    plain = GraphDictMarginal(2, prior="markov", max_active=1, random_state=0).fit(signals)
+    papers = {"filter_power": 1, "tails": "gaussian", "max_active": 1}  # a filter has signs, too
+    plain = GraphDictMarginal(2, prior="markov", random_state=0, **papers).fit(signals)
     assert model.score(fresh) > plain.score(fresh) + 0.05
 
 

@@ -41,7 +41,7 @@ class GaussianMixtureGraphs(MixtureBaseline):
         ``rescale`` is true.
     matrix : {"covariance", "correlation"}, default="covariance"
         Whose pseudo-inverse gives the graph of a component.
-    rescale : bool, default=True
+    rescale : bool or "recording", default=True
         Divide all signals by one number, so that results do not depend on units.
     random_state : int, RandomState or None, default=None
         Random seed or generator.

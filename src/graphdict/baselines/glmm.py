@@ -53,7 +53,7 @@ class GLMM(LogDegreeMixture):
     n_init : int, default=4
         Number of starts: the nearest of K spread-out samples, or, in the second start, the clusters
         of K-means. Each start runs for 15 iterations, and the best is continued.
-    rescale : bool, default=True
+    rescale : bool or "recording", default=True
         Divide all signals by one number, so that results do not depend on units.
     random_state : int, RandomState or None, default=None
         Random seed or generator.

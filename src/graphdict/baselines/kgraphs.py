@@ -41,7 +41,7 @@ class KGraphs(LogDegreeMixture):
     n_init : int, default=4
         Number of starts, from the nearest of K spread-out samples. Each start runs for 15
         iterations, and the best is continued.
-    rescale : bool, default=True
+    rescale : bool or "recording", default=True
         Divide all signals by one number, so that results do not depend on units.
     random_state : int, RandomState or None, default=None
         Random seed or generator.

@@ -41,7 +41,7 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         sparsest graph.
     alpha_w : float, default=0.0
         Penalty on edge weights. Under a log barrier it makes graphs denser, not sparser.
-    rescale : bool, default=True
+    rescale : bool or "recording", default=True
         Divide all signals by one number, so that results do not depend on units.
 
     Attributes

@@ -55,7 +55,7 @@ class TGFA(WindowBaseline):
         Largest number of iterations.
     tol : float, default=1e-4
         Relative primal and dual residual at which to stop.
-    rescale : bool, default=True
+    rescale : bool or "recording", default=True
         Divide all signals by one number, so that results do not depend on units.
 
     Attributes

@@ -105,7 +105,7 @@ class WindowLogModel(WindowBaseline):
         Ridge of all windows, instead of an average degree.
     alpha_w : float, default=0.0
         Penalty on edge weights.
-    rescale : bool, default=True
+    rescale : bool or "recording", default=True
         Divide all signals by one number, so that results do not depend on units.
 
     Attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from graphdict.core.terms.coefficients import window_counts
 
 __all__ = ["Recordings"]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Recordings:
         """Return the samples of each recording, as slices of the array of all."""
         return [slice(int(a), int(a) + n) for a, n in zip(self.starts, self.lengths, strict=True)]
 
-    def split(self, array: Any) -> list[Any]:
+    def split(self, array: NDArray[Scalar]) -> list[NDArray[Scalar]]:
         """Return what an array of all samples has for each recording: views, one for each."""
         if len(array) != self.total:
             raise ValueError(

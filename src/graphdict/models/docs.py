@@ -72,10 +72,11 @@ fix : {"atoms", "coefficients"}, optional
     learning with known coefficients.
 atom_priors, coefficient_priors : lists of terms, optional
     Further terms of the objective; see :mod:`graphdict.core.terms.base` for what makes a term.
-rescale : bool, default=True
+rescale : bool or "recording", default=True
     Divide all signals by one number, their root mean square after taking from each sample its mean
     over nodes. Volts and microvolts then give the same graphs, and penalties mean the same for
-    both. ``atoms_`` and ``objective_`` refer to the signals divided by ``scale_``.
+    both. ``atoms_`` and ``objective_`` refer to the signals divided by ``scale_``. "recording"
+    divides each recording by its own root mean square first, new ones included.
 random_state : int, RandomState or None, default=None
     Decides everything random.
 callback : callable, optional

@@ -81,7 +81,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         Largest number of iterations.
     tol : float, default=1e-4
         Relative primal and dual residual at which to stop.
-    rescale : bool, default=True
+    rescale : bool or "recording", default=True
         Divide all signals by one number, so that units do not matter.
     callback : callable, optional
         Called after each iteration with a :class:`graphdict.solvers.Progress`; returning True stops

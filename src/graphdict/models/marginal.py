@@ -89,8 +89,8 @@ class GraphDictMarginal(MarginalState):
     filter_power : "auto", float of at least 1 or "heat", default="auto"
         The precision of a signal is ``L_c`` to this power: 1 is the paper's model, larger ones are
         for signals that are smooth in space (potentials on the scalp, weather, traffic). "auto"
-        learns it, up to 4, by counting edges; where not even that is enough, the precision may
-        become ``(exp(kappa L_c) - 1) / kappa``. "heat" is the precision ``s exp(L_c)`` of noise
+        learns it, up to 4, by held-out blocks of time; where not even that is enough, the precision
+        may become ``(exp(kappa L_c) - 1) / kappa``. "heat" is the precision ``s exp(L_c)`` of noise
         that has diffused over the graph; with ``max_active=1`` this is a mixture of heat kernels.
     tails : "auto", "gaussian" or float above 2, default="auto"
         Samples that differ in loudness: degrees of freedom of a Student t in place of the Gaussian
@@ -99,9 +99,9 @@ class GraphDictMarginal(MarginalState):
         Where power and tails turn out to be 1 and Gaussian, the fit is the one with these given.
         Otherwise atoms are steadied by what they have in common and not by ``alpha_w``, edges go
         whose loss of likelihood is below ``sparsity`` times what the Bayesian information criterion
-        asks, and ``n_init`` counts half. Missing values, ``prior="hierarchy"``, ``average``,
-        streams and more than 256 sets know a power of 1 and Gaussian tails only, which "auto" then
-        stands for.
+        asks, as long as held-out blocks of time are explained as well, and ``n_init`` counts half.
+        Missing values, ``prior="hierarchy"``, ``average``, streams and more than 256 sets know a
+        power of 1 and Gaussian tails only, which "auto" then stands for.
     signed : bool, default=False
         Whether edges may be negative: nodes that vary against one another. One atom is then active
         at a time (``max_active`` is 1, or None, which stands for it), and its graph is any that is
@@ -141,8 +141,9 @@ class GraphDictMarginal(MarginalState):
         Largest number of iterations of each stage: finishing, and sparsifying.
     tol : float, default=1e-5
         Relative change of the objective at which a stage ends.
-    rescale : bool, default=True
-        Divide all signals by one number, their root mean square, as in :class:`GraphDictLog`.
+    rescale : bool or "recording", default=True
+        Divide all signals by one number, their root mean square, as in :class:`GraphDictLog`;
+        "recording" divides each recording by its own first.
     random_state : int, RandomState or None, default=None
         Decides everything random.
     callback : callable, optional
@@ -205,6 +206,8 @@ class GraphDictMarginal(MarginalState):
         False for nodes that never vary, which get no edges.
     silent_ : boolean array (T, N)
         With ``prior="hierarchy"``, where there are any: nodes without edges in a training sample.
+    recordings_ : Recordings
+        Which samples are of which recording; one where ``X`` is one array.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     n_samples_seen_ : int

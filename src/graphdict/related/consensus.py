@@ -61,7 +61,7 @@ class ConsensusGraphs(SignalEstimator):
         Largest number of iterations of ADMM.
     tol : float, default=1e-4
         Relative primal and dual residual at which to stop.
-    rescale : bool, default=True
+    rescale : bool or "recording", default=True
         Divide all signals by one number, so that results do not depend on units.
 
     Attributes

@@ -48,7 +48,7 @@ def choose_counts(
     All by the same blocks of time, held out in turn. Where there is no clear sign of more than one
     graph, "auto" is one.
     """
-    from graphdict.selection.folds import complete, cut_blocks
+    from graphdict.selection.folds import complete, cut_blocks, cut_recordings
 
     if options["model"] == "hier" or _is_hierarchy(options):
         return Choices()
@@ -57,7 +57,11 @@ def choose_counts(
         return Choices()
     trial = _trial(signals, options)
     try:
-        blocks = cut_blocks(complete(np.asarray(values, dtype=float)), trial.window_size)
+        if signals.recordings is None:
+            blocks = cut_blocks(complete(np.asarray(values, dtype=float)), trial.window_size)
+        else:
+            parts = signals.recordings.split(complete(np.asarray(values, dtype=float)))
+            blocks = cut_recordings(parts, window=trial.window_size)
     except ValueError as error:
         if "blocks" not in str(error):
             raise

@@ -54,6 +54,7 @@ from graphdict.app.commands.results import (
     write_results,
 )
 from graphdict.app.files import InputError, SignalTable
+from graphdict.app.files.several import combine, expand_paths, recording_names
 from graphdict.engine.tasks import part
 from graphdict.selection.findings import describe_findings
 
@@ -95,6 +96,9 @@ class _Count(click.ParamType):
     a folder with model.graphdict, coefficients.csv (a row for each sample), atoms.csv (the edges of
     each graph) and report.html, a page to explore them.
 
+    Several files (or a folder, or a pattern in quotes) are recordings: one dictionary is learned
+    from all, and nothing crosses the end of one. Nodes are matched by name.
+
     \b
     Examples:
       graphdict fit sensors.csv -k 4
@@ -103,9 +107,10 @@ class _Count(click.ParamType):
       graphdict fit readings.csv --node station --value temperature -k 3
       graphdict fit recording.edf -k 6 --window 0.5s -o result --json
       graphdict fit large.parquet -k 5 --model log --memory 500MB
+      graphdict fit subject*.edf -k 6 --window 0.5s -o study
     """,
 )
-@file_argument("file", metavar="FILE")
+@file_argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "-k",
     "--atoms",
@@ -233,11 +238,13 @@ class _Count(click.ParamType):
 @verbosity_options
 @reading_options
 @command_errors
-def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool,
+def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, as_json: bool,
         table_format: str, **options: Any) -> None:  # fmt: skip
     console = Console(quiet, as_json)
     _check(options)
-    folder = output or Path(f"{file.name.split('.')[0] or 'signals'}-graphdict")
+    paths = expand_paths(files)
+    file = files[0] if len(files) == 1 else Path("recordings")
+    folder = output or Path(f"{file.name.split('.')[0].strip('*?') or 'signals'}-graphdict")
     names = [
         "model.graphdict", f"coefficients.{table_format}", f"atoms.{table_format}", "report.html"
     ]  # fmt: skip
@@ -246,12 +253,17 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
     check_free([folder / name for name in names], force)
     with console.progress("Reading", 1) as whole:
         with part("Reading", cost=0):
-            signals = read_file(file, options, console, in_parts=True)
-            scaling = _prepare(signals, options, console)
-            window = window_of(options["window"], signals.step)
-            _check_length(len(signals.values), window, options)
+            signals = _read(paths, options, console)
+            scaling = _scale(signals, options, console)
+            recordings = signals.recordings
+            longest = len(signals.values) if recordings is None else max(recordings.lengths)
+            _check_length(longest, window_of(options["window"], signals.step), options)
             values = scaling.apply(signals.values)
         with open_signals(values, options["dask"], console) as X:
+            if recordings is not None:
+                if options["dask"] is not None:
+                    raise click.UsageError("--dask is for one file: give one, or leave it out")
+                X = dict(zip(recordings.names, recordings.split(values), strict=True))
             later = 1 + bool(options["evidence"])
             choosing, graphs = _choosing_work(options)
             whole.plan(choosing + later * LEARNING * graphs)
@@ -272,6 +284,8 @@ def fit(file: Path, output: Path | None, force: bool, quiet: bool, as_json: bool
             again = _stability(model, values, options, console)
         with part("Writing", cost=0):
             least = _min_confidence(options)
+            if recordings is not None:
+                console.result(f"{len(recordings)} recordings, {recordings.total:,} samples in all")
             model.feature_names_in_ = np.array(signals.names, dtype=object)  # for sentences
             found_out = describe_findings(
                 model, evidence=choices.evidence, stability=again, times=signals.times,
@@ -377,8 +391,38 @@ def _check_length(rows: int, window: int, options: dict[str, Any]) -> None:
         )
 
 
-def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) -> Scaling:
-    """Preprocess the signals in place, print notes on it, and return their scaling."""
+def _read(paths: list[Path], options: dict[str, Any], console: Console) -> SignalTable:
+    """Return the signals of one file, or of several as recordings, preprocessed.
+
+    Of several, files that cannot be read are named, and the others go on.
+    """
+    if len(paths) == 1:
+        signals = read_file(paths[0], options, console, in_parts=True)
+        _preprocess(signals, options, console)
+        return signals
+    tables, read = [], []
+    for path in paths:
+        try:
+            table = read_file(path, options, console)
+            _preprocess(table, options, console)
+        except InputError as error:
+            console.warn(f"left out: {error}")
+            continue
+        tables.append(table)
+        read.append(path)
+    if len(tables) < 2:
+        raise InputError(
+            f"{len(tables)} of {len(paths)} files could be read, and several recordings need at "
+            "least 2: the warnings above say why"
+        )
+    signals = combine(tables, recording_names(read))
+    for note in signals.notes:
+        console.note(note)
+    return signals
+
+
+def _preprocess(signals: SignalTable, options: dict[str, Any], console: Console) -> None:
+    """Take differences and handle missing values in place, and print notes on it."""
     printed = len(signals.notes)
     difference(signals, options["changes"])
     accepts = accepts_missing(model_class(options["model"])()) and not options["signed"]
@@ -392,6 +436,13 @@ def _prepare(signals: SignalTable, options: dict[str, Any], console: Console) ->
         )
     if done := handle_missing(signals, how):
         signals.notes.append(done)
+    for note in signals.notes[printed:]:
+        console.note(note)
+
+
+def _scale(signals: SignalTable, options: dict[str, Any], console: Console) -> Scaling:
+    """Return the scaling of the signals, and print notes on it."""
+    printed = len(signals.notes)
     scaling, note = Scaling.learn(signals, options["standardise"], options["changes"])
     signals.notes.append(note)
     if options["changes"] == "none" and drifts(signals.values):
@@ -458,7 +509,8 @@ def _stability(
     known = model.get_params()
     by_time = options["model"] == "hier" or known.get("prior") == "hierarchy"
     rows = len(values) // (2 * known.get("window_size", 1))
-    if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
+    several = len(getattr(model, "recordings_", ())) > 1
+    if not options["evidence"] or by_time or several or not isinstance(values, np.ndarray):
         return None
     if console.interrupted:
         return None

@@ -12,6 +12,7 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.outputs import results_in
 from graphdict.app.files import SignalTable, write_table
 from graphdict.core import graphs
+from graphdict.core.recordings import Recordings
 from graphdict.results import describe_signals, thresholded_atoms
 from graphdict.selection.density import densities
 
@@ -23,14 +24,28 @@ __all__ = [
 
 
 def write_coefficients(
-    path: Path, coefficients: NDArray[Any], times: NDArray[Any] | None, time_name: str | None
+    path: Path,
+    coefficients: NDArray[Any],
+    times: NDArray[Any] | None,
+    time_name: str | None,
+    recordings: Recordings | None = None,
 ) -> None:
-    """Write a table with a row for each sample: its time, and the coefficient of each atom."""
+    """Write a table with a row for each sample: its time, and the coefficient of each atom.
+
+    Of several recordings, the name of its recording comes first.
+    """
     name = "sample" if times is None else time_name or "time"
     column = np.arange(1, len(coefficients) + 1) if times is None else times
+    first: dict[str, NDArray[Any]] = {}
+    if recordings is not None:
+        labels = recordings.labels()
+        first["recording"] = np.array(recordings.names, dtype=object)[labels]
+        column = column - recordings.starts[labels] if times is None else column
     atoms = {f"atom_{k + 1}": values for k, values in enumerate(np.asarray(coefficients).T)}
-    clash = f"{name} " if name in atoms else name
-    write_table(path, {clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17)
+    clash = f"{name} " if name in atoms or name in first else name
+    write_table(
+        path, {**first, clash: column, **atoms}, digits=6 if path.suffix != ".parquet" else 17
+    )
 
 
 def atom_rows(
@@ -169,7 +184,7 @@ def write_results(
         model.save(temporary / "model.graphdict")
         write_coefficients(
             temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
-            signals.time_name,
+            signals.time_name, signals.recordings,
         )  # fmt: skip
         rows = atom_rows(model, table_format == "csv", min_confidence)
         write_table(temporary / f"atoms.{table_format}", rows)
@@ -185,7 +200,10 @@ def write_results(
 def about_input(file: Path, signals: SignalTable) -> dict[str, Any]:
     """Return a description of the input, for the JSON result."""
     rows, nodes = signals.values.shape
+    known = signals.recordings
+    several = {} if known is None else {"recordings": dict(zip(known.names, known.lengths))}
     return {
+        **several,
         "file": str(file), "samples": rows, "nodes": nodes, "names": signals.names,
         "time": signals.time_name, "time_unit": signals.time_unit, "step_seconds": signals.step,
         "missing": signals.missing, "units": signals.units, "notes": signals.notes,

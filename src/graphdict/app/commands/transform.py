@@ -23,9 +23,10 @@ from graphdict.app.commands.options import (
 )
 from graphdict.app.commands.outputs import check_free
 from graphdict.app.commands.preprocessing import difference, handle_missing, read_metadata
-from graphdict.app.commands.results import summarise_atoms, write_coefficients
+from graphdict.app.commands.results import about_input, summarise_atoms, write_coefficients
 from graphdict.app.files import InputError, SignalTable
 from graphdict.app.files.lazy_signals import LazySignals
+from graphdict.app.files.several import combine, expand_paths, recording_names
 from graphdict.app.files.table import quote_names
 from graphdict.engine.storage.atomic import atomic_file
 
@@ -39,7 +40,8 @@ __all__ = ["encode", "transform"]
 
     MODEL is the model.graphdict of a fit, or its folder. FILE must have the columns of the training
     signals, in any order; they are preprocessed in the same way. Writes a table of coefficients
-    with a row for each sample.
+    with a row for each sample. Several files (or a folder, or a pattern in quotes) are recordings,
+    which the table has a column for.
 
     \b
     Examples:
@@ -49,35 +51,64 @@ __all__ = ["encode", "transform"]
     """,
 )
 @file_argument("model_file", metavar="MODEL")
-@file_argument("file", metavar="FILE")
+@file_argument("files", metavar="FILE...", nargs=-1, required=True)
 @execution_options
 @output_options("the file's name with -coefficients.csv; .tsv, .parquet and .npy are written too")
 @verbosity_options
 @reading_options
 @command_errors
-def transform(model_file: Path, file: Path, output: Path | None, force: bool, quiet: bool,
-              as_json: bool, **options: Any) -> None:  # fmt: skip
+def transform(model_file: Path, files: tuple[Path, ...], output: Path | None, force: bool,
+              quiet: bool, as_json: bool, **options: Any) -> None:  # fmt: skip
     console = Console(quiet, as_json)
-    target = output or Path(f"{file.name.split('.')[0] or 'signals'}-coefficients.csv")
+    paths = expand_paths(files)
+    file = files[0] if len(files) == 1 else Path("recordings")
+    target = output or Path(f"{file.name.split('.')[0].strip('*?') or 'signals'}-coefficients.csv")
     if target.suffix not in (".csv", ".tsv", ".parquet", ".npy"):
         raise click.UsageError(f"-o {target} must end in .csv, .tsv, .parquet or .npy")
     check_free([target], force)
     model = open_model(model_file)
     out = target if target.suffix == ".npy" else None
-    signals, coefficients = encode(model, file, options, console, out)
+    if len(paths) == 1:
+        signals, coefficients = encode(model, paths[0], options, console, out)
+    elif out is not None:
+        raise click.UsageError(f"-o {target}: of several files, write a .csv, .tsv or .parquet")
+    else:
+        signals, coefficients = _encode_all(model, paths, options, console)
     if out is None:
-        write_coefficients(target, coefficients, signals.times, signals.time_name)
+        write_coefficients(
+            target, coefficients, signals.times, signals.time_name, signals.recordings
+        )
     console.result(
         f"Wrote {target}: {len(coefficients):,} rows of {len(model.atoms_)} coefficients"
     )
     console.finish(
         {
             "command": "transform",
-            "input": {"file": str(file), "samples": len(coefficients), "notes": signals.notes},
+            "input": about_input(file, signals),
             "result": {"atoms": summarise_atoms(model, coefficients)},
             "files": [str(target)],
         }
     )
+
+
+def _encode_all(
+    model: Any, paths: list[Path], options: dict[str, Any], console: Console
+) -> tuple[SignalTable, Any]:
+    """Return the signals of several files as recordings, and their coefficients.
+
+    Files that cannot be read are named, and the others go on.
+    """
+    found, read = [], []
+    for path in paths:
+        try:
+            found.append(encode(model, path, options, console))
+            read.append(path)
+        except InputError as error:
+            console.warn(f"left out: {error}")
+    if not found:
+        raise InputError(f"none of {len(paths)} files could be read: the warnings above say why")
+    signals = combine([table for table, _ in found], recording_names(read))
+    return signals, np.concatenate([coefficients for _, coefficients in found])
 
 
 def open_model(path: Path) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files.lazy_signals import summarise_columns
+from graphdict.core.recordings import Recordings
 
 __all__ = ["Column", "SignalTable", "Table", "quote_names"]
 
@@ -98,6 +99,8 @@ class SignalTable:
         Median seconds between samples, where times have a known unit.
     recording : bool
         Whether the file is an EEG or MEG recording, whose channels have one common unit.
+    recordings : Recordings or None
+        Which samples are of which recording, where several files were read.
     """
 
     values: Any  # an array, or what reads one part by part
@@ -110,6 +113,7 @@ class SignalTable:
     time_name: str | None = None
     step: float | None = None
     recording: bool = False
+    recordings: Recordings | None = None
 
     @property
     def missing(self) -> int:

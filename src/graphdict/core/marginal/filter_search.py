@@ -1,12 +1,10 @@
-"""The power of a filter, and how much atoms have in common, by cross-validation of the M-step.
+"""The power of a filter by cross-validation, and the halves of the samples that it needs.
 
 Likelihood alone asks for ever larger powers, under which graphs dissolve into all edges with tiny
 weights. Of samples in blocks of time, atoms of one half of the blocks are therefore judged by the
-other half, responsibilities and gains as they are: by the loss at its second moments. Nothing here
-passes over samples.
-
-Where responsibilities are themselves learned from all samples, halves are not independent enough,
-and edges are counted as well: the power is the lesser one by the two.
+other half. For one graph it is enough to judge by the loss at the other half's second moments,
+gains as they are, which passes over no samples; several atoms are judged by the marginal
+likelihood (:mod:`graphdict.engine.marginal.held_out`).
 """
 
 from __future__ import annotations
@@ -26,8 +24,9 @@ from graphdict.core.marginal.spectra import pattern_spectra
 __all__ = [
     "COARSEST_POWER",
     "Halves",
-    "choose_pool",
-    "judge_by_edges",
+    "Judge",
+    "add_own_pool",
+    "common_factor",
     "judge_by_halves",
     "present_edges",
     "search_power",
@@ -44,8 +43,6 @@ COARSEST_POWER, FINEST, STEPS = (
     20,
 )  # steps in log-power at first and at last; on the atoms
 NEAR_ONE = 1.5  # powers below which 1 is tried as well
-POOLS = 0.0, 0.3, 1.0, 3.0, 10.0  # pooled samples to try, in units of the dimension
-POOL_STEPS = 25
 
 
 class Tried(NamedTuple):
@@ -77,9 +74,18 @@ class Halves(NamedTuple):
     @classmethod
     def of(cls, likelihood: FilteredLikelihood, sums: Sequence[Sums]) -> Halves:
         """Return the halves of usage (C,) and statistics, each per sample of all."""
-        fitted = [likelihood.targets(statistics, usage) for usage, statistics in sums]
-        judged = [likelihood.targets(statistics, usage, False) for usage, statistics in sums]
-        return cls((fitted[0], fitted[1]), (judged[0], judged[1]))
+        first, second = (likelihood.targets(*each[::-1], pooled=False) for each in sums)
+        if likelihood.pool is None:
+            return cls((first, second), (first, second))
+        share = likelihood.pool.share
+        pooled = [add_own_pool(likelihood, targets, share) for targets in (first, second)]
+        return cls((pooled[0], pooled[1]), (first, second))
+
+
+def add_own_pool(likelihood: FilteredLikelihood, targets: Targets, share: float) -> Targets:
+    """Return targets with so many pooled samples, of the same moments as all of the targets'."""
+    pool = PooledSamples(targets.moments.sum(axis=0) / targets.usage.sum(), share)
+    return replace(likelihood, pool=pool).add_pool(targets)
 
 
 def search_power(
@@ -128,7 +134,7 @@ def judge_by_halves(halves: Halves, samples: float) -> Judge:
     def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
         cost, found = 0.0, atoms
         for fitted, judged in zip(halves.fitted, halves.judged[::-1], strict=True):
-            found = atoms * _common_factor(likelihood, atoms, fitted)
+            found = atoms * common_factor(likelihood, atoms, fitted)
             _, found = likelihood.minimise(found, fitted, STEPS)
             cost += samples * likelihood.loss(found, judged)
         return cost, found
@@ -136,23 +142,7 @@ def judge_by_halves(halves: Halves, samples: float) -> Judge:
     return judge
 
 
-def judge_by_edges(targets: Targets, samples: float) -> Judge:
-    """Return what judges a likelihood by the information criterion, edges counted.
-
-    The graph of greatest likelihood with nonnegative weights is sparse by itself, and has fewest
-    edges under the right power.
-    """
-
-    def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
-        found = atoms * _common_factor(likelihood, atoms, targets)
-        _, found = likelihood.minimise(found, targets, STEPS)
-        edges = int(present_edges(likelihood, found, targets).sum())
-        return samples * likelihood.loss(found, targets) + edges * float(np.log(samples)), found
-
-    return judge
-
-
-def _common_factor(likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets) -> float:
+def common_factor(likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets) -> float:
     """Return what to multiply all weights by so that energies are right on average."""
     eigenvalues, vectors = pattern_spectra(likelihood.activations, atoms)
     seen = np.arange(likelihood.dimension) >= likelihood.flat[:, None]
@@ -162,27 +152,3 @@ def _common_factor(likelihood: FilteredLikelihood, atoms: NDArray, targets: Targ
     return float((targets.usage[:, None] * seen).sum() / energy) ** (
         1 / likelihood.filter.parameter
     )
-
-
-def choose_pool(
-    likelihood: FilteredLikelihood,
-    atoms: NDArray,
-    pooled: NDArray,
-    halves: Halves,
-    samples: int,
-) -> PooledSamples:
-    """Return how many pooled samples of moments (d, d) let atoms of one half fit the other best."""
-    costs: list[float] = []
-    for amount in POOLS:
-        share = amount * likelihood.dimension / samples
-        cost = 0.0
-        for own, other in (halves.judged, halves.judged[::-1]):
-            moments = own.moments + share * likelihood.alone[:, None, None] * pooled
-            targets = Targets(moments, own.usage + share * likelihood.alone)
-            _, found = likelihood.minimise(atoms, targets, POOL_STEPS)
-            cost += likelihood.loss(found, other)
-        costs.append(cost)
-        if len(costs) > 1 and costs[-1] > costs[-2]:
-            break
-    best = POOLS[int(np.argmin(costs))]
-    return PooledSamples(pooled, best * likelihood.dimension / samples)

@@ -243,10 +243,16 @@ class FilteredLikelihood:
         ridge = RIDGE * self.variance * usage[:, None]
         diagonal = np.arange(self.dimension)
         moments[:, diagonal, diagonal] += ridge
-        if self.pool is not None and pooled:
-            moments[self.alone] += self.pool.share * self.pool.moments
-            usage = usage + self.pool.share * self.alone
-        return Targets(moments, usage)
+        found = Targets(moments, usage)
+        return self.add_pool(found) if pooled else found
+
+    def add_pool(self, targets: Targets) -> Targets:
+        """Return targets with pooled samples beside those of every atom alone."""
+        if self.pool is None:
+            return targets
+        share = self.pool.share * self.alone
+        moments = targets.moments + share[:, None, None] * self.pool.moments
+        return Targets(moments, targets.usage + share)
 
     def minimise(
         self, atoms: NDArray, targets: Targets, steps: int, penalty: AtomPenalty | None = None

@@ -25,7 +25,7 @@ from graphdict.engine.marginal.filtered_starts import (
 )
 from graphdict.engine.marginal.learn import Settings, Trials, annealing_schedule, random_start
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, anneal_filtered
-from graphdict.engine.marginal.passes import e_step, mean_square
+from graphdict.engine.marginal.passes import evidence_by_block, mean_square
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.subset import Blocks, cut_blocks, whole_windows
 
@@ -34,6 +34,7 @@ __all__ = ["choose_patterns", "hold_out"]
 FOLDS = 5  # one block of samples in so many is held out
 BLOCKS = 20
 MOST_ROWS = 20_000  # samples that suffice to choose
+CLEARLY = 2.0  # standard errors
 PATIENCE = 3  # numbers to try after the best: scores of single runs are not smooth
 ANNEALING_STEPS, TRIAL_STEPS = 20, 10  # half the annealing of a search: runs need not be the best
 
@@ -54,14 +55,14 @@ def choose_patterns(
     for one. A fit that the user interrupted is returned at once.
 
     With ``one`` graph of all samples, short fits have its filter and learn tails, and the number is
-    raised until one more does not help.
+    raised as long as one more helps clearly: by more than two standard errors.
     """
     sizes = pattern_sizes(patterns)
     if sizes.max() == 1 or whole_windows(recordings, window_size) < FOLDS:
         return None
     learned, held = hold_out(signals, recordings, window_size)
     fits: list[Fit] = []
-    scores: list[float] = []
+    scores: list[NDArray] = []
     with (
         learned.open(window_size, len(patterns), rng) as data,
         held.open(window_size, len(patterns)) as others,
@@ -82,11 +83,26 @@ def choose_patterns(
             if fit.interrupted:
                 return fit
             fits.append(fit)
-            score = e_step(others, fit.dictionary, statistics=False).log_likelihood
-            scores.append(score if np.isfinite(score) else -np.inf)
-            if len(scores) - int(np.argmax(scores)) > (PATIENCE if one is None else 1):
+            scores.append(evidence_by_block(others, fit.dictionary, BLOCKS) / others.total)
+            if one is not None and not _is_clearly_better(scores):
+                return fits[-2] if len(fits) > 1 else fits[0]
+            if len(scores) - _best(scores) > PATIENCE:
                 break
-    return fits[int(np.argmax(scores))]
+    return fits[_best(scores)]
+
+
+def _best(scores: list[NDArray]) -> int:
+    """Return which scores (blocks,) are largest together; those that are no numbers never are."""
+    totals = np.array([score.sum() for score in scores])
+    return int(np.argmax(np.where(np.isfinite(totals), totals, -np.inf)))
+
+
+def _is_clearly_better(scores: list[NDArray]) -> bool:
+    """Return whether the last scores (blocks,) exceed those before by two standard errors."""
+    if len(scores) == 1:
+        return bool(np.isfinite(scores[0]).all())
+    gains = scores[-1] - scores[-2]
+    return bool(gains.sum() > CLEARLY * len(gains) ** 0.5 * gains.std(ddof=1))
 
 
 def _short_fit(

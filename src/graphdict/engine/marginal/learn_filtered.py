@@ -2,9 +2,10 @@
 
 1. One graph for all samples, its power by cross-validation, its tails.
 2. Annealed runs of EM from random starts, the better half going on.
-3. In turn: the power and how much atoms have in common, by cross-validation, and EM.
+3. In turn: the power and how much atoms have in common, by held-out blocks, and EM.
 4. Where the power would be larger than allowed: the heat filter, if it explains clearly more.
-5. Edges that do not pay are taken; on the support that is left the power is learned by likelihood.
+5. Edges that do not pay are taken as long as held-out blocks are explained as well; where some
+   went, the power is learned by likelihood on the support that is left.
 6. Tails that do not pay are Gaussian.
 
 The search of :mod:`graphdict.engine.marginal.learn`, made for the paper's model, comes first: where
@@ -26,9 +27,6 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
 from graphdict.core.marginal.filter_search import (
     COARSEST_POWER,
-    choose_pool,
-    judge_by_edges,
-    judge_by_halves,
     present_edges,
     search_power,
 )
@@ -45,6 +43,12 @@ from graphdict.engine.marginal.filtered_starts import (
     one_graph,
     random_filtered_start,
 )
+from graphdict.engine.marginal.held_out import (
+    choose_pool,
+    held_out_evidence,
+    judge_by_evidence,
+    without_unprofitable,
+)
 from graphdict.engine.marginal.learn import (
     WARM_ANNEALING,
     WARM_STEPS,
@@ -53,9 +57,8 @@ from graphdict.engine.marginal.learn import (
     restart_idle_atoms,
 )
 from graphdict.engine.marginal.model_choice import (
-    ONE,
     criterion,
-    explains_more,
+    explains_as_well,
     suffices,
     tails_pay,
 )
@@ -69,7 +72,7 @@ __all__ = ["MOST_FILTERED", "anneal_filtered", "best_of_starts", "copies_of", "l
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
 USUAL_STEPS = 150  # of EM after the search, all stages together
 ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
-ROUNDS, ITERATIONS = 3, 60
+ROUNDS, POOL_ROUNDS, ITERATIONS = 3, 1, 60
 ROUGHER = 5  # than the last tolerance, that of EM between choices
 HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value that it has to gain
 NEARLY = 0.9  # of the largest power: as large as it gets
@@ -125,9 +128,9 @@ def learn_filtered(
             dictionary = _try_heat(search, dictionary)
         dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
-        dictionary = _eliminate(runs, dictionary)
-        fit = _finish(runs, dictionary)
-        if papers is not None and explains_more(runs, papers.dictionary, fit.dictionary):
+        dictionary, sparse = _eliminate(runs, dictionary)
+        fit = _finish(runs, dictionary, sparse)
+        if papers is not None and explains_as_well(runs, papers.dictionary, fit.dictionary):
             return papers
         return fit
     except InterruptedFitError as stop:
@@ -224,7 +227,8 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
     for number in range(ROUNDS):
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
-        dictionary = _choose_pool(runs, dictionary)
+        if number < POOL_ROUNDS:
+            dictionary = choose_pool(runs, dictionary)
         if runs.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
             dictionary = _choose_power(runs, dictionary, step)
@@ -245,30 +249,14 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
 def _choose_power(
     runs: FilteredRuns, dictionary: PatternDictionary, first_step: float
 ) -> PatternDictionary:
-    """Return the dictionary with the power that both edges and held-out blocks of time allow.
+    """Return the dictionary with the power that explains held-out blocks of time best.
 
     The search begins with steps of ``first_step`` in the logarithm of the power.
     """
-    likelihood, total = filtered(dictionary), runs.data.total
-    targets, _ = runs.expect(dictionary)
-    judge = judge_by_edges(targets, total)
-    found = search_power(likelihood, dictionary.atoms, judge, total, first_step=first_step)
-    most = found[0].filter.parameter
-    if most > ONE:
-        samples = runs.effective_samples
-        judge = judge_by_halves(runs.halves(dictionary), samples)
-        found = search_power(found[0], found[1], judge, samples, most, first_step)
-    return replace(dictionary, likelihood=found[0], atoms=found[1])
-
-
-def _choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
-    """Return the dictionary with as many pooled samples as cross-validation asks for."""
-    likelihood = filtered(dictionary)
-    if likelihood.pool is None:
-        return dictionary
-    given = likelihood.pool.moments, runs.halves(dictionary), runs.data.total
-    pool = choose_pool(replace(likelihood, pool=None), dictionary.atoms, *given)
-    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
+    judge, samples = judge_by_evidence(runs, dictionary), runs.effective_samples
+    given = filtered(dictionary), dictionary.atoms, judge, samples
+    likelihood, atoms = search_power(*given, first_step=first_step)
+    return replace(dictionary, likelihood=likelihood, atoms=atoms)
 
 
 def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
@@ -300,15 +288,28 @@ def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDic
     return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
-def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
-    """Return the dictionary without edges that do not pay, half of them in each round."""
+def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> tuple[PatternDictionary, bool]:
+    """Return the dictionary without edges that do not pay, and whether any of them went.
+
+    Half of them go in each round, until held-out blocks of time would be explained less well, by
+    more than a standard error.
+    """
     settings = runs.settings
     if settings.sparsity == 0:
-        return dictionary
+        return dictionary, False
     targets, expected = runs.expect(dictionary)
     present = present_edges(filtered(dictionary), dictionary.atoms, targets)
     dictionary = prune_edges(dictionary, present)
+    halves = runs.halves(dictionary)
+    best = judged = held_out_evidence(runs, dictionary, halves)
     for number in range(ELIMINATION_ROUNDS):
+        # Which edges go is chosen in either half by itself: edges that both together have chosen
+        # would look worse than they are.
+        less = without_unprofitable(runs, dictionary, halves, judged.atoms)
+        judged = held_out_evidence(runs, dictionary, halves, less)
+        if best.is_clearly_better_than(judged):
+            return dictionary, number > 0
+        best = max(best, judged, key=lambda each: each.total)
         if number:
             expected = e_step(runs.data, dictionary, statistics=False)
         bad = unprofitable_edges(
@@ -320,21 +321,21 @@ def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         if int((dictionary.atoms > 0).sum()) == before:
             break
         dictionary = runs.run(dictionary, 6, 8, callback=settings.callback).dictionary
-    return dictionary
+    return dictionary, True
 
 
-def _finish(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
+def _finish(runs: FilteredRuns, dictionary: PatternDictionary, sparse: bool) -> Fit:
     """Return the last run, on the support that is left; Gaussian where tails do not pay.
 
-    A graph of fixed support cannot dissolve, so that a power is now learned by likelihood.
+    A ``sparse`` graph of fixed support cannot dissolve: there a power is now learned by likelihood.
     """
     settings = runs.settings
     likelihood = filtered(dictionary)
     if not tails_pay(runs, dictionary):
         likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
-    learned = isinstance(likelihood.filter, PowerFilter) and settings.filter is None
-    learned = learned or isinstance(likelihood.filter, HeatKernel)
-    likelihood = replace(likelihood, learns_power=learned and settings.sparsity > 0)
+    learned = isinstance(likelihood.filter, PowerFilter) and settings.filter is None and sparse
+    kernel = isinstance(likelihood.filter, HeatKernel) and settings.sparsity > 0
+    likelihood = replace(likelihood, learns_power=learned or kernel)
     dictionary = replace(dictionary, likelihood=likelihood)
     options: dict[str, Any] = {"callback": settings.callback}
     return runs.run(dictionary, settings.max_iter, 8, **options)

@@ -12,14 +12,16 @@ from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.tails import MOST_TAILS
 from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
+from graphdict.engine.marginal.held_out import held_out_evidence
 from graphdict.engine.marginal.passes import e_step
 
-__all__ = ["ONE", "criterion", "explains_more", "suffices", "tails_pay"]
+__all__ = ["ONE", "criterion", "explains_as_well", "suffices", "tails_pay"]
 
 TAIL_STEPS = 2  # to find tails before it is asked whether they pay
 ONE = 1.05  # powers up to which are 1 for one graph
 ONE_OF_SEVERAL = 1.1  # and on the support of several, of which some edges are missing
 SUPPORT_STEPS = 30  # to learn a power on a support
+CLEARLY = 2.0  # standard errors
 REFITTING = 10  # iterations without the penalty that the plain search has
 
 
@@ -39,15 +41,20 @@ def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDict
     return learned.parameter <= ONE_OF_SEVERAL
 
 
-def explains_more(runs: FilteredRuns, plain: PatternDictionary, other: PatternDictionary) -> bool:
-    """Return whether the plain dictionary is the better one by the information criterion.
+def explains_as_well(
+    runs: FilteredRuns, plain: PatternDictionary, other: PatternDictionary
+) -> bool:
+    """Return whether a filter or tails do not gain clearly over the plain dictionary.
 
-    It has been learned with a penalty: for the comparison its weights are fitted without.
+    The gain is that of held-out blocks of time, and clear above two of its standard errors. The
+    plain dictionary has been learned with a penalty: for the comparison its weights are fitted
+    without.
     """
     gaussian = replace(filtered(other), learns_tails=False, learns_power=False, pool=None)
     plain = _as_filtered(plain, gaussian, np.inf)
     plain = runs.run(plain, REFITTING, 4).dictionary
-    return criterion(runs, plain) <= criterion(runs, other)
+    first, second = (held_out_evidence(runs, each) for each in (plain, other))
+    return not second.is_clearly_better_than(first, CLEARLY)
 
 
 def _as_filtered(

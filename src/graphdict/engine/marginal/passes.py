@@ -38,6 +38,8 @@ __all__ = [
     "coefficients_of",
     "e_step",
     "e_step_by_halves",
+    "e_step_of_half",
+    "evidence_by_block",
     "gains_of",
     "log_evidence_of",
     "mean_square",
@@ -124,11 +126,27 @@ def e_step_by_halves(
     Of so many blocks in time every second one is of the other half. Sums are divided by the number
     of all samples.
     """
+    return [e_step_of_half(data, dictionary, blocks, half) for half in (0, 1)]
+
+
+def e_step_of_half(
+    data: OpenSignals, dictionary: PatternDictionary, blocks: int, half: int
+) -> tuple[NDArray, tuple[NDArray, ...]]:
+    """Return what :func:`e_step_by_halves` does, of the first half (0) or the second (1)."""
     step = _prepare(data, dictionary)
-    _, sums = data.executor.map_blocks(_e_step_by_halves, _messages(data, step), step, blocks)
-    averages = [each / data.total for each in sums]
-    count = len(averages) // 2
-    return [(part[0], tuple(part[1:])) for part in (averages[:count], averages[count:])]
+    given = _messages(data, step), step, blocks, half
+    usage, *statistics = data.executor.map_blocks(_e_step_of_half, *given)[1]
+    return usage / data.total, tuple(each / data.total for each in statistics)
+
+
+def evidence_by_block(data: OpenSignals, dictionary: PatternDictionary, blocks: int) -> NDArray:
+    """Return sums of ``log p(x_t)`` over the samples of each of so many blocks in time.
+
+    They are the blocks of :func:`e_step_by_halves`: those of the first half come first, third, ...
+    """
+    step = _prepare(data, dictionary)
+    given = _messages(data, step), step, blocks
+    return data.executor.map_blocks(_evidence_by_block, *given)[1][0]
 
 
 def variances_of(data: OpenSignals) -> NDArray:
@@ -310,20 +328,31 @@ def _member_statistics(samples: WindowedSignals, rows: slice, members: NDArray, 
     return None, (block.counts @ members, *statistics)
 
 
-def _e_step_by_halves(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step, blocks = given
-    posterior = _posterior(samples, rows, step, messages)
+def _e_step_of_half(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step, blocks, half = given
     block = samples.block(rows)
-    shares = block.repeat_windows(posterior.responsibilities)
-    block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
-    first = samples.first_sample + samples.sample_rows(rows).start
-    odd = (first + np.arange(len(shares))) * min(blocks, samples.total) // samples.total % 2
-    sums: tuple = ()
-    for half in (0, 1):
-        own = shares * (odd == half)[:, None]
-        statistics = step.dictionary.likelihood.statistics(step.factors, block, own)
-        sums += (own.sum(axis=0), *statistics)
-    return None, sums
+    posterior = _posterior(samples, rows, step, messages, block)
+    shares, places = posterior.responsibilities, _time_blocks(samples, rows, step, blocks)
+    if step.windows == 1:  # whose samples are halved instead, since none of it may be empty
+        shares = block.repeat_windows(shares)
+        block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
+        places = np.arange(len(shares)) * blocks // len(shares)
+    own = shares * (places % 2 == half)[:, None]
+    statistics = step.dictionary.likelihood.statistics(step.factors, block, own)
+    return None, (block.counts @ own, *statistics)
+
+
+def _evidence_by_block(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+    *messages, step, blocks = given
+    values = _posterior(samples, rows, step, messages).log_evidence
+    places = _time_blocks(samples, rows, step, blocks)
+    return None, (np.bincount(places, weights=values, minlength=blocks),)
+
+
+def _time_blocks(samples: WindowedSignals, rows: slice, step: EStep, blocks: int) -> NDArray:
+    """Return which of so many blocks in time each window of some rows belongs to."""
+    places = samples.first + np.arange(rows.start, rows.stop)
+    return places * min(blocks, step.windows) // step.windows
 
 
 def _all_moments(samples: WindowedSignals, rows: slice) -> Any:

@@ -1,0 +1,99 @@
+"""Several files as recordings: which files are meant, and their signals as one table."""
+
+from __future__ import annotations
+
+import glob
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.app.files.checks import InputError
+from graphdict.app.files.table import SignalTable, quote_names
+from graphdict.core.recordings import Recordings
+
+__all__ = ["combine", "expand_paths", "recording_names"]
+
+STORES = (".zarray", ".zgroup", "zarr.json")  # in a folder that is an array
+
+
+def expand_paths(given: Sequence[Path]) -> list[Path]:
+    """Return the files that paths, folders and patterns (``"day*.csv"``) stand for, sorted."""
+    found: list[Path] = []
+    for path in given:
+        if path.is_dir() and not any((path / name).exists() for name in STORES):
+            inside = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] != ".")
+            if not inside:
+                raise InputError(f"{path} is a folder without files")
+            found += inside
+        elif not path.exists() and glob.has_magic(str(path)):
+            matching = sorted(map(Path, glob.glob(str(path), recursive=True)))
+            if not matching:
+                raise InputError(f"{path} matches no file")
+            found += matching
+        else:
+            found.append(path)
+    return list(dict.fromkeys(found))
+
+
+def recording_names(paths: Sequence[Path]) -> list[str]:
+    """Return a name for each file: without its folder and ending, where that tells them apart."""
+    short = [path.name.split(".")[0] for path in paths]
+    if max(Counter(short).values()) == 1:
+        return short
+    return [str(path) for path in paths]
+
+
+def combine(tables: Sequence[SignalTable], names: Sequence[str]) -> SignalTable:
+    """Return recordings one after the other, with their nodes matched by name.
+
+    The nodes are all names in the order in which they first appear; those that a recording lacks
+    are missing values there. Raises InputError for a recording that has none of the others' nodes.
+    """
+    nodes = list(dict.fromkeys(node for table in tables for node in table.names))
+    notes = []
+    for place, (name, table) in enumerate(zip(names, tables, strict=True)):
+        others = {node for other in (*tables[:place], *tables[place + 1 :]) for node in other.names}
+        if others and not others & set(table.names):
+            raise InputError(
+                f"recording {name!r} has no node in common with the others: its nodes are "
+                f"{quote_names(table.names)}, theirs {quote_names(sorted(others))}"
+            )
+        lacking = [node for node in nodes if node not in set(table.names)]
+        if lacking:
+            notes.append(f"recording {name!r} lacks {quote_names(lacking)}: missing values there")
+    lengths = tuple(len(table.values) for table in tables)
+    values = np.full((sum(lengths), len(nodes)), np.nan)
+    recordings = Recordings(tuple(names), lengths)
+    for table, rows in zip(tables, recordings.slices(), strict=True):
+        columns = [nodes.index(node) for node in table.names]
+        values[rows, columns] = table.values
+    first = tables[0]
+    steps = [table.step for table in tables if table.step is not None]
+    if steps and max(steps) > 1.001 * min(steps):
+        notes.append(
+            f"recordings have from {min(steps):g} to {max(steps):g} seconds between samples"
+        )
+    return SignalTable(
+        values, nodes, _times(tables), first.time_unit, _positions(tables, nodes), notes,
+        {node: unit for table in tables for node, unit in table.units.items()}, first.time_name,
+        first.step, all(table.recording for table in tables), recordings,
+    )  # fmt: skip
+
+
+def _times(tables: Sequence[SignalTable]) -> NDArray | None:
+    """Return the times of all samples, where all recordings have times of one kind."""
+    times = [table.times for table in tables if table.times is not None]
+    alike = len({(time.dtype.kind, table.time_unit) for time, table in zip(times, tables)}) == 1
+    return np.concatenate(times) if len(times) == len(tables) and alike else None
+
+
+def _positions(tables: Sequence[SignalTable], nodes: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return where nodes are, by the first recording that says it; None where none does."""
+    known: dict[str, NDArray[np.float64]] = {}
+    for table in tables:
+        if table.positions is not None:
+            known = {**dict(zip(table.names, table.positions)), **known}
+    return np.array([known[node] for node in nodes]) if known.keys() >= set(nodes) else None

@@ -1,0 +1,151 @@
+"""How well atoms of one half of the samples explain the other half, by which choices are made.
+
+Blocks of time alternate between the halves. Atoms are fitted to the moments of one half, as the
+responsibilities of the fit at hand have them, and judged by the marginal likelihood of the other
+half, whose responsibilities and gains are found anew under these atoms. Chosen so are how many
+samples atoms have in common, the power of the filter, how many edges go, and whether there is a
+filter at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.elimination import unprofitable_edges
+from graphdict.core.marginal.filter_search import Halves, Judge, add_own_pool, common_factor
+from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.support import prune_edges
+from graphdict.engine.marginal.filtered_starts import HALVES_BLOCKS, FilteredRuns, filtered
+from graphdict.engine.marginal.passes import e_step_of_half, evidence_by_block
+
+__all__ = ["choose_pool", "held_out_evidence", "judge_by_evidence", "without_unprofitable"]
+
+STEPS = 25  # on the atoms of a half, from those of all samples
+POOL_ITERATIONS, POOL_STEPS = 8, 5  # of EM on a half, and on the atoms in each
+MORE_STEPS = 15  # from the atoms of the choice before
+MORE_IN_COMMON = 3.0, 10.0, 30.0  # pooled samples to try first, in units of the dimension
+LESS_IN_COMMON = 1.0, 0.0  # and where more than the first are too many
+
+
+class Judged(NamedTuple):
+    """Atoms of either half, and what they say of the other."""
+
+    evidence: NDArray  # (blocks,) log-evidence of each block in time under the other half's atoms
+    atoms: tuple[NDArray, NDArray]  # (K, E) of either half
+
+    @property
+    def total(self) -> float:
+        """Log-evidence of all samples."""
+        total = float(self.evidence.sum())
+        return total if np.isfinite(total) else -np.inf
+
+    def is_clearly_better_than(self, other: Judged, errors: float = 1.0) -> bool:
+        """Return whether the gain over all blocks is more than so many of its standard errors."""
+        gains = self.evidence - other.evidence
+        return bool(gains.sum() > errors * len(gains) ** 0.5 * gains.std(ddof=1))
+
+
+def held_out_evidence(
+    runs: FilteredRuns,
+    dictionary: PatternDictionary,
+    halves: Halves | None = None,
+    starts: Sequence[NDArray] | None = None,
+    steps: int = STEPS,
+) -> Judged:
+    """Return the log-evidence of each half under atoms of the other, block by block.
+
+    ``starts`` are the atoms (K, E) of either half to begin with, those of all samples by default.
+    """
+    halves = runs.halves(dictionary) if halves is None else halves
+    starts = (dictionary.atoms, dictionary.atoms) if starts is None else starts
+    found = []
+    for targets, start in zip(halves.fitted, starts, strict=True):
+        _, atoms = filtered(dictionary).for_atoms(start).minimise(start, targets, steps)
+        found.append(atoms)
+    return _judge(runs, dictionary, found)
+
+
+def _judge(runs: FilteredRuns, dictionary: PatternDictionary, atoms: Sequence[NDArray]) -> Judged:
+    """Return the log-evidence of each half under given atoms (K, E) of the other."""
+    evidence = np.zeros(HALVES_BLOCKS)
+    for half, own in enumerate(atoms):
+        others = slice(1 - half, None, 2)
+        given = dictionary.with_atoms(own), HALVES_BLOCKS
+        evidence[others] = evidence_by_block(runs.data, *given)[others]
+    return Judged(evidence, (atoms[0], atoms[1]))
+
+
+def without_unprofitable(
+    runs: FilteredRuns, dictionary: PatternDictionary, halves: Halves, atoms: Sequence[NDArray]
+) -> list[NDArray]:
+    """Return atoms (K, E) of either half without some edges that do not pay in this half."""
+    found = []
+    for own, judged in zip(atoms, halves.judged, strict=True):
+        whole = dictionary.with_atoms(own)
+        given = judged.usage, runs.effective_samples, runs.settings.sparsity
+        bad = unprofitable_edges(filtered(whole), own, *given, last=False)
+        found.append(prune_edges(whole, (own > 0) & ~bad).atoms)
+    return found
+
+
+def choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary with as many pooled samples as let one half explain the other best.
+
+    Here responsibilities are learned from one half as well: those of all samples know of the other
+    half, and would ask for atoms that have less in common.
+    """
+    likelihood = filtered(dictionary)
+    if likelihood.pool is None:
+        return dictionary
+    share, most, start = 0.0, -np.inf, (dictionary.atoms, dictionary.atoms)
+    for amounts in (MORE_IN_COMMON, LESS_IN_COMMON):
+        atoms: Sequence[NDArray] = start
+        for amount in amounts:
+            tried = amount * likelihood.dimension / runs.data.total
+            atoms = [_learn_half(runs, dictionary, half, atoms[half], tried) for half in (0, 1)]
+            judged = _judge(runs, dictionary, atoms)
+            if judged.total < most:
+                break
+            share, most = tried, judged.total
+            start = judged.atoms if amount == MORE_IN_COMMON[0] else start
+        if share * runs.data.total > MORE_IN_COMMON[0] * likelihood.dimension:
+            break
+    pool = PooledSamples(likelihood.pool.moments, share)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
+
+
+def _learn_half(
+    runs: FilteredRuns, dictionary: PatternDictionary, half: int, atoms: NDArray, share: float
+) -> NDArray:
+    """Return atoms (K, E) after EM on one half with so many pooled samples of its own."""
+    likelihood = filtered(dictionary)
+    for _ in range(POOL_ITERATIONS):
+        given = replace(dictionary, atoms=atoms), HALVES_BLOCKS, half
+        usage, statistics = e_step_of_half(runs.data, *given)
+        targets = likelihood.targets(statistics, usage, pooled=False)
+        pooled = add_own_pool(likelihood, targets, share)
+        _, atoms = likelihood.minimise(atoms, pooled, POOL_STEPS)
+    return atoms
+
+
+def judge_by_evidence(runs: FilteredRuns, dictionary: PatternDictionary) -> Judge:
+    """Return what judges a likelihood by the held-out evidence of atoms fitted under it.
+
+    The cost is minus twice the log-evidence of as many samples as count.
+    """
+    halves = runs.halves(dictionary)
+    scale = -2 * runs.effective_samples / runs.data.total
+
+    def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
+        starts = [atoms * common_factor(likelihood, atoms, targets) for targets in halves.fitted]
+        other = replace(dictionary, likelihood=likelihood)
+        judged = held_out_evidence(runs, other, halves, starts, MORE_STEPS)
+        return scale * judged.total, judged.atoms[1]
+
+    return judge

@@ -1,0 +1,120 @@
+"""Choices by held-out blocks of time: what atoms share, edges that go, passes by halves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from graphdict import GraphDictMarginal
+from graphdict.core import graphs
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.filters import PowerFilter
+from graphdict.core.marginal.likelihood import NOISE
+from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
+from graphdict.engine.marginal.held_out import choose_pool, held_out_evidence
+from graphdict.engine.marginal.learn import Settings
+from graphdict.engine.marginal.passes import (
+    e_step,
+    e_step_by_halves,
+    evidence_by_block,
+    log_evidence_of,
+)
+from graphdict.engine.marginal.samples import open_signals
+
+NODES, SAMPLES = 8, 800
+EDGES = graphs.n_edges(NODES)
+
+
+def weights_of(seed, atoms=2):
+    return np.random.default_rng(seed).uniform(0.1, 2, (atoms, EDGES))
+
+
+def signals_of(weights, states, power, seed, tails=np.inf):
+    """Draw a signal with precision ``L^power`` of the weights (K, E) of its state."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((len(states), NODES))
+    for state, row in enumerate(weights):
+        values, vectors = np.linalg.eigh(graphs.laplacian(row))
+        roots = np.where(values > 1e-9, np.maximum(values, 1e-9) ** (-power / 2), 0)
+        x[states == state] = x[states == state] @ (vectors * roots) @ vectors.T
+    if np.isfinite(tails):
+        x /= np.sqrt(rng.gamma(tails / 2, 2 / tails, (len(x), 1)))
+    return x
+
+
+def dictionary_of(weights, x, **options):
+    patterns = np.eye(len(weights), dtype=bool)
+    noise = NOISE * float(np.square(x).mean())
+    likelihood = FilteredLikelihood.of(patterns, weights, noise, **options)
+    return PatternDictionary(likelihood, weights, np.full(len(weights), 1 / len(weights)))
+
+
+@pytest.mark.parametrize("window", [1, 7])
+@pytest.mark.parametrize("stay", [None, 0.8])
+def test_halves_and_blocks_add_up_to_the_whole(window, stay):
+    weights = weights_of(0)
+    x = signals_of(weights, np.zeros(403, dtype=int), 2.0, 1)
+    dictionary = dictionary_of(weights, x, filter=PowerFilter(2.0), tails=5.0)
+    dictionary = replace(dictionary, stay=stay)
+    with open_signals(x, window, 2) as data:
+        expected = e_step(data, dictionary)
+        halves = e_step_by_halves(data, dictionary, 6)
+        blocks = evidence_by_block(data, dictionary, 6)
+        values = log_evidence_of(data, dictionary)
+    assert_allclose(sum(usage for usage, _ in halves) * len(x), expected.usage)
+    for index, sums in enumerate(expected.statistics):
+        assert_allclose(sum(statistics[index] for _, statistics in halves) * len(x), sums)
+    assert_allclose(blocks.sum(), expected.log_evidence)
+    windows = np.arange(len(x)) // window
+    places = windows * 6 // (windows[-1] + 1)
+    assert_allclose(blocks, np.bincount(places, weights=values))
+
+
+def pooled_for(weights, seed):
+    """Return the pooled samples for each dimension chosen for two states with given weights."""
+    states = np.random.default_rng(seed).integers(2, size=SAMPLES)
+    x = signals_of(weights, states, 2.0, seed)
+    dictionary = dictionary_of(weights, x, filter=PowerFilter(2.0))
+    moments = np.eye(NODES - 1)
+    likelihood = replace(filtered(dictionary), pool=PooledSamples(moments, 0.0))
+    with open_signals(x, 1, 2) as data:
+        runs = FilteredRuns(data, filtered(dictionary).noise, Settings())
+        found = choose_pool(runs, replace(dictionary, likelihood=likelihood))
+    return filtered(found).pool.share * SAMPLES / (NODES - 1)
+
+
+def test_atoms_have_the_more_in_common_the_more_alike_states_are():
+    one, two = weights_of(2)
+    alike, unlike = np.stack([one, one * 1.02]), np.stack([one**2, 5 * two**2])
+    assert pooled_for(alike, 3) > pooled_for(unlike, 3)
+
+
+def test_evidence_is_that_of_samples_that_atoms_have_not_seen():
+    weights = weights_of(4, 1)
+    x = signals_of(weights, np.zeros(160, dtype=int), 2.0, 5)
+    dictionary = dictionary_of(weights, x, filter=PowerFilter(2.0))
+    with open_signals(x, 1, 1) as data:
+        runs = FilteredRuns(data, filtered(dictionary).noise, Settings())
+        fitted = runs.run(dictionary, 30, 10)
+        judged = held_out_evidence(runs, fitted.dictionary)
+    assert judged.total / len(x) < fitted.log_likelihood
+    first, second = judged.atoms
+    assert np.abs(first - second).max() > 0.01 * first.max()
+    assert judged.is_clearly_better_than(judged._replace(evidence=judged.evidence - 1))
+    assert not judged.is_clearly_better_than(judged)
+
+
+def test_more_atoms_than_states_and_edges_that_go_cost_little_on_new_samples():
+    weights = weights_of(6, 1)
+    states = np.zeros(2 * SAMPLES, dtype=int)
+    x = signals_of(weights, states, 2.0, 7, tails=5.0)
+    given = {"max_active": 1, "n_init": 2, "random_state": 0}
+    models = [
+        GraphDictMarginal(1, sparsity=0, **given), GraphDictMarginal(1, **given),
+        GraphDictMarginal(3, **given),
+    ]  # fmt: skip
+    dense, sparse, several = (model.fit(x[:SAMPLES]).score(x[SAMPLES:]) for model in models)
+    assert sparse > dense - 0.02
+    assert several > dense - 0.1
