@@ -233,10 +233,34 @@ def categories(rng, x, folder):
     return found
 
 
+def recordings(rng, x, folder):
+    """Several, of any lengths and nodes, by number or by name."""
+    parts = []
+    for _ in range(rng.integers(1, 5)):
+        part = rng.standard_normal((int(rng.choice([0, 1, 2, 5, 12])), x.shape[1]))
+        part *= 10.0 ** rng.choice([0, 0, -9, 9])
+        part = part[:, : int(rng.choice([x.shape[1], x.shape[1], x.shape[1] - 1]))]
+        how = rng.integers(6)
+        if how == 0:
+            names = list("abcdef"[: part.shape[1]])
+            rng.shuffle(names)
+            part = pd.DataFrame(part, columns=names)
+        elif how == 1:
+            part = part.astype(np.float32)
+        elif how == 2 and part.size:
+            part[rng.integers(len(part)), 0] = rng.choice([np.nan, np.inf, 0])
+        elif how == 3:
+            part = [part.tolist(), part[:, 0], None, "x"][rng.integers(4)]
+        parts.append(part)
+    if rng.random() < 0.3:
+        return {["one", "", "ü", 4][place]: part for place, part in enumerate(parts)}
+    return tuple(parts) if rng.random() < 0.2 else parts
+
+
 OTHER = (
     other_types, other_types, complex_numbers, times, words, nothing_there, nothing_there,
     other_dimensions, ragged, sparse, infinite, missing, missing, missing_in_a_frame, no_signals,
-    categories,
+    categories, recordings, recordings, recordings,
 )  # fmt: skip
 
 

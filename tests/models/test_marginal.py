@@ -322,3 +322,23 @@ def test_says_when_atoms_are_the_same_graph_but_for_its_strength(easy):
         model = fit(np.concatenate([one, 5 * one]), n_atoms=2, **options)
     assert model.alike_atoms_ == [(0, 1)]
     assert fit(easy.train.signals, max_active=1).alike_atoms_ == []
+
+
+def test_a_long_fit_is_announced_with_what_takes_less():
+    from graphdict.engine.marginal.forecast import forecast
+
+    assert forecast(3, 1, 1, 8, 1000, 20) is None
+    said = forecast(10, 4, 1, 8, 5000, 60)
+    assert said.startswith("385 patterns of up to 4 of 10 atoms on 60 nodes take about")
+    assert "with at most 3 active (175 patterns) about" in said
+
+
+def test_the_log_says_so_before_the_fit(monkeypatch, caplog):
+    monkeypatch.setattr("graphdict.engine.marginal.forecast.LONG", 0.0)
+    model = GraphDictMarginal(2, max_active=1, n_init=1, max_iter=1, random_state=0)
+    with caplog.at_level("INFO", logger="graphdict"):
+        model.fit(np.random.default_rng(0).standard_normal((30, 4)))
+    said = [record.getMessage() for record in caplog.records]
+    told = [place for place, line in enumerate(said) if "2 patterns of up to 1 of 2" in line]
+    assert len(told) == 1
+    assert told[0] <= 2

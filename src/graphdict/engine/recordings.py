@@ -182,7 +182,7 @@ def _part(name: str, value: Any) -> Part:
             name_column(value, error)
             raise
     except (TypeError, ValueError) as error:
-        raise type(error)(f"recording {name!r}: {error}") from None
+        raise type(error)(f"X: recording {name!r}: {error}") from None
     return Part(name, values, nodes, ())
 
 
@@ -200,14 +200,14 @@ def _match(
         if len(without) < len(parts):
             named = next(part.name for part in parts if part.nodes is not None)
             raise ValueError(
-                f"recording {without[0]!r} has no names of nodes and recording {named!r} has: give "
-                "all as data frames, or all as arrays"
+                f"X: recording {without[0]!r} has no names of nodes and recording {named!r} has: "
+                "give all as data frames, or all as arrays"
             )
         count = parts[0].values.shape[1]
         for part in parts:
             if part.values.shape[1] != count:
                 raise ValueError(
-                    f"recording {part.name!r} has {part.values.shape[1]} nodes and recording "
+                    f"X: recording {part.name!r} has {part.values.shape[1]} nodes and recording "
                     f"{parts[0].name!r} has {count}; arrays need the same nodes in the same order, "
                     "and data frames are matched by the names of their columns"
                 )
@@ -220,16 +220,16 @@ def _match(
             strange = [name for name in names if name not in set(nodes)]
             if strange:
                 raise ValueError(
-                    f"recording {part.name!r} has node(s) {_some(strange)} that the model was not "
-                    "fitted with: leave them out"
+                    f"X: recording {part.name!r} has node(s) {_some(strange)} that the model was "
+                    "not fitted with: leave them out"
                 )
     elif len(parts) > 1:
         for number, part in enumerate(parts):
             others = set().union(*own[:number], *own[number + 1 :])
             if not others & set(own[number]):
                 raise ValueError(
-                    f"recording {part.name!r} has no node in common with the others: its nodes are "
-                    f"{_some(own[number])}, theirs {_some(sorted(others))}"
+                    f"X: recording {part.name!r} has no node in common with the others: its nodes "
+                    f"are {_some(own[number])}, theirs {_some(sorted(others))}"
                 )
     place = {node: number for number, node in enumerate(nodes)}
     columns: list[NDArray[np.intp] | None] = []
@@ -294,7 +294,7 @@ def rescaled(joined: Joined, names: Sequence[str]) -> JoinedRows | ClusterRows:
                 found = Preparation.learn(part, np.array(names, dtype=object), True)
         except ValueError as error:
             raise ValueError(
-                f"recording {name!r} cannot be divided by its own size: {error}"
+                f"X: recording {name!r} cannot be divided by its own size: {error}"
             ) from None
         scales.append(found.scale)
     if isinstance(rows, ClusterRows):

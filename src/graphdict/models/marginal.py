@@ -25,6 +25,7 @@ from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
 from graphdict.engine.marginal.edges import measure_edges
+from graphdict.engine.marginal.forecast import announce
 from graphdict.engine.marginal.passes import (
     coefficients_of,
     gains_of,
@@ -308,6 +309,7 @@ class GraphDictMarginal(MarginalState):
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
         self._check_recordings(self.recordings_)
+        announce(self, signals.shape)
         rng = check_random_state(self.random_state)
         checkpoint = Checkpoint(None, {})
         if self.checkpoint is not None:

@@ -79,7 +79,7 @@ def test_the_score_is_the_mean_over_samples(signals, name):
     from graphdict.core.gaussian import log_likelihoods
 
     model = sklearn.clone(MODELS[name]).fit(signals)
-    prepared = model._prepare(signals)
+    prepared, _ = model._prepare(signals)
     energies = model._energies(prepared, model.atoms_, None)
     coefficients = model.coefficients_
     if name == "exact":

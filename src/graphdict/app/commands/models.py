@@ -122,6 +122,7 @@ def _marginal(
 ) -> dict[str, Any]:
     """Return settings of the marginal model that suit the signals and those that were given."""
     from graphdict.core.marginal.patterns import count_patterns
+    from graphdict.engine.marginal.forecast import forecast
 
     prior, settings = given.get("prior"), dict[str, Any]()
     levels = given.get("levels", 1)
@@ -153,6 +154,12 @@ def _marginal(
     while largest > 1 and windows * count_patterns(atoms, largest, levels) > MOST_POSTERIORS:
         largest -= 1
         console.note(f"at most {largest} atom(s) active at a time, so that it fits into memory")
+    starts = given.get("n_init", settings.get("n_init", 8))
+    nodes = signals.values.shape[1]
+    if isinstance(starts, int) and (
+        said := forecast(atoms, largest, levels, starts, windows, nodes)
+    ):
+        console.note(f"{said} (--active, and --set n_init={max(starts // 2, 1)} for fewer starts)")
     return settings | {"max_active": largest}
 
 
