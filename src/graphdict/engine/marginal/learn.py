@@ -256,14 +256,15 @@ def _search(
     """Return the best of annealed runs from random starts; the better half goes on each time.
 
     Starts differ in how many atoms may be active at once, from all that the patterns allow down to
-    one: where few are active in truth, runs that allow many end in poorer optima.
+    one: where few are active in truth, runs that allow many end in poorer optima. One pattern alone
+    has but one start: nothing in it is random.
     """
     sizes = pattern_sizes(patterns)
     largest = int(sizes.max())
     allowed = [largest, *range(1, largest)]
     starts = (
         random_start(data, patterns[sizes <= allowed[i % largest]], noise, rng, settings)
-        for i in range(settings.n_init)
+        for i in range(settings.n_init if len(patterns) > 1 else 1)
     )
     trials = Trials(data, penalty, settings)
     annealing = annealing_schedule(ANNEALING_STEPS)
