@@ -388,7 +388,7 @@ def test_searching_marks_nodes_and_fades_the_rest(tmp_path, open_page):
     assert marked.count() == 0
     for typed, expected in (("et", 2), ("ALPHA", 1), ("omega", 0), ("", 0)):
         page.locator("#search").fill(typed)
-        settle(page)
+        in_view(page, page.locator("[data-atom='2']"))  # what is out of view is drawn later
         assert marked.count() == expected
         assert page.locator("[data-atom='2'] circle[fill='var(--mark)']").count() == expected
     page.locator("#search").fill("omega")

@@ -156,10 +156,11 @@ class SignalEstimator(BaseEstimator):
         )
         check_penalties(self, preparation.variance)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
+        several = f" of {len(self.recordings_)} recordings" if len(self.recordings_) > 1 else ""
         logger.info(
-            "%s: fit of %d samples in %d recording(s) on %d nodes (%s), %d of them active, "
-            "scale %.6g", type(self).__name__, len(samples), len(self.recordings_),
-            samples.shape[1], samples.dtype, self.active_nodes_.sum(), self.scale_,
+            "%s: fit of %d samples%s on %d nodes (%s), %d of them active, scale %.6g",
+            type(self).__name__, len(samples), several, samples.shape[1], samples.dtype,
+            self.active_nodes_.sum(), self.scale_,
         )  # fmt: skip
         return samples, self._apply(preparation, samples)
 

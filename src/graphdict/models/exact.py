@@ -252,7 +252,7 @@ class GraphDictExact(SoftDictionary):
         """Return the cost of prepared signals under the fitted filter and tails."""
         counts = self._counts(recordings)
         filter_ = FILTERS[self.filter_](self.filter_power_)
-        return FilteredObjective.of(np.asarray(signals), counts, filter_, self.tails_)
+        return FilteredObjective.of(np.asarray(signals), counts, filter_, float(self.tails_))
 
     def _encode(self, X: Signals, out: Any = None) -> Encoded:
         if self._is_papers_model:

@@ -182,11 +182,11 @@ class MarginalState(GraphDictionary):
         """Return the likelihood of the learned patterns for atoms (K, E) on the active nodes."""
         given = self.patterns_, atoms, self.noise_
         if self.signed:
-            return SignedLikelihood.of(*given, tails=self.tails_)
+            return SignedLikelihood.of(*given, tails=float(self.tails_))
         if self._is_papers_model:
             return self._settings.likelihood(*given)
         chosen = FILTERS[self.filter_](self.filter_power_)
-        return FilteredLikelihood.of(*given, filter=chosen, tails=self.tails_)
+        return FilteredLikelihood.of(*given, filter=chosen, tails=float(self.tails_))
 
     def _silent(self, signals: Any) -> NDArray[Any] | None:
         """Return which nodes are silent in which prepared signals (T, N); None where none is."""

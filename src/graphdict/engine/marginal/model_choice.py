@@ -22,6 +22,7 @@ ONE = 1.05  # powers up to which are 1 for one graph
 ONE_OF_SEVERAL = 1.1  # and on the support of several, of which some edges are missing
 SUPPORT_STEPS = 30  # to learn a power on a support
 CLEARLY = 2.0  # standard errors
+DISSOLVED = 0.9  # share of pairs that are joined, from which on a graph says nothing
 REFITTING = 10  # iterations without the penalty that the plain search has
 
 
@@ -46,15 +47,29 @@ def explains_as_well(
 ) -> bool:
     """Return whether a filter or tails do not gain clearly over the plain dictionary.
 
-    The gain is that of held-out blocks of time, and clear above two of its standard errors. The
-    plain dictionary has been learned with a penalty: for the comparison its weights are fitted
-    without.
+    The gain is that of held-out blocks of time, and clear above two of its standard errors. Where a
+    filter joins nearly all pairs of nodes, graphs have dissolved: it then has to gain what the
+    information criterion asks for the edges that it has more. The plain dictionary has been learned
+    with a penalty: for the comparison its weights are fitted without.
     """
     gaussian = replace(filtered(other), learns_tails=False, learns_power=False, pool=None)
     plain = _as_filtered(plain, gaussian, np.inf)
     plain = runs.run(plain, REFITTING, 4).dictionary
     first, second = (held_out_evidence(runs, each) for each in (plain, other))
-    return not second.is_clearly_better_than(first, CLEARLY)
+    if not second.is_clearly_better_than(first, CLEARLY):
+        return True
+    before, after = (_count_edges(runs, each) for each in (plain, other))
+    if after < DISSOLVED * other.atoms.size:
+        return False
+    samples = runs.effective_samples
+    gain = (second.total - first.total) * samples / runs.data.total
+    return gain < 0.5 * (after - before) * float(np.log(samples))
+
+
+def _count_edges(runs: FilteredRuns, dictionary: PatternDictionary) -> int:
+    """Return how many edges all atoms have that are more than rounding."""
+    targets, _ = runs.expect(dictionary)
+    return int(present_edges(filtered(dictionary), dictionary.atoms, targets).sum())
 
 
 def _as_filtered(
@@ -82,7 +97,6 @@ def tails_pay(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
 
 def criterion(runs: FilteredRuns, dictionary: PatternDictionary) -> float:
     """Return the Bayesian information criterion, edges counted."""
-    targets, expected = runs.expect(dictionary)
-    edges = int(present_edges(filtered(dictionary), dictionary.atoms, targets).sum())
-    samples = runs.effective_samples
+    edges, samples = _count_edges(runs, dictionary), runs.effective_samples
+    expected = e_step(runs.data, dictionary, statistics=False)
     return -2 * samples * expected.log_likelihood + edges * float(np.log(samples))
