@@ -83,6 +83,7 @@ if study:
     plt.show()
 
 # %%
-# In words:
+# In words. (With all 64 electrodes instead of 19, four graphs tell subjects apart rather than eyes,
+# and the same test finds nothing: p = 0.62 for the clearest.)
 
 print(comparison.in_words() if study else "Nothing was compared, as there are no recordings.")
