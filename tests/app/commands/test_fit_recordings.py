@@ -174,3 +174,12 @@ def test_groups_that_are_no_recordings_are_refused(study):
         "(recording 'cid') time column 'seconds' runs backwards"
         in run("back.csv", *GROUP[1:]).output
     )
+
+
+def test_few_recordings_are_compared_with_one_graph_by_blocks_of_time(study):
+    settings = ["-k", "2", "--active", "1", "--set", "n_init=1", "--set", "max_iter=10"]
+    found = run(*GROUP, *settings, "--changes", "difference", "-o", "out", "--json")
+    assert found.exit_code == 0, found.output
+    said = json.loads(found.stdout)["result"]["evidence"]
+    assert not said["more_than_one_graph"]  # they are white noise
+    assert said["blocks"] > 5
