@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from graphdict import GraphDictMarginal
 from graphdict.datasets import erdos_renyi, sample_lgmrf
-from graphdict.selection import choose_n_atoms, reproducibility
-from graphdict.selection.folds import cut_recordings
+from graphdict.selection import choose_n_atoms, evidence, reproducibility
+from graphdict.selection.folds import cut_recordings, cut_study
 
 MODEL = GraphDictMarginal(
     2, max_active=1, prior="markov", filter_power=1, tails="gaussian", n_init=1, random_state=0
@@ -67,3 +68,29 @@ def test_atoms_of_halves_are_matched():
 def test_what_cannot_be_left_out_is_named(call, said):
     with pytest.raises(ValueError, match=said):
         call(recordings(3, 1, 2))
+
+
+def test_no_block_crosses_the_end_of_a_recording():
+    rng = np.random.default_rng(1)
+    parts = [rng.standard_normal((rows, 3)) for rows in (200, 90, 42, 3)]
+    blocks = cut_study(parts, 4, length=30)
+    assert not len(blocks.memory)
+    sizes = [sum(len(p) for p in blocks.pieces if p[0] in part) for part in parts]
+    assert sizes == [200, 88, 40, 0]  # whole windows; three samples are none
+    for piece in blocks.pieces:
+        assert sum((piece[:, None] == part).all(axis=2).any(axis=1).all() for part in parts) == 1
+    assert isinstance(blocks.signals, list)  # which a fit keeps apart
+    assert len(np.unique(blocks.folds(5))) == 5
+    whole = cut_study([*parts[:3], *parts[:3]], 4)
+    assert [len(piece) for piece in whole.pieces] == [200, 88, 40] * 2
+
+
+@pytest.mark.parametrize("count", [3, 6])
+@pytest.mark.parametrize("atoms", [1, 2])
+def test_evidence_of_recordings(count, atoms):
+    parts = recordings(count, atoms, 1)
+    parts[1] = 20 * parts[1][:150]  # loudness is no graph
+    model = clone(MODEL).set_params(rescale="recording")
+    found = evidence(model, dict(enumerate(parts)), n_surrogates=19)
+    assert found.clear == (atoms == 2)
+    assert (len(found.block_gains) == 6) == (count == 6)

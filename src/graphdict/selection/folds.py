@@ -24,7 +24,7 @@ from graphdict.selection.trials import fit_quietly, with_found
 
 __all__ = [
     "Blocks", "Scores", "block_scores", "complete", "cut_blocks", "cut_recordings",
-    "error_of_mean",
+    "cut_study", "error_of_mean",
 ]  # fmt: skip
 
 FOLDS = 5  # every block is held out once, a fifth of them at a time
@@ -116,20 +116,34 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
     """
     memory = autoregression(signals)
     left = innovations(signals, memory)
-    least = MEMORIES * max(1, len(memory))
-    if length is None:
-        length = max(len(left) // MOST_BLOCKS, least if len(left) >= FOLDS * least else 1)
-    length = max(1, length // window) * window
-    count = len(left) // length
-    if count < FOLDS:
-        raise ValueError(
-            f"held-out blocks need at least {FOLDS} windows or blocks, and {len(signals)} samples "
-            f"in blocks of {length} are {count}: use shorter ones, or give the number of atoms"
-        )
-    edges = np.linspace(0, len(left) // window, count + 1).astype(int) * window
-    longest = max(window, MOST_ROWS // count // window * window)
-    pieces = [left[a : min(b, a + longest)] for a, b in pairwise(edges)]
+    pieces, length = _pieces([left], len(memory), window, length)
     return Blocks(pieces, length, memory)
+
+
+def _pieces(
+    series: Sequence[NDArray[np.float64]], memory: int, window: int, length: int | None
+) -> tuple[list[NDArray[np.float64]], int]:
+    """Return blocks of time of each series, of whole windows, and how many samples they have."""
+    total, least = sum(map(len, series)), MEMORIES * max(1, memory)
+    if length is None:
+        length = max(total // MOST_BLOCKS, least if total >= FOLDS * least else 1)
+    length = max(1, length // window) * window
+    counts = [len(one) // length for one in series]
+    if len(series) > 1:  # of a short recording, what there is
+        counts = [max(count, len(one) >= window) for count, one in zip(counts, series)]
+    found = sum(counts)
+    if found < FOLDS:
+        given = total + memory * len(series)
+        raise ValueError(
+            f"held-out blocks need at least {FOLDS} windows or blocks, and {given} samples in "
+            f"blocks of {length} are {found}: use shorter ones, or give the number of atoms"
+        )
+    longest = max(window, MOST_ROWS // found // window * window)
+    pieces = []
+    for one, count in zip(series, counts):
+        edges = np.linspace(0, len(one) // window, count + 1).astype(int) * window
+        pieces += [one[a : min(b, a + longest)] for a, b in pairwise(edges)]
+    return pieces, length
 
 
 def cut_recordings(
@@ -167,6 +181,23 @@ def cut_recordings(
         pieces.append(left)
     length = int(np.mean([len(piece) for piece in pieces]))
     return Blocks(pieces, length, memory, codes.astype(np.intp))
+
+
+def cut_study(
+    recordings: Sequence[NDArray[np.float64]], window: int = 1, length: int | None = None
+) -> Blocks:
+    """Return the innovations of complete recordings (T_r, N), as blocks to hold out.
+
+    Five recordings or more are held out whole. Of fewer, whose number would say little about the
+    error, or with a ``length``, blocks of time are, as of one array; none has samples of two
+    recordings, those to learn from stay apart, and what is shorter than a window is not used.
+    """
+    if length is None and len(recordings) >= FOLDS:
+        return cut_recordings(recordings, window=window)
+    memory = autoregression(np.concatenate(recordings))
+    left = [innovations(recording, memory) for recording in recordings]
+    pieces, length = _pieces(left, len(memory), window, length)
+    return Blocks(pieces, length, memory, np.arange(len(pieces)))
 
 
 def block_scores(

@@ -66,9 +66,11 @@ def autoregression(signals: NDArray[np.float64]) -> NDArray[np.float64]:
 def innovations(
     signals: NDArray[np.float64], coefficients: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return what an autoregression (q,) leaves of signals (T, N): (T - q, N)."""
+    """Return what an autoregression (q,) leaves of signals (T, N): (T - q, N), or none."""
     order = len(coefficients)
     left = signals[order:].copy()
+    if not len(left):
+        return left
     for lag, coefficient in enumerate(coefficients, start=1):
         left -= coefficient * signals[order - lag : len(signals) - lag]
     return left

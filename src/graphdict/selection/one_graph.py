@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,17 @@ from graphdict.core.annotations import RandomState
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.progress import shown_work
 from graphdict.engine.tasks import advance, part
-from graphdict.selection.folds import Blocks, block_scores, complete, cut_blocks, error_of_mean
+from graphdict.selection.folds import (
+    Blocks,
+    block_scores,
+    complete,
+    cut_blocks,
+    cut_study,
+    error_of_mean,
+)
 from graphdict.selection.held_out import CLEARLY, check_comparable
 from graphdict.selection.surrogates import directions, state_gain, surrogate_directions
-from graphdict.selection.trials import as_array, check_windows
+from graphdict.selection.trials import as_array, as_recordings, check_windows
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
@@ -110,7 +117,7 @@ class Evidence:
 
 def evidence(
     model: GraphDictMarginal,
-    X: ArrayLike,
+    X: ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike],
     *,
     block_length: int | None = None,
     n_surrogates: int = SURROGATES,
@@ -124,8 +131,10 @@ def evidence(
     model : GraphDictMarginal
         It is cloned and learned anew with blocks held out, which is quicker where it has been
         fitted to ``X``. With one atom, two are compared with one.
-    X : array (T, N)
-        Signals in the order of time. Missing values are interpolated.
+    X : array (T, N), or list or dict of arrays (T_r, N)
+        Signals in the order of time, or those of several recordings. Missing values are
+        interpolated. Five recordings or more are held out whole; of fewer, blocks of time are, none
+        with samples of two.
     block_length : int, optional
         Samples in a block; by default a twentieth of all, but longer than the memory of the series.
     n_surrogates : int, default=39
@@ -154,9 +163,15 @@ def evidence(
     if n_surrogates < 0:
         raise ValueError(f"n_surrogates must be 0 or more, got {n_surrogates}")
     count = max(2, model.n_atoms)
-    signals = complete(as_array(model, X))
-    check_windows(count, len(signals) // model.window_size)
-    blocks = cut_blocks(signals, model.window_size, block_length)
+    recordings = as_recordings(model, X)
+    given = [as_array(model, X)] if recordings is None else recordings
+    parts = [complete(part) for part in given]
+    window = model.window_size
+    check_windows(count, sum(len(part) // window for part in parts))
+    if len(parts) == 1:
+        blocks = cut_blocks(parts[0], window, block_length)
+    else:
+        blocks = cut_study(parts, window, block_length)
     scores = {}
     with shown_work("evidence", 1 + 2 * count, model.verbose):
         for atoms in (1, count):
@@ -164,8 +179,8 @@ def evidence(
                 report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
             is_fitted = hasattr(model, "atoms_") and len(model.atoms_) == atoms
             trial = clone(model).set_params(n_atoms=atoms)
-            given = model if is_fitted else None
-            scores[atoms] = block_scores(trial, blocks, fitted=given, cost=atoms)
+            fitted = model if is_fitted else None
+            scores[atoms] = block_scores(trial, blocks, fitted=fitted, cost=atoms)
         several = scores[count]
         tested = scores[1].blocks, several.blocks, several.model, n_surrogates, random_state
         return compare_with_one(blocks, *tested)
@@ -177,13 +192,16 @@ def surrogate_gains(
 ) -> NDArray[np.float64]:
     """Return the gain of states over one on the series, and on ``count`` surrogates: (1 + count,).
 
-    Of long series the beginnings of all blocks are used, 4,000 samples together.
+    Of long series the beginnings of all blocks are used, 4,000 samples together. Where these are of
+    several recordings, states begin anew in each; surrogates have the spectra of all together.
     """
     if count == 0:
         return np.empty(0)
     rng = check_random_state(random_state)
     longest = max(1, MOST_ROWS // len(blocks.pieces))
-    given = directions(np.concatenate([piece[:longest] for piece in blocks.pieces]))
+    pieces = [piece[:longest] for piece in blocks.pieces]
+    given = directions(np.concatenate(pieces))
+    starts = [] if blocks.groups is None else np.cumsum([0, *map(len, pieces[:-1])]).tolist()
     if not given.shape[1]:
         return np.empty(0)
     states = min(states, MOST_STATES)
@@ -191,7 +209,7 @@ def surrogate_gains(
     with part("surrogates", total=1 + count, cost=states):
         for number in range(1 + count):
             series = given if number == 0 else surrogate_directions(given, rng)
-            found.append(state_gain(series, states, rng))
+            found.append(state_gain(series, states, rng, starts))
             advance()
     return np.array(found)
 

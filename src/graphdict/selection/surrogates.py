@@ -12,6 +12,8 @@ expectation-maximisation; whatever memory or tails gain, they gain for surrogate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,9 +73,15 @@ def surrogate_signals(
     return found
 
 
-def state_gain(given: NDArray[np.float64], states: int, rng: np.random.RandomState) -> float:
+def state_gain(
+    given: NDArray[np.float64],
+    states: int,
+    rng: np.random.RandomState,
+    starts: Sequence[int] = (),
+) -> float:
     """Return what lasting states gain over one, in nats a sample, on directions (T, d).
 
+    States begin anew at the samples ``starts``.
     The gain is that on the samples learned from: it is to be compared with that of surrogates.
     """
     total, dimension = given.shape
@@ -91,7 +99,8 @@ def state_gain(given: NDArray[np.float64], states: int, rng: np.random.RandomSta
             scaled = given @ root.T
             values[:, state] = -0.5 * np.einsum("td,td->t", scaled, scaled)
             values[:, state] += np.log(np.diagonal(root)).sum()
-        posterior = chain_posterior(scale_likelihoods(inverse_temperature * values), odds, stay)
+        likelihoods = scale_likelihoods(inverse_temperature * values)
+        posterior = chain_posterior(likelihoods, odds, stay, starts=starts)
         memberships = posterior.responsibilities
         odds = (posterior.draws + 1) / (posterior.draws.sum() + states)
         stay = min((posterior.stays + 1) / (total + 2), LONGEST_STAY)

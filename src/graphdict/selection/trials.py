@@ -16,7 +16,7 @@ from graphdict.exceptions import InterruptedFitWarning
 __all__ = ["as_array", "as_recordings", "check_windows", "fit_quietly", "with_found"]
 
 
-def as_array(model: Any, X: ArrayLike) -> NDArray[np.float64]:
+def as_array(model: Any, X: Any) -> NDArray[np.float64]:
     """Return signals (T, N), validated as by a fit of ``model``."""
     samples, _ = clone(model)._read(X, reset=True)
     return samples if isinstance(samples, np.ndarray) else samples[: len(samples)]

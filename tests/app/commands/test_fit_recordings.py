@@ -83,3 +83,103 @@ def test_new_recordings_are_coded_together(folder):
     assert "left out: data/broken.csv" in done.output
     table, trained = pd.read_csv(folder / "new.csv"), pd.read_csv(folder / "out/coefficients.csv")
     pd.testing.assert_frame_equal(table, trained, atol=1e-4)
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """One table of three recordings whose rows alternate, with times that begin anew in each."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    parts = []
+    for number, (name, rows) in enumerate((("cid", 60), ("ann", 45), ("bob", 50))):
+        table = pd.DataFrame(rng.standard_normal((rows, 4)).cumsum(axis=0), columns=list("abcd"))
+        table.insert(0, "seconds", 0.5 * np.arange(rows))
+        table.insert(0, "subject", name)
+        parts.append(table.assign(age=30 + number, flag=(np.arange(rows) == 3) * (number > 0)))
+    whole = pd.concat(parts).sort_values("seconds", kind="stable", ignore_index=True)
+    whole.to_csv(tmp_path / "study.csv", index=False)
+    return whole
+
+
+GROUP = ["study.csv", "--group", "subject"]
+
+
+@pytest.mark.parametrize("changes", ["none", "difference"])
+def test_a_column_of_recordings_is_as_many_files(study, tmp_path, changes):
+    (tmp_path / "data").mkdir()
+    for name, part in study.groupby("subject"):
+        part[["seconds", *"abcd"]].to_csv(tmp_path / "data" / f"{name}.csv", index=False)
+    same = [*PLAIN, "--changes", changes, "--time", "seconds"]
+    found = run(*GROUP, *same, "-o", "one", "--json")
+    assert found.exit_code == 0, found.output
+    lost = changes != "none"
+    lengths = {"cid": 60 - lost, "ann": 45 - lost, "bob": 50 - lost}
+    said = json.loads(found.stdout)["input"]["recordings"]
+    assert said == lengths
+    assert list(said) == ["cid", "ann", "bob"]  # in order of first appearance
+    files = [f"data/{name}.csv" for name in ("cid", "ann", "bob")]
+    assert run(*files, *same, "-o", "many").exit_code == 0
+    one, many = (load_model(tmp_path / name / "model.graphdict") for name in ("one", "many"))
+    assert list(one.node_names) == list("abcd")  # neither ages nor flags are signals
+    np.testing.assert_array_equal(one.coefficients_, many.coefficients_)
+    new = [*GROUP, "--time", "seconds", "-o", "new.csv"]
+    done = CliRunner().invoke(main, ["transform", "one", *new])
+    assert done.exit_code == 0, done.output
+    trained = pd.read_csv("one/coefficients.csv")
+    pd.testing.assert_frame_equal(pd.read_csv("new.csv"), trained, atol=1e-4)
+
+
+def test_long_tables_have_recordings_too(study):
+    long = study.drop(columns=["age", "flag"]).melt(["subject", "seconds"], var_name="node")
+    long.to_csv("long.csv", index=False)
+    found = run("long.csv", "--group", "subject", *PLAIN, "-o", "long")
+    assert found.exit_code == 0, found.output
+    assert run(*GROUP, *PLAIN, "-o", "wide").exit_code == 0
+    long, wide = (load_model(f"{name}/model.graphdict") for name in ("long", "wide"))
+    assert long.recordings_ == wide.recordings_
+    np.testing.assert_allclose(long.coefficients_, wide.coefficients_)
+
+
+def test_numbers_name_recordings(study):
+    codes = study["subject"].map({"cid": 1000001, "ann": 1000002, "bob": 7})
+    study.assign(subject=codes).to_csv("study.csv", index=False)
+    found = run(*GROUP, *PLAIN, "-o", "out", "--json")
+    assert found.exit_code == 0, found.output
+    assert list(json.loads(found.stdout)["input"]["recordings"]) == ["1000001", "1000002", "7"]
+
+
+def test_nodes_that_a_recording_lacks_are_missing_there(study):
+    study.loc[study["subject"] == "ann", "c"] = np.nan
+    study.to_csv("study.csv", index=False)
+    for missing in ("auto", "interpolate"):
+        found = run(*GROUP, *PLAIN, "--missing", missing, "-o", missing)
+        assert found.exit_code == 0, found.output
+        assert "recording 'ann' lacks 'c'" in found.output
+
+
+def test_groups_that_are_no_recordings_are_refused(study):
+    found = run("study.csv", "--group", "patient", *PLAIN)
+    assert found.exit_code != 0
+    assert "no column 'patient', which --group names; its columns are 'subject', " in found.output
+    study.assign(subject=study["subject"].where(study.index > 0, "dan")).to_csv("short.csv")
+    assert "of a single row by column 'subject': 'dan'" in run("short.csv", *GROUP[1:]).output
+    study.assign(subject="ann").to_csv("same.csv", index=False)
+    assert "one value in column 'subject', 'ann'" in run("same.csv", *GROUP[1:]).output
+    study.assign(subject=study["subject"].where(study.index != 4)).to_csv("gap.csv", index=False)
+    assert "'subject' which recording line 6 is" in run("gap.csv", *GROUP[1:]).output
+    assert "--group subject is for one table" in run("same.csv", *GROUP).output
+    back = study.assign(seconds=-study["seconds"])
+    back.to_csv("back.csv", index=False)
+    assert (
+        "(recording 'cid') time column 'seconds' runs backwards"
+        in run("back.csv", *GROUP[1:]).output
+    )
+
+
+def test_few_recordings_are_compared_with_one_graph_by_blocks_of_time(study):
+    settings = ["-k", "2", "--active", "1", "--set", "n_init=1", "--set", "max_iter=10"]
+    found = run(*GROUP, *settings, "--changes", "difference", "-o", "out", "--json")
+    assert found.exit_code == 0, found.output
+    said = json.loads(found.stdout)["result"]["evidence"]
+    assert not said["more_than_one_graph"]  # they are white noise
+    assert said["blocks"] > 5

@@ -48,7 +48,7 @@ def choose_counts(
     All by the same blocks of time, held out in turn. Where there is no clear sign of more than one
     graph, "auto" is one.
     """
-    from graphdict.selection.folds import complete, cut_blocks, cut_recordings
+    from graphdict.selection.folds import complete, cut_blocks, cut_study
 
     if options["model"] == "hier" or _is_hierarchy(options):
         return Choices()
@@ -60,8 +60,8 @@ def choose_counts(
         if signals.recordings is None:
             blocks = cut_blocks(complete(np.asarray(values, dtype=float)), trial.window_size)
         else:
-            parts = signals.recordings.split(complete(np.asarray(values, dtype=float)))
-            blocks = cut_recordings(parts, window=trial.window_size)
+            parts = signals.recordings.split(np.asarray(values, dtype=float))
+            blocks = cut_study([complete(part) for part in parts], trial.window_size)
     except ValueError as error:
         if "blocks" not in str(error):
             raise

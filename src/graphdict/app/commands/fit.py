@@ -30,6 +30,7 @@ from graphdict.app.commands.options import (
     Command,
     execution_options,
     file_argument,
+    group_option,
     output_options,
     read_file,
     reading_options,
@@ -54,7 +55,7 @@ from graphdict.app.commands.results import (
     write_results,
 )
 from graphdict.app.files import InputError, SignalTable
-from graphdict.app.files.several import combine, expand_paths, recording_names
+from graphdict.app.files.several import combine, expand_paths, recording_names, separate
 from graphdict.engine.tasks import part
 from graphdict.selection.findings import describe_findings
 
@@ -97,7 +98,8 @@ class _Count(click.ParamType):
     each graph) and report.html, a page to explore them.
 
     Several files (or a folder, or a pattern in quotes) are recordings: one dictionary is learned
-    from all, and nothing crosses the end of one. Nodes are matched by name.
+    from all, and nothing crosses the end of one. Nodes are matched by name. --group names the
+    column of recordings of a single table.
 
     \b
     Examples:
@@ -108,6 +110,7 @@ class _Count(click.ParamType):
       graphdict fit recording.edf -k 6 --window 0.5s -o result --json
       graphdict fit large.parquet -k 5 --model log --memory 500MB
       graphdict fit subject*.edf -k 6 --window 0.5s -o study
+      graphdict fit study.csv --group subject --time seconds -k 4
     """,
 )
 @file_argument("files", metavar="FILE...", nargs=-1, required=True)
@@ -237,6 +240,7 @@ class _Count(click.ParamType):
 @output_options("the file's name with -graphdict")
 @verbosity_options
 @reading_options
+@group_option
 @command_errors
 def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, as_json: bool,
         table_format: str, **options: Any) -> None:  # fmt: skip
@@ -398,8 +402,20 @@ def _read(paths: list[Path], options: dict[str, Any], console: Console) -> Signa
     """
     if len(paths) == 1:
         signals = read_file(paths[0], options, console, in_parts=True)
-        _preprocess(signals, options, console)
+        if signals.recordings is None:
+            _preprocess(signals, options, console)
+            return signals
+        tables, known = separate(signals), signals.notes
+        for table in tables:
+            _preprocess(table, options, console)
+        signals = combine(tables, signals.recordings.names)
+        signals.notes = known  # they say already what recordings lack
         return signals
+    if options["group"] is not None:
+        raise click.UsageError(
+            f"--group {options['group']} is for one table: of {len(paths)} files, each is a "
+            "recording"
+        )
     tables, read = [], []
     for path in paths:
         try:

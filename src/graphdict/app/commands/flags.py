@@ -11,7 +11,7 @@ READING_OPTIONS = (
     "header", "delimiter", "decimal", "encoding", "na", "keep_codes", "number_duplicates", "array",
 )  # fmt: skip
 ARGUMENT = re.compile(
-    rf"(?<![\w'\"])({'|'.join((*READING_OPTIONS, 'restart', 'signed'))})="
+    rf"(?<![\w'\"])({'|'.join((*READING_OPTIONS, 'group', 'restart', 'signed'))})="
     r"(?:True|\.\.\.|\[?('[^']*'|\"[^\"]*\")\]?)"
 )
 

@@ -17,6 +17,7 @@ __all__ = [
     "Command",
     "execution_options",
     "file_argument",
+    "group_option",
     "memory_option",
     "output_options",
     "read_file",
@@ -92,6 +93,14 @@ def reading_options(function: Callable) -> Callable:
     return function
 
 
+def group_option(function: Callable) -> Callable:
+    """Add --group."""
+    return click.option(
+        "--group", cls=_Reading, metavar="COLUMN",
+        help="Column that says which recording a row is from.",
+    )(function)  # fmt: skip
+
+
 class _Memory(click.ParamType):
     """An amount of memory such as 500MB, converted to MiB."""
 
@@ -141,6 +150,7 @@ def read_file(
 ) -> SignalTable:
     """Read a file by the reading options, and print what was found."""
     given = {name: options[name] for name in READING_OPTIONS}
+    given["group"] = options.get("group")
     signals = read_signals(path, in_parts=in_parts, expected=expected, **given)
     signals.notes = [with_flags(note) for note in signals.notes]
     rows, nodes = signals.values.shape

@@ -16,6 +16,7 @@ from graphdict.app.commands.options import (
     Command,
     execution_options,
     file_argument,
+    group_option,
     output_options,
     read_file,
     reading_options,
@@ -26,7 +27,7 @@ from graphdict.app.commands.preprocessing import difference, handle_missing, rea
 from graphdict.app.commands.results import about_input, summarise_atoms, write_coefficients
 from graphdict.app.files import InputError, SignalTable
 from graphdict.app.files.lazy_signals import LazySignals
-from graphdict.app.files.several import combine, expand_paths, recording_names
+from graphdict.app.files.several import combine, expand_paths, recording_names, separate
 from graphdict.app.files.table import quote_names
 from graphdict.engine.storage.atomic import atomic_file
 
@@ -41,7 +42,7 @@ __all__ = ["encode", "transform"]
     MODEL is the model.graphdict of a fit, or its folder. FILE must have the columns of the training
     signals, in any order; they are preprocessed in the same way. Writes a table of coefficients
     with a row for each sample. Several files (or a folder, or a pattern in quotes) are recordings,
-    which the table has a column for.
+    which the table has a column for; --group names the column of recordings of a single table.
 
     \b
     Examples:
@@ -56,6 +57,7 @@ __all__ = ["encode", "transform"]
 @output_options("the file's name with -coefficients.csv; .tsv, .parquet and .npy are written too")
 @verbosity_options
 @reading_options
+@group_option
 @command_errors
 def transform(model_file: Path, files: tuple[Path, ...], output: Path | None, force: bool,
               quiet: bool, as_json: bool, **options: Any) -> None:  # fmt: skip
@@ -68,7 +70,16 @@ def transform(model_file: Path, files: tuple[Path, ...], output: Path | None, fo
     check_free([target], force)
     model = open_model(model_file)
     out = target if target.suffix == ".npy" else None
-    if len(paths) == 1:
+    group = options.pop("group")
+    if group is not None and len(paths) > 1:
+        raise click.UsageError(
+            f"--group {group} is for one table: of {len(paths)} files, each is a recording"
+        )
+    if group is not None and out is not None:
+        raise click.UsageError(f"-o {target}: of recordings, write a .csv, .tsv or .parquet")
+    if group is not None:
+        signals, coefficients = _encode_groups(model, paths[0], group, options, console)
+    elif len(paths) == 1:
         signals, coefficients = encode(model, paths[0], options, console, out)
     elif out is not None:
         raise click.UsageError(f"-o {target}: of several files, write a .csv, .tsv or .parquet")
@@ -111,6 +122,19 @@ def _encode_all(
     return signals, np.concatenate([coefficients for _, coefficients in found])
 
 
+def _encode_groups(
+    model: Any, path: Path, group: str, options: dict[str, Any], console: Console
+) -> tuple[SignalTable, Any]:
+    """Return the signals of the recordings of one table, and their coefficients."""
+    nodes = tuple(map(str, model.node_names))
+    whole = read_file(path, options | {"group": group}, console, expected=nodes)
+    assert whole.recordings is not None
+    tables = separate(_matched(whole, model, path, console), all_nodes=True)
+    found = [_encode_signals(model, table, options, console) for table in tables]
+    signals = combine([table for table, _ in found], whole.recordings.names)
+    return signals, np.concatenate([coefficients for _, coefficients in found])
+
+
 def open_model(path: Path) -> Any:
     """Load a model from its file or the folder of its fit."""
     from graphdict import load_model
@@ -136,11 +160,23 @@ def encode(
     Coefficients are written to ``out``, an NPY file, in chunks where the model can. With
     ``silence``, InstantaneousGraphs are returned instead where nodes may be silent.
     """
-    before = read_metadata(model)
-    dask = options.get("dask")
     nodes = tuple(map(str, model.node_names))
     signals = read_file(file, options, console, True, nodes)
     signals = _matched(signals, model, file, console)
+    return _encode_signals(model, signals, options, console, out, silence)
+
+
+def _encode_signals(
+    model: Any,
+    signals: SignalTable,
+    options: dict[str, Any],
+    console: Console,
+    out: Path | None = None,
+    silence: bool = False,
+) -> tuple[SignalTable, Any]:
+    """Return signals that have the model's columns, preprocessed, and their coefficients."""
+    before = read_metadata(model)
+    dask = options.get("dask")
     difference(signals, before.scaling.changes)
     if not accepts_missing(model) and (done := handle_missing(signals, "interpolate")):
         signals.notes.append(done)

@@ -12,6 +12,7 @@ from graphdict.app.files.chunked_readers import open_chunked_reader
 from graphdict.app.files.columns import ReadOptions, signals_from_table
 from graphdict.app.files.errors import InputError, damage_named, first_line
 from graphdict.app.files.formats import ReaderOptions, format_of
+from graphdict.app.files.groups import signals_by_group
 from graphdict.app.files.long_format import MOST_NODES
 from graphdict.app.files.out_of_core import read_out_of_core
 from graphdict.app.files.patterns import matching_names
@@ -42,6 +43,7 @@ def read_signals(
     keep_codes: bool = False,
     number_duplicates: bool = False,
     array: str | None = None,
+    group: str | None = None,
     in_parts: bool = False,
     expected: tuple[str, ...] = (),
 ) -> SignalTable:
@@ -84,6 +86,9 @@ def read_signals(
         Number columns of the same name instead of raising an error.
     array : str, optional
         The array of an NPZ file or a Zarr group, or the sheet of a workbook.
+    group : str, optional
+        The column that says which recording a row is from: each is read as a table of its own,
+        whose times may begin anew, and ``recordings`` of the result tells them apart.
     in_parts : bool
         Leave Parquet, NPY and Zarr in their file where they are larger than scikit-learn's
         ``working_memory``: ``values`` is then a lazy array that reads slices of rows on demand.
@@ -120,14 +125,20 @@ def read_signals(
         if kind.read is None:
             raise InputError("is a model, not a table; graphdict.load_model loads it")
         with damage_named(f"cannot be read as {kind.name}"):
-            source = open_chunked_reader(path, kind.name, array, transpose) if in_parts else None
+            parts = in_parts and group is None  # rows of a recording may be anywhere
+            source = open_chunked_reader(path, kind.name, array, transpose) if parts else None
         if source is not None and too_large((source.length, len(source.names)), np.float64):
             return read_out_of_core(source, options)
         with damage_named(f"cannot be read as {kind.name}"):
             found = kind.read(path, ReaderOptions(array, text))
         if isinstance(found, SignalTable):
+            if group is not None:
+                raise InputError(f"is one recording, without a column {group!r} of recordings")
             return _select_channels(found, options.columns, options.ignore)
-        return signals_from_table(_transposed(found) if transpose else found, options)
+        table = _transposed(found) if transpose else found
+        if group is not None:
+            return signals_by_group(table, group, options)
+        return signals_from_table(table, options)
     except InputError as error:
         raise InputError(f"{path} {error}") from None
     except MemoryError:

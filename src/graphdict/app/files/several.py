@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from graphdict.app.files.checks import InputError
 from graphdict.app.files.table import SignalTable, quote_names
 from graphdict.core.recordings import Recordings
 
-__all__ = ["combine", "expand_paths", "recording_names"]
+__all__ = ["combine", "expand_paths", "recording_names", "separate"]
 
 STORES = (".zarray", ".zgroup", "zarr.json")  # in a folder that is an array
 
@@ -81,6 +82,29 @@ def combine(tables: Sequence[SignalTable], names: Sequence[str]) -> SignalTable:
         {node: unit for table in tables for node, unit in table.units.items()}, first.time_name,
         first.step, all(table.recording for table in tables), recordings,
     )  # fmt: skip
+
+
+def separate(signals: SignalTable, all_nodes: bool = False) -> list[SignalTable]:
+    """Return the recordings that were combined, without notes.
+
+    Each has the nodes that it has values of, or all.
+    """
+    if signals.recordings is None:
+        return [signals]
+    found = []
+    for rows in signals.recordings.slices():
+        values = signals.values[rows]
+        there = ~np.isnan(values).all(axis=0) | all_nodes
+        names = [name for name, kept in zip(signals.names, there) if kept]
+        found.append(
+            replace(
+                signals, values=values[:, there], names=names, notes=[], recordings=None,
+                times=None if signals.times is None else signals.times[rows],
+                positions=None if signals.positions is None else signals.positions[there],
+                units={name: unit for name, unit in signals.units.items() if name in names},
+            )
+        )  # fmt: skip
+    return found
 
 
 def _times(tables: Sequence[SignalTable]) -> NDArray | None:
