@@ -400,3 +400,13 @@ def test_tables_tell_the_recording_of_a_sample(parts):
     index = sample_index(model.recordings_)
     assert index[90] == ("bob", 0)
     assert "sample" in model.instantaneous_graphs(parts[0]).to_pandas().columns
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_no_table_is_made_of_several_recordings(container):
+    parts = [np.random.default_rng(i).standard_normal((30 + i, 4)) for i in range(2)]
+    model = GraphDictMarginal(1, n_init=1, max_iter=2, random_state=0).fit(parts)
+    model.set_output(transform=container)
+    with pytest.raises(ValueError, match=f'several recordings returns a list.*"{container}"'):
+        model.transform(parts)
+    assert len(model.set_output(transform="default").transform(parts)) == 2

@@ -31,7 +31,7 @@ from graphdict.core.seeding import spread_labels
 from graphdict.core.solvers.base import History
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
-from graphdict.engine.recordings import by_recording
+from graphdict.engine.recordings import by_recording, check_output
 from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.native import products
@@ -136,6 +136,7 @@ class MixtureBaseline(
         array (T', K)
             Rows sum to one. For several recordings, a list of one array for each.
         """
+        check_output(self, X)
         return by_recording(X, *self._memberships(X))
 
     def instantaneous_graphs(self, X: Signals | None = None) -> InstantaneousGraphs:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.utils import check_array
 
 from graphdict.core.recordings import Recordings
@@ -24,7 +25,7 @@ from graphdict.exceptions import LevelWarning, MissingNodeWarning, SilentNodeWar
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-__all__ = ["Joined", "are_several", "by_recording", "join", "rescaled"]
+__all__ = ["Joined", "are_several", "by_recording", "check_output", "join", "rescaled"]
 
 
 class Joined(NamedTuple):
@@ -269,6 +270,18 @@ def _rows(
         whole = dask.array.concatenate([part.values.array for part in parts])
         return ClusterRows(whole, parts[0].values.client)
     return JoinedRows(parts, columns, count)
+
+
+def check_output(model: Any, X: Any) -> None:
+    """Raise ValueError where scikit-learn is to make one table of what is a list of arrays."""
+    own = getattr(model, "_sklearn_output_config", {}).get("transform")
+    asked = own or get_config()["transform_output"]
+    if asked != "default" and are_several(X):
+        raise ValueError(
+            f'transform of several recordings returns a list, which set_output(transform="{asked}")'
+            ' cannot turn into a table: use set_output(transform="default"), or '
+            "instantaneous_graphs(X).to_pandas()"
+        )
 
 
 def by_recording(

@@ -15,7 +15,7 @@ from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.recordings import Recordings
 from graphdict.core.terms.missing import Gaps
 from graphdict.engine.estimator import SignalEstimator
-from graphdict.engine.recordings import by_recording
+from graphdict.engine.recordings import by_recording, check_output
 from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.storage import model_files
@@ -101,6 +101,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         array (T', K)
             Or, for several recordings, a list of one array for each.
         """
+        check_output(self, X)
         encoded = self._encode(X) if out is None else self._encode(X, out)
         return by_recording(X, encoded.coefficients, encoded.recordings)
 

@@ -264,3 +264,10 @@ def test_a_cluster_without_workers_is_said(signals):
         pytest.raises(ClusterError, match="no workers"),
     ):
         GraphDictLog(2).fit(spread(signals))
+
+
+def test_a_list_of_arrays_is_several_recordings(client, signals):
+    parts = [signals[:130], signals[130:]]
+    model = GraphDictLog(2, max_iter=3, random_state=0, alpha_diff=2.0, window_size=8)
+    assert_same(model, [spread(part) for part in parts], parts)
+    assert model.recordings_.lengths == (130, SAMPLES - 130)
