@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from strange import KINDS, LAYOUTS, few, models, plain, signals
 
-from graphdict import GraphDictExact, GraphDictMarginal, GraphDictSpectral
+from graphdict import GraphDictExact, GraphDictHier, GraphDictMarginal, GraphDictSpectral
 from graphdict.core import graphs
 from graphdict.exceptions import ConvergenceWarning
 
@@ -274,3 +274,15 @@ def test_new_signals_out_of_all_proportion_are_refused(kind):
 def test_one_sample_is_too_few_and_says_so(kind):
     with pytest.raises(ValueError, match="1 sample"):
         kind().fit(np.ones((1, 2)))
+
+
+def test_nodes_that_all_agree_have_finite_trees_however_small_the_penalty():
+    x = np.repeat(np.random.default_rng(0).integers(-5, 6, (60, 1)), 3, axis=1)
+    model = GraphDictHier(depth=9, alpha_w=1e-250, beta=10.0, max_iter=60, tol=1e300, rescale=False)
+    assert np.isfinite(model.fit(x).objective_)
+
+
+def test_a_penalty_that_leaves_no_edge_is_named():
+    x = np.random.default_rng(0).standard_normal((8, 4))
+    with pytest.raises(ValueError, match="alpha_w"):
+        GraphDictExact(2, alpha_diff=10.0, alpha_w=1e12, max_iter=5, random_state=0).fit(x)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from graphdict.core import graphs
-from graphdict.core.terms import base
+from graphdict.core.terms import L1, Orthogonality, base
 
 if TYPE_CHECKING:
     from graphdict.core.problem import Problem, TermGroup
@@ -112,7 +112,7 @@ def check_atom_priors(problem: Problem, n_atoms: int, n_edges: int) -> None:
         cut_off = [part for part in parts if _stays_cut_off(terms, part, ones)]
         if len(parts) < 2 or not cut_off or _finite(problem, _constrained(terms, ones)):
             continue
-        named = " and ".join(base.name_of(term) for term in terms)
+        named = " and ".join(_name_with_setting(term) for term in terms)
         named = f"the prior{'s' * (len(terms) > 1)} {named} leave{'s' * (len(terms) == 1)}"
         numbers = getattr(terms[0], "_node_numbers", np.arange(nodes))  # silent ones set aside
         alone = [part[0] for part in cut_off if len(part) == 1]
@@ -160,6 +160,12 @@ def _stays_cut_off(terms: Any, part: NDArray[np.intp], ones: NDArray[np.float64]
     rows, cols = graphs.edge_index(graphs.n_nodes(ones.shape[1]))
     leaving = np.isin(rows, part) != np.isin(cols, part)
     return not _constrained(terms, np.where(leaving, 2 * ones, ones))[:, leaving].any()
+
+
+def _name_with_setting(term: Any) -> str:
+    """Return the name of a term, with that of the setting which makes it."""
+    setting = {L1: "alpha_w", Orthogonality: "alpha_orth"}.get(type(term))
+    return base.name_of(term) if setting is None else f"{base.name_of(term)} ({setting})"
 
 
 def _list(nodes: NDArray[np.intp]) -> str:

@@ -232,7 +232,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
         self.objective_ = objective(weights)
         if not np.isfinite(self.objective_):  # stopped before its graphs were connected
-            points = mix_in(weights, dense_graphs(costs + self.alpha_w, active))
+            largest = costs + self.alpha_w + self.beta_**0.5  # what keeps weights from growing
+            points = mix_in(weights, dense_graphs(largest, active))
             weights = min(points, key=objective)
             self.objective_ = objective(weights)
         self.history_ = found.history.as_dict()
