@@ -15,7 +15,14 @@ from scipy.linalg import helmert
 
 from graphdict.core import graphs
 
-__all__ = ["Spectra", "adjoint", "pattern_spectra", "reduce_moments", "zero_sum_basis"]
+__all__ = [
+    "Spectra",
+    "adjoint",
+    "pattern_spectra",
+    "reduce_moments",
+    "reduced_laplacians",
+    "zero_sum_basis",
+]
 
 TINY = 1e-13  # of the largest eigenvalue: none is smaller
 
@@ -35,11 +42,16 @@ def zero_sum_basis(nodes: int) -> NDArray:
     return basis
 
 
+def reduced_laplacians(atoms: NDArray) -> NDArray:
+    """Return the Laplacians of atoms (K, E) in the coordinates of the basis: (K, d, d)."""
+    basis = zero_sum_basis(graphs.n_nodes(atoms.shape[1]))
+    return basis.T @ graphs.laplacian(atoms) @ basis
+
+
 def pattern_spectra(activations: NDArray, atoms: NDArray) -> Spectra:
     """Return the spectra of ``L_c = sum_k activations_ck L_k`` for (C, K) and atoms (K, E)."""
-    basis = zero_sum_basis(graphs.n_nodes(atoms.shape[1]))
-    size = basis.shape[1]
-    reduced = basis.T @ graphs.laplacian(atoms) @ basis
+    reduced = reduced_laplacians(atoms)
+    size = reduced.shape[-1]
     mixed = (activations @ reduced.reshape(len(atoms), -1)).reshape(-1, size, size)
     eigenvalues, vectors = np.linalg.eigh(mixed)
     largest = eigenvalues[:, -1:]

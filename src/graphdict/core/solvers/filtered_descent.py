@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from graphdict.core.marginal.spectra import reduced_laplacians
 from graphdict.core.solvers.base import Callback, History, Progress, Solution
 from graphdict.core.solvers.filtered_objective import (
     Array,
     Evaluation,
     FilteredObjective,
-    reduced_laplacians,
 )
 
 __all__ = ["Penalties", "code_filtered", "filtered_descent"]

@@ -17,13 +17,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core import graphs
 from graphdict.core.marginal.filtered_loss import log_filter
 from graphdict.core.marginal.filters import GraphFilter, divided_differences
-from graphdict.core.marginal.spectra import Spectra, adjoint, zero_sum_basis
+from graphdict.core.marginal.spectra import (
+    Spectra,
+    adjoint,
+    reduced_laplacians,
+    zero_sum_basis,
+)
 from graphdict.core.marginal.tails import gains, log_densities
 
-__all__ = ["Evaluation", "FilteredObjective", "reduced_laplacians"]
+__all__ = ["Evaluation", "FilteredObjective"]
 
 Array = NDArray[np.float64]
 BLOCK_BYTES = 1 << 25  # of the matrices of some windows
@@ -134,13 +138,6 @@ class FilteredObjective:
         least = max(TINY * float(eigenvalues[:, -1].max()), TINIEST)
         spectra = Spectra(np.maximum(eigenvalues, least), vectors)
         return log_filter(self.filter, spectra), spectra, self.windows @ vectors
-
-
-def reduced_laplacians(atoms: Array) -> Array:
-    """Return the Laplacians (K, d, d) of atoms in the basis of the zero-sum signals."""
-    basis = zero_sum_basis(graphs.n_nodes(atoms.shape[1]))
-    result: Array = basis.T @ graphs.laplacian(np.asarray(atoms, dtype=np.float64)) @ basis
-    return result
 
 
 def _filled(counts: NDArray[np.intp]) -> NDArray[np.bool_]:
