@@ -26,7 +26,6 @@ from graphdict.engine.marginal.passes import mean_square
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.progress import with_progress
-from graphdict.engine.signals import has_gaps
 from graphdict.models.signed import check_signed
 
 if TYPE_CHECKING:
@@ -65,11 +64,6 @@ def learn_model(
 
     Sets ``noise_`` and ``alpha_w_`` of the model.
     """
-    if model.signed and has_gaps(signals):
-        raise ValueError(
-            "signed=True cannot be fitted to missing values, and X has some: interpolate them, or "
-            "use signed=False"
-        )
     settings = replace(_settings_for(model, signals, patterns), checkpoint=checkpoint)
     settings = replace(settings, start=_warm_start(model, settings, patterns))
     plain = cache(partial(_learn_plain, model, signals, patterns, settings, rng))
@@ -142,7 +136,6 @@ def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]
         'prior="hierarchy"': model.prior == "hierarchy",
         f"average={model.average}": model.average > 0,
         "a stream": model._in_stream,
-        "missing values": has_gaps(signals),
         f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
     }
     least = SAMPLES_FOR_FILTERS * model.n_atoms * (signals.shape[1] - 1)

@@ -45,11 +45,12 @@ __all__ = [
     "mean_square",
     "memory_of",
     "most_probable_patterns",
+    "observed_pairs",
     "random_distances",
     "random_statistics",
     "responsibilities_of",
     "second_moments",
-    "tail_logs",
+    "tail_densities",
     "variances_of",
 ]
 
@@ -175,10 +176,16 @@ def memory_of(data: OpenSignals) -> float:
     return float(1 + 2 * squares[: ends[0] if len(ends) else lags].sum())
 
 
-def tail_logs(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
-    """Return means of ``log(1 + q / nu)`` for :func:`graphdict.core.marginal.tails.best_tails`."""
+def observed_pairs(data: OpenSignals) -> float:
+    """Return the share of the pairs of values that were observed, over all samples."""
+    _, (pairs,) = data.executor.map_blocks(_observed_pairs, [])
+    return float(pairs) / (data.total * data.nodes * (data.nodes - 1))
+
+
+def tail_densities(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
+    """Return mean log-densities for :func:`graphdict.core.marginal.tails.best_tails`."""
     step = _prepare(data, dictionary)
-    _, (sums,) = data.executor.map_blocks(_tail_logs, _messages(data, step), step)
+    _, (sums,) = data.executor.map_blocks(_tail_densities, _messages(data, step), step)
     return sums / data.total
 
 
@@ -361,7 +368,7 @@ def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
 
 
 def _last_samples(samples: WindowedSignals, rows: slice, before: Any, lags: int) -> NDArray:
-    signals, starts = samples.block(rows).signals, samples.sample_starts_in(rows)
+    signals, starts = samples.imputed_block(rows).signals, samples.sample_starts_in(rows)
     if starts:
         signals, before = signals[starts[-1] :], None
     signals = signals[-lags:]
@@ -373,7 +380,7 @@ def _last_samples(samples: WindowedSignals, rows: slice, before: Any, lags: int)
 def _autocorrelations(
     samples: WindowedSignals, rows: slice, before: Any, whitening: NDArray, lags: int
 ) -> Any:
-    signals = samples.block(rows).signals.astype(np.float64) @ whitening
+    signals = samples.imputed_block(rows).signals.astype(np.float64) @ whitening
     first, *others = np.split(signals, samples.sample_starts_in(rows))
     sums = sum((_lagged_products(own, lags) for own in others), np.zeros(()))
     if before is None or not len(first):
@@ -393,11 +400,16 @@ def _lagged_products(signals: NDArray, lags: int) -> NDArray:
     return np.pad(products, ((0, lags + 1 - len(products)), (0, 0)))
 
 
-def _tail_logs(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
+def _observed_pairs(samples: WindowedSignals, rows: slice) -> Any:
+    seen = np.isfinite(samples.block(rows).signals).sum(axis=1, dtype=np.float64)
+    return None, (float(seen @ (seen - 1)),)
+
+
+def _tail_densities(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step = given
     block = samples.block(rows)
     given_block = block, _posterior(samples, rows, step, messages, block).responsibilities
-    return None, (step.dictionary.likelihood.tail_logs(step.factors, *given_block),)
+    return None, (step.dictionary.likelihood.tail_densities(step.factors, *given_block),)
 
 
 def _certainty(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
