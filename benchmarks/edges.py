@@ -4,8 +4,8 @@
 
 Files with known graphs of 8 to 24 nodes: one graph with 1,000 independent samples, autoregressive
 ones with 0.9, Student t with 4 degrees of freedom, a tenth of the values missing; three graphs that
-switch (2,000 samples); and noise without edges, independent and autoregressive. Prints for each kind
-the share of pairs that are joined among those of some confidence, and how many weights lie in their
+switch (2,000 samples); and noise without edges, independent and autoregressive. Prints the share of
+pairs of each kind that are joined among those of some confidence, and how many weights lie in their
 intervals.
 """
 

@@ -26,13 +26,13 @@ from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
 from graphdict.engine.marginal.edges import measure_edges
 from graphdict.engine.marginal.forecast import announce
-from graphdict.engine.marginal.passes import (
+from graphdict.engine.marginal.redundant import alike_atoms
+from graphdict.engine.marginal.sample_values import (
     coefficients_of,
     gains_of,
     most_probable_patterns,
     responsibilities_of,
 )
-from graphdict.engine.marginal.redundant import alike_atoms
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import shows_progress

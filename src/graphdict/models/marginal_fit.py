@@ -22,8 +22,8 @@ from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.learn_signed import learn_signed
-from graphdict.engine.marginal.passes import mean_square
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.series import mean_square
 from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.progress import with_progress
 from graphdict.models.signed import check_signed

@@ -31,8 +31,10 @@ from graphdict.core.marginal.tails import best_tails, gains, tail_densities, upd
 from graphdict.core.nonnegative import minimise_nonnegative
 from graphdict.datasets import sample_lgmrf
 from graphdict.engine.marginal.em import expectation_maximisation
-from graphdict.engine.marginal.passes import e_step, e_step_by_halves, gains_of, memory_of
+from graphdict.engine.marginal.passes import e_step, e_step_by_halves
+from graphdict.engine.marginal.sample_values import gains_of
 from graphdict.engine.marginal.samples import open_signals
+from graphdict.engine.marginal.series import memory_of
 
 NODES, EDGES = 6, 15
 FILTERS = [PowerFilter(1.0), PowerFilter(2.3), HeatFilter(1.5), HeatKernel(1.3)]

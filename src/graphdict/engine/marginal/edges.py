@@ -17,13 +17,9 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
-from graphdict.engine.marginal.passes import (
-    certainty_of,
-    e_step,
-    memory_of,
-    observed_pairs,
-)
+from graphdict.engine.marginal.passes import certainty_of, e_step
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.series import memory_of, observed_pairs
 
 __all__ = ["MOST_NODES", "measure_edges"]
 

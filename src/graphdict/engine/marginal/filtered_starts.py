@@ -33,11 +33,11 @@ from graphdict.engine.marginal.learn import RULE_OUT_ROUNDS, STAY, Settings, rul
 from graphdict.engine.marginal.passes import (
     e_step,
     e_step_by_halves,
-    memory_of,
     random_statistics,
     tail_densities,
 )
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.series import memory_of
 
 __all__ = [
     "NO_PENALTY",
