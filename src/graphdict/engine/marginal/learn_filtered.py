@@ -124,7 +124,8 @@ def learn_filtered(
         with some(patterns) as few:
             search = replace(runs, data=few)
             if patterns.shape[1] > 1:
-                dictionary = _alternate(search, _searched(search, one, patterns, rng))
+                found = _searched(search, one, patterns, rng, chosen)
+                dictionary = _alternate(search, found)
             dictionary = _try_heat(search, dictionary)
         dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
@@ -159,11 +160,12 @@ def _searched(
     one: PatternDictionary,
     patterns: NDArray,
     rng: np.random.RandomState,
+    chosen: Fit | None = None,
 ) -> PatternDictionary:
     """Return the best of annealed runs, or one from the start that the settings give."""
     start = runs.settings.start
     if start is None:
-        return _search(runs, one, patterns, rng).dictionary
+        return _search(runs, one, patterns, rng, chosen).dictionary
     start = with_pool(runs, one, start)
     return runs.run(start, WARM_STEPS, ATOM_STEPS, WARM_ANNEALING).dictionary
 
@@ -186,23 +188,36 @@ def _search(
     one: PatternDictionary,
     patterns: NDArray,
     rng: np.random.RandomState,
+    chosen: Fit | None = None,
 ) -> Fit:
     """Return the best of annealed runs.
 
-    There are half as many as the settings say, since each takes longer.
+    There are half as many as the settings say, since each takes longer. The run by which patterns
+    were ``chosen`` is one of them.
     """
-    count = (runs.settings.n_init + 1) // 2
+    count = (runs.settings.n_init + 1) // 2 - (chosen is not None)
     starts = (random_filtered_start(runs, one, patterns, rng) for _ in range(count))
-    found = best_of_starts(runs, starts)
+    before = None if chosen is None else with_pool(runs, one, chosen.dictionary)
+    found = best_of_starts(runs, starts, before)
     given = NO_PENALTY, runs.settings, rng
     best = restart_idle_atoms(runs.data, found, *given, atom_steps=ATOM_STEPS)
     return _complete([best])[0]
 
 
-def best_of_starts(runs: FilteredRuns, starts: Iterator[PatternDictionary]) -> Fit:
-    """Return the best of annealed runs, one from each start; the better half goes on each time."""
+def best_of_starts(
+    runs: FilteredRuns,
+    starts: Iterator[PatternDictionary],
+    annealed: PatternDictionary | None = None,
+) -> Fit:
+    """Return the best of annealed runs, one from each start; the better half goes on each time.
+
+    One that was ``annealed`` before, on some of the samples, takes part.
+    """
     trials = Trials(runs.data, NO_PENALTY, runs.settings)
     found: list[Fit] = []
+    if annealed is not None:
+        again = trials.run(iter([annealed]), max_iter=TRIAL_STEPS // 2, atom_steps=ATOM_STEPS)
+        found += _complete(again)
     for start in starts:
         found += _complete(anneal_filtered(runs, iter([start]), trials))
     while len(found) > 1:
