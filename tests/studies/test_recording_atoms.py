@@ -130,7 +130,7 @@ def test_support_and_shapes(differing):
     values, columns = found.columns()
     assert values.shape == (6, np.count_nonzero(model.atoms_))
     assert len(columns) == values.shape[1]
-    test = compare_groups(found, list("ababab"), n_permutations=19, n_bootstrap=9)
+    test = compare_groups(found, list("ababab"), n_permutations=19)
     assert test.columns == columns
 
 
