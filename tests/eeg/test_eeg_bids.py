@@ -1,7 +1,9 @@
 """BIDS folders, written through MNE-BIDS: names, tables, bad channels, and what is refused."""
 
+import re
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -163,3 +165,15 @@ def test_the_command_line_reads_a_folder_and_compares_by_its_labels(root, tmp_pa
     done = invoke(main, "compare", folder, *asked.split(), "-o", tmp_path / "tests")
     assert done.exit_code == 0, done.output
     assert "ill (2), well (2)" in done.output
+
+
+@pytest.mark.filterwarnings("ignore::graphdict.exceptions.GraphDictWarning")
+def test_the_page_reads_a_folder(root, monkeypatch):
+    monkeypatch.chdir(root.parent)
+    root.rename("bids-folder")
+    page = (Path(__file__).parents[2] / "docs" / "eeg.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (block,) = (block for block in blocks if "read_bids" in block)
+    space = {}
+    exec(block.replace("random_state=0", "random_state=0, n_init=1, max_iter=3"), space)
+    assert space["found"].levels == list(TASKS)
