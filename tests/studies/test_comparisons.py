@@ -284,7 +284,7 @@ def test_statistics_and_frames_say_what_columns_are():
         (lambda v: compare_groups(v, ["a"] * 11 + ["b"]), "group b has a single member"),
         (lambda v: compare_groups(v, ["a"] * 12), "groups are all a"),
         (lambda v: compare_groups(v, ["a"] * 11), "each of the 12 recordings"),
-        (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "none for 2, 3, 4, 5, 6 and 6 more"),
+        (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "none for 0, 2, 3, 4, 5 and 6 more"),
         (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "x, which are no recordings"),
         (
             lambda v: compare_groups(v, list("ab") * 6, subjects=np.repeat(range(6), 2)),
@@ -297,7 +297,7 @@ def test_statistics_and_frames_say_what_columns_are():
         (lambda v: compare_conditions(v[:2], ["a", "b"], [1, 1]), "a single subject"),
         (lambda v: regress_on(v, np.ones(12)), "covariate is 1 for all"),
         (lambda v: regress_on(v, ["young"] * 12), "covariate must be numbers"),
-        (lambda v: regress_on(v, [np.nan, *range(11)]), "no label for 1"),
+        (lambda v: regress_on(v, [np.nan, *range(11)]), "no label for 0"),
         (lambda v: compare_groups(v, list("ab") * 6, n_permutations=0), "n_permutations"),
         (lambda v: compare_groups(v, list("ab") * 6, confidence=95), "confidence"),
         (
