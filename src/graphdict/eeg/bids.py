@@ -168,16 +168,16 @@ def read_bids_file(path: Path) -> Any:
 
 def describe_bids(files: dict[str, Path]) -> pandas.DataFrame:
     """Return a table of recordings by name: what their names and participants.tsv say of each."""
-    pandas = require_pandas()
+    tables = require_pandas()
     rows = {name: _entities(name) for name in files}
     used = [entity for entity in ENTITIES if any(entity in row for row in rows.values())]
-    table: pandas.DataFrame = pandas.DataFrame.from_dict(rows, orient="index", columns=used)
+    table: pandas.DataFrame = tables.DataFrame.from_dict(rows, orient="index", columns=used)
     table.index.name = "recording"
     root = bids_root(next(iter(files.values())).resolve())
     people = None if root is None else root / "participants.tsv"
     if people is None or not people.is_file():
         return table
-    known = pandas.read_csv(people, sep="\t", na_values=["n/a"], dtype={"participant_id": str})
+    known = tables.read_csv(people, sep="\t", na_values=["n/a"], dtype={"participant_id": str})
     if "participant_id" not in known:
         return table
     known = known.drop_duplicates("participant_id").set_index("participant_id")

@@ -107,7 +107,8 @@ def interpolate_bads(inst: Inst) -> Inst:
                 "channels out"
             )
         out.interpolate_bads(reset_bads=True)
-    return out
+    filled: Inst = out
+    return filled
 
 
 def _all_placed(inst: Any) -> bool:

@@ -363,7 +363,8 @@ class Regression:
         x = given.mask * (covariate[:, None] - covariate @ given.mask / count)
         y = given.mask * (given.values - given.values.sum(axis=0) / count)
         spread = np.square(x).sum(axis=0)
-        return x * (y - slope * x) / np.where(spread > 0, spread, 1.0)
+        pulls: Floats = x * (y - slope * x) / np.where(spread > 0, spread, 1.0)
+        return pulls
 
     def _slopes(
         self, given: _Values, weights: Floats, covariates: Floats
