@@ -30,7 +30,7 @@ const strips = (() => {
       .attr('height', bottom + FOOT)
       .attr('viewBox', `0 0 ${width} ${bottom + FOOT}`);
     root.selectAll('*').remove();
-    const x = d3.scaleLinear([0, longest], [2, width - 6]);
+    const x = d3.scaleLinear([0, longest], [2, width - 18]);
     const end = x(recordings.end[r] - recordings.start[r]);
     const most = Math.max(1, d3.max(time.high || time.mean));
     atoms.forEach((atom, k) => {
