@@ -147,7 +147,7 @@ def test_graphs_that_switch_are_more_than_one():
     assert found.p_value == 1 / 20
     assert found.gain > 3 * found.error > 0
     assert found.gain == pytest.approx(found.block_gains.mean())
-    assert "none gain as much (p = 0.05)" in found.in_words()
+    assert "none varies as much in time (p = 0.05)" in found.in_words()
     assert evidence(model, signals, n_surrogates=0).in_words().endswith("nats a sample).")
 
 

@@ -81,8 +81,8 @@ def choose_n_atoms(
     the best, over blocks, or below it by at most a hundredth of the total gain; and one atom, if
     that is among the candidates, unless more gain at least two standard errors.
 
-    Missing values are interpolated. Of more than 20,000 samples, blocks spread over all of them are
-    used.
+    Missing values are interpolated. Of more than 5,000 samples, half of every block is used, or as
+    much as makes 20,000 in all.
 
     Of several recordings, whole ones are held out instead of blocks of time.
 

@@ -45,27 +45,26 @@ def check_windows(atoms: int, windows: int, which: str = "series has") -> None:
 
 
 def with_found(trial: Any, fitted: Any) -> Any:
-    """Return an unfitted trial with the filter, tails and active atoms that a fit has found.
+    """Return an unfitted trial with the tails and active atoms that a fit has found.
 
     These are a few numbers, which need not be learned anew. Models that have none stay as they are.
     """
-    if getattr(fitted, "filter_", None) != "power":
+    if not hasattr(fitted, "filter_"):
         return trial
-    tails = "gaussian" if np.isinf(fitted.tails_) else float(fitted.tails_)
-    trial.set_params(filter_power=float(fitted.filter_power_), tails=tails)
+    trial.set_params(tails="gaussian" if np.isinf(fitted.tails_) else float(fitted.tails_))
     if trial.max_active is None and trial.prior != "hierarchy" and not fitted.signed:
         trial.set_params(max_active=int(pattern_sizes(fitted.patterns_).max()))
     return trial
 
 
-def fit_quietly(trial: Any, X: ArrayLike, start: Any = None) -> None:
+def fit_quietly(trial: Any, X: ArrayLike, start: Any = None, found: Any = None) -> None:
     """Fit without output; Ctrl-C raises KeyboardInterrupt instead of ending the fit early.
 
     How sure edges are is not measured. A GraphDictMarginal may begin at a fitted one, ``start``,
-    instead of searching among random starts.
+    instead of searching among random starts, or have the filter that another one has ``found``.
     """
     known = trial.get_params()
-    trial._measures_edges, trial._start = False, start
+    trial._measures_edges, trial._start, trial._found = False, start, found
     trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
     trial.set_params(verbose=0)
     with warnings.catch_warnings():
@@ -76,4 +75,4 @@ def fit_quietly(trial: Any, X: ArrayLike, start: Any = None) -> None:
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
         finally:
-            trial._start = None
+            trial._start = trial._found = None
