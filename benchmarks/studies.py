@@ -3,6 +3,7 @@
     python benchmarks/studies.py null      500 studies without a difference, activations given
     python benchmarks/studies.py null --learn           the same with a dictionary for each study
     python benchmarks/studies.py power     studies with one, on learned and true activations
+    python benchmarks/studies.py intervals      how often intervals of effects hold the truth
     python benchmarks/studies.py eyes --folder FOLDER   subjects left out of a dictionary
 
 Each prints a table; ``--json FILE`` keeps it. ``--studies`` and ``--subjects`` make them shorter.
@@ -62,9 +63,8 @@ def simulate(rng: np.random.Generator, tilt: np.ndarray) -> tuple[list, list, np
 def learn(signals: list, seed: int) -> tuple[Any, list[np.ndarray]]:
     """Return the group's dictionary, and the coefficients of each recording under it."""
     model = GraphDictMarginal(
-        ATOMS, max_active=1, prior="markov", filter_power=1, tails="gaussian", n_init=1,
-        random_state=seed,
-    )  # fmt: skip
+        ATOMS, max_active=1, prior="markov", filter_power=1, tails="gaussian", random_state=seed
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(signals)
@@ -104,7 +104,7 @@ MEASURES = ("occupancy", "lifetime", "switching_rate")
 
 
 def settings(seed: int) -> dict[str, int]:
-    return {"n_permutations": 999, "n_bootstrap": 1, "random_state": seed}
+    return {"n_permutations": 999, "random_state": seed}
 
 
 def tell(seed: int, found: dict[str, int]) -> None:
@@ -121,7 +121,7 @@ def rate(name: str, count: int, studies: int) -> dict[str, Any]:
 def power(studies: int) -> list[dict[str, Any]]:
     """Return how often a difference in occupancy is found, on learned and on true activations."""
     rows = []
-    for shift in (0.5, 0.8):
+    for shift in (1.0, 1.3):
         found = {"learned": 0, "true": 0}
         for seed in range(studies):
             tilt = np.repeat([0.0, shift], RECORDINGS // 2)
@@ -135,6 +135,46 @@ def power(studies: int) -> list[dict[str, Any]]:
                 found[name] += bool(test.p_corrected[0] <= 0.05)
             tell(seed, found)
         rows += [rate(f"shift {shift}, {name}", count, studies) for name, count in found.items()]
+    return rows
+
+
+DRAWS = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "skewed (exponential)": lambda rng, shape: rng.exponential(size=shape) - 1,
+    "very skewed (lognormal)": lambda rng, shape: np.exp(rng.standard_normal(shape)) - np.exp(0.5),
+    "heavy tails (t 3)": lambda rng, shape: rng.standard_t(3, shape),
+}
+
+
+def intervals(studies: int) -> list[dict[str, Any]]:
+    """Return how often intervals of 95 % hold the effect that was simulated, for each design.
+
+    Columns of one comparison are studies of their own here.
+    """
+    rows = []
+    for name, draw in DRAWS.items():
+        for units in (8, 15, 30):
+            rng = np.random.default_rng(units)
+            few = {"n_permutations": 1}
+            within, labels = np.arange(2 * units) // 2, np.tile(["a", "b"], units)
+            # The effect of a condition differs between subjects as drawn; groups differ by 1.
+            paired = np.zeros((2 * units, studies))
+            paired[1::2] = 1 + draw(rng, (units, studies))
+            apart = draw(rng, (2 * units, studies))
+            apart[units:] += 1
+            ages = rng.gamma(4, size=2 * units)
+            line = draw(rng, (2 * units, studies)) + ages[:, None]
+            found = {
+                "conditions": compare_conditions(paired, labels, within, **few),
+                "groups": compare_groups(apart, np.repeat(["a", "b"], units), **few),
+                "covariate": regress_on(line, ages, **few),
+            }
+            for design, test in found.items():
+                low, high = test.effect_interval.T
+                row = rate(
+                    f"{design}, {name}, {units}", int(((low <= 1) & (high >= 1)).sum()), studies
+                )
+                rows.append(row | {"width": float(np.median(high - low))})
     return rows
 
 
@@ -216,7 +256,7 @@ def hmm(signals: np.ndarray, states: int) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["null", "power", "eyes"])
+    parser.add_argument("part", choices=["null", "power", "intervals", "eyes"])
     parser.add_argument("--studies", type=int, default=500)
     parser.add_argument("--subjects", type=int, default=15)
     parser.add_argument("--folds", type=int, choices=(1, 2, 3), default=3)
@@ -228,8 +268,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.part == "eyes":
         rows = eyes(given.folder, given.subjects, given.folds, given.seconds, given.atoms)
+    elif given.part == "null":
+        rows = null(given.studies, given.learn)
     else:
-        rows = power(given.studies) if given.part == "power" else null(given.studies, given.learn)
+        rows = {"power": power, "intervals": intervals}[given.part](given.studies)
     for row in rows:
         print("  ".join(f"{v:.4g}" if isinstance(v, float) else f"{v:<28}" for v in row.values()))
     if given.json:

@@ -55,7 +55,13 @@ from graphdict.app.commands.results import (
     write_results,
 )
 from graphdict.app.files import InputError, SignalTable
-from graphdict.app.files.several import combine, expand_paths, recording_names, separate
+from graphdict.app.files.several import (
+    about_recordings,
+    combine,
+    expand_paths,
+    recording_names,
+    separate,
+)
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.tasks import part
 from graphdict.selection.findings import describe_findings
@@ -100,7 +106,8 @@ class _Count(click.ParamType):
 
     Several files (or a folder, or a pattern in quotes) are recordings: one dictionary is learned
     from all, and nothing crosses the end of one. Nodes are matched by name. --group names the
-    column of recordings of a single table.
+    column of recordings of a single table. Of a BIDS folder, the EEG recordings are read, and
+    recordings.csv says which subject, session, task and run each is.
 
     \b
     Examples:
@@ -112,6 +119,7 @@ class _Count(click.ParamType):
       graphdict fit large.parquet -k 5 --model log --memory 500MB
       graphdict fit subject*.edf -k 6 --window 0.5s -o study
       graphdict fit study.csv --group subject --time seconds -k 4
+      graphdict fit bids-folder -k 4 --bads interpolate
     """,
 )
 @file_argument("files", metavar="FILE...", nargs=-1, required=True)
@@ -413,11 +421,12 @@ def _read(paths: list[Path], options: dict[str, Any], console: Console) -> Signa
         if signals.recordings is None:
             _preprocess(signals, options, console)
             return signals
-        tables, known = separate(signals), signals.notes
+        tables, known, about = separate(signals), signals.notes, signals.about
         for table in tables:
             _preprocess(table, options, console)
         signals = combine(tables, signals.recordings.names)
         signals.notes = known  # they say already what recordings lack
+        signals.about = about
         return signals
     if options["group"] is not None:
         raise click.UsageError(
@@ -440,6 +449,7 @@ def _read(paths: list[Path], options: dict[str, Any], console: Console) -> Signa
             "least 2: the warnings above say why"
         )
     signals = combine(tables, recording_names(read))
+    signals.about = about_recordings(read)
     for note in signals.notes:
         console.note(note)
     return signals

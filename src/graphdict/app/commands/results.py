@@ -186,6 +186,8 @@ def write_results(
             temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
             signals.time_name, signals.recordings,
         )  # fmt: skip
+        if signals.about is not None:
+            write_table(temporary / f"recordings.{table_format}", signals.about)
         rows = atom_rows(model, table_format == "csv", min_confidence)
         write_table(temporary / f"atoms.{table_format}", rows)
         write_report(
