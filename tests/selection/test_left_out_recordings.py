@@ -6,8 +6,10 @@ from sklearn.base import clone
 
 from graphdict import GraphDictMarginal
 from graphdict.datasets import erdos_renyi, sample_lgmrf
-from graphdict.selection import choose_n_atoms, evidence, reproducibility
+from graphdict.results import Recordings
+from graphdict.selection import choose_n_atoms, evidence, reproducibility, stability
 from graphdict.selection.folds import cut_recordings, cut_study
+from graphdict.selection.trials import split_pieces
 
 MODEL = GraphDictMarginal(
     2, max_active=1, prior="markov", filter_power=1, tails="gaussian", n_init=1, random_state=0
@@ -88,6 +90,32 @@ def test_no_block_crosses_the_end_of_a_recording():
     assert len(np.unique(blocks.folds(5))) == 5
     whole = cut_study([*parts[:3], *parts[:3]], 4)
     assert [len(piece) for piece in whole.pieces] == [200, 88, 40] * 2
+
+
+def test_evidence_holds_groups_out_together_and_crosses_no_break():
+    parts = recordings(6, 2, 1)
+    found = evidence(MODEL, parts, groups=list("aabbcc"), n_surrogates=0)
+    assert found.clear
+    assert len(found.block_gains) == 3
+    with pytest.raises(ValueError, match="cannot be used with groups"):
+        evidence(MODEL, parts, groups=list("aabbcc"), block_length=20)
+    with pytest.raises(ValueError, match="label for each of the 6 recordings, got 2"):
+        evidence(MODEL, parts, groups=[1, 2])
+    with pytest.raises(ValueError, match="X is one array"):
+        evidence(MODEL, parts[0], groups=[1])
+    whole = Recordings(("a", "b"), (len(parts[0]), len(parts[1])), (50, len(parts[0]) + 30))
+    pieces, owners = split_pieces(np.concatenate(parts[:2]), whole)
+    assert [len(piece) for piece in pieces] == [50, len(parts[0]) - 50, 30, len(parts[1]) - 30]
+    np.testing.assert_array_equal(owners, [0, 0, 1, 1])
+
+
+def test_halves_of_several_recordings_are_those_of_each():
+    parts = recordings(3, 2, 1)
+    model = clone(MODEL).fit(parts)
+    found = stability(model, parts)
+    assert found.again.all()
+    assert found.coefficients.shape == (2, 2)
+    assert found.coefficients.min() > 0.8
 
 
 @pytest.mark.parametrize("count", [3, 6])

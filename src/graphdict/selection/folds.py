@@ -178,32 +178,42 @@ def cut_recordings(
     memory, series = _innovations(recordings)
     total = sum(map(len, series))
     longest = max(window, _rows(total) // len(recordings) // window * window)
-    pieces = []
+    pieces, kept = [], []
     for number, (left, recording) in enumerate(zip(series, recordings)):
         if len(left) < window:
+            if any(len(series[k]) >= window for k in np.flatnonzero(codes == codes[number])):
+                continue  # others of its group are longer
             raise ValueError(
                 f"recording {number + 1} has {len(recording)} samples, fewer than a window of "
                 f"{window} after the memory of the series: leave it out"
             )
         pieces.append(left[: min(longest, len(left) // window * window)])
+        kept.append(codes[number])
     length = int(np.mean([len(piece) for piece in pieces]))
-    return Blocks(pieces, length, memory, codes.astype(np.intp))
+    return Blocks(pieces, length, memory, np.array(kept, dtype=np.intp))
 
 
 def cut_study(
-    recordings: Sequence[NDArray[np.float64]], window: int = 1, length: int | None = None
+    pieces: Sequence[NDArray[np.float64]],
+    window: int = 1,
+    length: int | None = None,
+    owners: NDArray[np.intp] | None = None,
 ) -> Blocks:
     """Return the innovations of complete recordings (T_r, N), as blocks to hold out.
 
     Five recordings or more are held out whole. Of fewer, whose number would say little about the
     error, or with a ``length``, blocks of time are, as of one array; none has samples of two
     recordings, those to learn from stay apart, and what is shorter than a window is not used.
+    A recording may come in several pieces, which have the same number in ``owners``.
     """
-    if length is None and len(recordings) >= LEAST_BLOCKS:
-        return cut_recordings(recordings, window=window)
-    memory, left = _innovations(recordings)
-    pieces, length = _pieces(left, len(memory), window, length)
-    return Blocks(pieces, length, memory, np.arange(len(pieces)))
+    if len(pieces) == 1:
+        return cut_blocks(pieces[0], window, length)
+    owners = np.arange(len(pieces)) if owners is None else owners
+    if length is None and len(np.unique(owners)) >= LEAST_BLOCKS:
+        return cut_recordings(pieces, owners.tolist(), window)
+    memory, left = _innovations(pieces)
+    cut, length = _pieces(left, len(memory), window, length)
+    return Blocks(cut, length, memory, np.arange(len(cut)))
 
 
 def _innovations(

@@ -14,22 +14,23 @@ from sklearn.utils import check_random_state
 from graphdict.core.annotations import RandomState
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.progress import shown_work
+from graphdict.engine.recordings import are_several
 from graphdict.engine.tasks import advance, part
 from graphdict.selection.folds import (
     Blocks,
     block_scores,
     complete,
-    cut_blocks,
+    cut_recordings,
     cut_study,
     error_of_mean,
 )
-from graphdict.selection.held_out import CLEARLY, check_comparable
+from graphdict.selection.held_out import CLEARLY, check_comparable, check_groups
 from graphdict.selection.surrogates import (
     covariance_variation,
     directions,
     surrogate_directions,
 )
-from graphdict.selection.trials import as_array, as_recordings, check_windows
+from graphdict.selection.trials import as_pieces, check_windows
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
@@ -124,6 +125,7 @@ def evidence(
     model: GraphDictMarginal,
     X: ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike],
     *,
+    groups: Sequence[Any] | None = None,
     block_length: int | None = None,
     n_surrogates: int = SURROGATES,
     random_state: RandomState = 0,
@@ -139,7 +141,9 @@ def evidence(
     X : array (T, N), or list or dict of arrays (T_r, N)
         Signals in the order of time, or those of several recordings. Missing values are
         interpolated. Five recordings or more are held out whole; of fewer, blocks of time are, none
-        with samples of two.
+        with samples of two or of both sides of a break.
+    groups : R labels, optional
+        Of several recordings: those with the same label, as of one subject, are held out together.
     block_length : int, optional
         Samples in a block; by default a twentieth of all, but longer than the memory of the series.
     n_surrogates : int, default=39
@@ -168,15 +172,19 @@ def evidence(
     if n_surrogates < 0:
         raise ValueError(f"n_surrogates must be 0 or more, got {n_surrogates}")
     count = max(2, model.n_atoms)
-    recordings = as_recordings(model, X)
-    given = [as_array(model, X)] if recordings is None else recordings
-    parts = [complete(part) for part in given]
-    window = model.window_size
+    given, owners = as_pieces(model, X)
+    check_groups(groups, int(owners[-1]) + 1 if are_several(X) else None)
+    if groups is not None and block_length is not None:
+        raise ValueError(
+            f"block_length={block_length} cannot be used with groups, which are held out whole: "
+            "give one of the two"
+        )
+    parts, window = [complete(part) for part in given], model.window_size
     check_windows(count, sum(len(part) // window for part in parts))
-    if len(parts) == 1:
-        blocks = cut_blocks(parts[0], window, block_length)
+    if groups is None:
+        blocks = cut_study(parts, window, block_length, owners)
     else:
-        blocks = cut_study(parts, window, block_length)
+        blocks = cut_recordings(parts, np.asarray(groups)[owners].tolist(), window)
     scores = {}
     fitted = model if hasattr(model, "atoms_") and len(model.atoms_) == count else None
     with shown_work("evidence", 1 + count + SURROGATE_COST, model.verbose):

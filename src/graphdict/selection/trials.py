@@ -10,10 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core.marginal.patterns import pattern_sizes
+from graphdict.core.recordings import Recordings
 from graphdict.engine.recordings import are_several
 from graphdict.exceptions import InterruptedFitWarning
 
-__all__ = ["as_array", "as_recordings", "check_windows", "fit_quietly", "with_found"]
+__all__ = [
+    "as_array", "as_pieces", "as_recordings", "check_windows", "fit_quietly", "split_pieces",
+    "with_found",
+]  # fmt: skip
 
 
 def as_array(model: Any, X: Any) -> NDArray[np.float64]:
@@ -33,6 +37,24 @@ def as_recordings(model: Any, X: Any) -> list[NDArray[np.float64]] | None:
     rows = samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
     parts: list[NDArray[np.float64]] = recordings.split(rows)
     return parts
+
+
+def as_pieces(model: Any, X: Any) -> tuple[list[NDArray[np.float64]], NDArray[np.intp]]:
+    """Return signals in pieces (T_p, N) in which nothing is left out, and whose recording each is.
+
+    A recording has several pieces where parts of it are bad, or of which it has epochs.
+    """
+    samples, recordings = clone(model)._read(X, reset=True)
+    rows = samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
+    return split_pieces(rows, recordings)
+
+
+def split_pieces(
+    rows: NDArray[np.float64], recordings: Recordings
+) -> tuple[list[NDArray[np.float64]], NDArray[np.intp]]:
+    """Return the pieces of all samples (T, N), and the number of the recording of each."""
+    starts = recordings.piece_starts
+    return np.split(rows, starts[1:]), recordings.labels()[starts]
 
 
 def check_windows(atoms: int, windows: int, which: str = "series has") -> None:

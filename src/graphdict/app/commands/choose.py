@@ -53,6 +53,7 @@ def choose_counts(
     """
     from graphdict.selection.folds import complete, cut_blocks, cut_study
     from graphdict.selection.one_graph import PROBABLE, SURROGATES, surrogate_statistics
+    from graphdict.selection.trials import split_pieces
 
     if options["model"] == "hier" or _is_hierarchy(options):
         return Choices()
@@ -63,8 +64,9 @@ def choose_counts(
         if signals.recordings is None:
             blocks = cut_blocks(complete(np.asarray(values, dtype=float)), trial.window_size)
         else:
-            parts = signals.recordings.split(np.asarray(values, dtype=float))
-            blocks = cut_study([complete(part) for part in parts], trial.window_size)
+            parts, owners = split_pieces(np.asarray(values, dtype=float), signals.recordings)
+            given = [complete(part) for part in parts]
+            blocks = cut_study(given, trial.window_size, owners=owners)
     except ValueError as error:
         if "blocks" not in str(error):
             raise

@@ -543,16 +543,17 @@ def _stability(
     known = model.get_params()
     by_time = options["model"] == "hier" or known.get("prior") == "hierarchy"
     rows = len(values) // (2 * known.get("window_size", 1))
-    several = len(getattr(model, "recordings_", ())) > 1
-    if not options["evidence"] or by_time or several or not isinstance(values, np.ndarray):
+    if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
         return None
     if console.interrupted:
         return None
     if values.size > MOST_VALUES or rows < max(ROWS_FOR_HALVES, len(model.atoms_)):
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
+    recordings = getattr(model, "recordings_", None)
+    several = recordings is not None and len(recordings) > 1
     try:
-        return stability(model, values)
+        return stability(model, recordings.split(values) if several else values)
     except KeyboardInterrupt:
         console.interrupted = True
         return None
