@@ -551,9 +551,9 @@ def _stability(
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
     recordings = getattr(model, "recordings_", None)
-    several = recordings is not None and len(recordings) > 1
+    given = values if recordings is None or len(recordings) == 1 else recordings.split(values)
     try:
-        return stability(model, recordings.split(values) if several else values)
+        return stability(model, given)
     except KeyboardInterrupt:
         console.interrupted = True
         return None
