@@ -50,8 +50,6 @@ from graphdict.engine.marginal.held_out import (
     without_unprofitable,
 )
 from graphdict.engine.marginal.learn import (
-    WARM_ANNEALING,
-    WARM_STEPS,
     Settings,
     Trials,
     restart_idle_atoms,
@@ -124,8 +122,8 @@ def learn_filtered(
         with some(patterns) as few:
             search = replace(runs, data=few)
             if patterns.shape[1] > 1:
-                found = _searched(search, one, patterns, rng, chosen)
-                dictionary = _alternate(search, found)
+                found = _search(search, one, patterns, rng, chosen)
+                dictionary = _alternate(search, found.dictionary)
             dictionary = _try_heat(search, dictionary)
         dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
@@ -155,22 +153,7 @@ def anneal_filtered(
     )
 
 
-def _searched(
-    runs: FilteredRuns,
-    one: PatternDictionary,
-    patterns: NDArray,
-    rng: np.random.RandomState,
-    chosen: Fit | None = None,
-) -> PatternDictionary:
-    """Return the best of annealed runs, or one from the start that the settings give."""
-    start = runs.settings.start
-    if start is None:
-        return _search(runs, one, patterns, rng, chosen).dictionary
-    start = with_pool(runs, one, start)
-    return runs.run(start, WARM_STEPS, ATOM_STEPS, WARM_ANNEALING).dictionary
-
-
-def with_pool(
+def _with_pool(
     runs: FilteredRuns, one: PatternDictionary, start: PatternDictionary
 ) -> PatternDictionary:
     """Return a start whose atoms have pooled samples beside their own, as many as dimensions."""
@@ -197,7 +180,7 @@ def _search(
     """
     count = (runs.settings.n_init + 1) // 2 - (chosen is not None)
     starts = (random_filtered_start(runs, one, patterns, rng) for _ in range(count))
-    before = None if chosen is None else with_pool(runs, one, chosen.dictionary)
+    before = None if chosen is None else _with_pool(runs, one, chosen.dictionary)
     found = best_of_starts(runs, starts, before)
     given = NO_PENALTY, runs.settings, rng
     best = restart_idle_atoms(runs.data, found, *given, atom_steps=ATOM_STEPS)
@@ -243,7 +226,7 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
         if number < POOL_ROUNDS:
-            dictionary = choose_pool(runs, dictionary)
+            dictionary = _pooled(runs, dictionary)
         if runs.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
             dictionary = _choose_power(runs, dictionary, step)
@@ -259,6 +242,15 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         fit = runs.run(runs.renew_heat(dictionary), iterations, ATOM_STEPS, callback=callback)
         dictionary = fit.dictionary
     return dictionary
+
+
+def _pooled(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary with as many pooled samples as are given, or else chosen."""
+    likelihood, given = filtered(dictionary), runs.settings.pooled
+    if given is None or likelihood.pool is None:
+        return choose_pool(runs, dictionary)
+    pool = likelihood.pool._replace(share=given / runs.data.total)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
 def _choose_power(
