@@ -7,15 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import Signals
 from graphdict.engine.progress import shown_work
 from graphdict.metrics import match_atoms
 from graphdict.selection.folds import complete
-from graphdict.selection.trials import as_array, check_windows, fit_quietly, with_found
+from graphdict.selection.trials import (
+    as_array,
+    as_recordings,
+    check_windows,
+    fit_quietly,
+    with_found,
+)
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
@@ -52,14 +59,17 @@ class Stability:
         return worst
 
 
-def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
+def stability(model: GraphDictionary, X: Signals) -> Stability:
     """Learn the dictionary again from halves of the time and from other starts, and compare.
+
+    Of several recordings, these are the first and the second half of each;
+    :func:`reproducibility` compares halves of the recordings.
 
     Parameters
     ----------
     model : fitted graph dictionary
         It is cloned; at most two random starts are used.
-    X : array (T, N)
+    X : array (T, N), or a list or dict of recordings
         The signals that it was fitted to, in the order of time. Missing values are interpolated.
 
     Returns
@@ -68,31 +78,39 @@ def stability(model: GraphDictionary, X: ArrayLike) -> Stability:
         ``stability.again`` says which atoms came out again.
     """
     check_is_fitted(model, "atoms_")
-    signals = as_array(model, X)
+    recordings = as_recordings(model, X)
+    parts = [as_array(model, X)] if recordings is None else recordings
     window = model.get_params().get("window_size", 1)
-    check_windows(max(2, len(model.atoms_)), len(signals) // window // 2, "half of the time has")
+    windows = sum(len(part) // window // 2 for part in parts)
+    check_windows(max(2, len(model.atoms_)), windows, "half of the time has")
     with shown_work("learning again", 3, model.get_params().get("verbose", 0)):
-        return _learned_again(model, complete(signals))
+        return _learned_again(model, [complete(part) for part in parts])
 
 
-def _learned_again(model: Any, signals: NDArray[np.float64]) -> Stability:
-    """Return the stability of a fitted model on complete signals (T, N)."""
+def _halves(recordings: list[NDArray[np.float64]], window: int) -> list[Any]:
+    """Return the first halves of recordings, in whole windows, and the second."""
+    middles = [max(1, len(part) // 2 // window) * window for part in recordings]
+    cut = [(part[:middle], part[middle:]) for part, middle in zip(recordings, middles)]
+    return [[half for half in halves if len(half)] for halves in zip(*cut)]
+
+
+def _learned_again(model: Any, signals: list[NDArray[np.float64]]) -> Stability:
+    """Return the stability of a fitted model on complete signals (T_r, N) of recordings."""
     known = model.get_params()
     seed = int(check_random_state(known.get("random_state")).randint(1 << 30))
     trial = with_found(clone(model), model)
     if "n_init" in known:
         trial.set_params(n_init=min(known["n_init"], FEWER_STARTS))
     window = known.get("window_size", 1)
-    middle = max(1, len(signals) // 2 // window) * window
     halves, coefficients = [], []
-    for part in (signals[:middle], signals[middle:]):
+    for part in _halves(signals, window):
         again = clone(trial)
         fit_quietly(again, part)
         matching = match_atoms(model.atoms_, again.atoms_)
         halves.append(matching.similarity)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = np.asarray(again.transform(signals))[:, matching.learned]
+            found = np.concatenate(again.transform(signals))[:, matching.learned]
         coefficients.append(_correlations(model.coefficients_, found))
     other = clone(trial)
     if "random_state" in known:

@@ -293,7 +293,7 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
                 seconds, objective = _learn(model, X, console)
         learned = not console.interrupted
         with part("Learning again", cost=learning):
-            again = _stability(model, values, options, console)
+            again = _stability(model, values, X, options, console)
         with part("Writing", cost=0):
             least = _min_confidence(options)
             if recordings is not None:
@@ -527,16 +527,18 @@ def _min_confidence(options: dict[str, Any]) -> float:
 
 
 def _stability(
-    model: Any, values: Any, options: dict[str, Any], console: Console
+    model: Any, values: Any, signals: Any, options: dict[str, Any], console: Console
 ) -> Stability | None:
-    """Return what comes out again from halves of the time; None where that is not asked."""
+    """Return what comes out again from halves of the time; None where that is not asked.
+
+    ``signals`` are the values (T, N), by recording where there are several.
+    """
     from graphdict.selection import stability
 
     known = model.get_params()
     by_time = options["model"] == "hier" or known.get("prior") == "hierarchy"
     rows = len(values) // (2 * known.get("window_size", 1))
-    several = len(getattr(model, "recordings_", ())) > 1
-    if not options["evidence"] or by_time or several or not isinstance(values, np.ndarray):
+    if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
         return None
     if console.interrupted:
         return None
@@ -544,7 +546,7 @@ def _stability(
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
     try:
-        return stability(model, values)
+        return stability(model, signals)
     except KeyboardInterrupt:
         console.interrupted = True
         return None
