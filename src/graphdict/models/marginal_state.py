@@ -81,6 +81,8 @@ class MarginalState(GraphDictionary):
     _in_stream = False  # whether samples come in batches
     _measures_edges = True  # whether a fit says how sure edges are
     _start: MarginalState | None = None  # a fit from which to begin, without a search
+    _found: MarginalState | None = None  # a fit whose filter is to be taken
+    _pooled = 0.0  # samples that atoms have in common beside their own
 
     _needed = (
         *GraphDictionary._needed, "patterns_", "pattern_probabilities_", "stay_probability_",

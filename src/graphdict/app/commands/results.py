@@ -140,7 +140,7 @@ def evidence_summary(evidence: Any) -> dict[str, Any]:
         "block_length": evidence.block_length, "memory": evidence.memory,
         "stay_probability": evidence.stay,
         "p_value": float(evidence.p_value) if known else None,
-        "surrogates": len(evidence.surrogate_gains), "in_words": evidence.in_words(),
+        "surrogates": len(evidence.surrogate_statistics), "in_words": evidence.in_words(),
     }  # fmt: skip
 
 
