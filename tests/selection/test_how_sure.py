@@ -335,6 +335,17 @@ def test_what_is_there_comes_out_again_and_is_said():
     assert "not that one drives the other" in said[-1]
 
 
+def test_halves_of_several_recordings_are_halves_of_each():
+    """Each recording has one of two graphs, so that halves of all together would lack one."""
+    signals, _, labels = two_graphs(np.random.default_rng(11), samples=1600)
+    study = [part for k in range(2) for part in np.array_split(signals[labels == k], 2)]
+    model = GraphDictMarginal(2, max_active=1, prior="markov", n_init=2, random_state=0).fit(study)
+    again = stability(model, study)
+    assert again.again.all()
+    assert again.coefficients.min() > 0.8
+    assert not stability(model, np.concatenate(study)).again.all()
+
+
 def test_noise_in_two_atoms_does_not_come_out_again():
     signals = np.random.default_rng(12).standard_normal((300, 8))
     model = GraphDictMarginal(3, max_active=1, n_init=2, sparsity=0, alpha_w=0, random_state=0)

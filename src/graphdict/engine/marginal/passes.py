@@ -143,7 +143,7 @@ def prepare(
     """Return the E-step that a pass sends to every block."""
     return EStep.prepare(
         dictionary, data.windows, missing=data.windowed.has_missing,
-        inverse_temperature=inverse_temperature,
+        inverse_temperature=inverse_temperature, starts=tuple(data.windowed.starts.tolist()),
     )  # fmt: skip
 
 
