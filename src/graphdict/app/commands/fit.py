@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from graphdict.app.commands.checks import check_length, check_options
 from graphdict.app.commands.choose import choose_counts, choose_degree, compare_fitted
 from graphdict.app.commands.console import (
     EXIT_CODES,
@@ -21,9 +22,7 @@ from graphdict.app.commands.execution import open_signals
 from graphdict.app.commands.flags import with_flags
 from graphdict.app.commands.models import (
     MODELS,
-    accepts_missing,
     build_model,
-    model_class,
     window_of,
 )
 from graphdict.app.commands.options import (
@@ -32,19 +31,15 @@ from graphdict.app.commands.options import (
     file_argument,
     group_option,
     output_options,
-    read_file,
     reading_options,
     verbosity_options,
 )
 from graphdict.app.commands.outputs import check_free
 from graphdict.app.commands.preprocessing import (
-    Scaling,
     attach_metadata,
-    difference,
-    drifts,
-    handle_missing,
     subsample,
 )
+from graphdict.app.commands.reading import learn_scaling, read_recordings
 from graphdict.app.commands.results import (
     about_input,
     describe_atoms,
@@ -54,13 +49,8 @@ from graphdict.app.commands.results import (
     summarise_atoms,
     write_results,
 )
-from graphdict.app.files import InputError, SignalTable
 from graphdict.app.files.several import (
-    about_recordings,
-    combine,
     expand_paths,
-    recording_names,
-    separate,
 )
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.tasks import part
@@ -76,8 +66,6 @@ FEW_GRAPHS = 2  # as many as there usually are, before that is known
 ROWS_FOR_HALVES = 10  # windows in each half of the time
 
 __all__ = ["fit"]
-
-LEAST_WINDOWS = 5  # from which the number of atoms is chosen
 
 
 class _Count(click.ParamType):
@@ -254,7 +242,7 @@ class _Count(click.ParamType):
 def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, as_json: bool,
         table_format: str, **options: Any) -> None:  # fmt: skip
     console = Console(quiet, as_json)
-    _check(options)
+    check_options(options)
     paths = expand_paths(files)
     file = files[0] if len(files) == 1 else Path("recordings")
     folder = output or Path(f"{file.name.split('.')[0].strip('*?') or 'signals'}-graphdict")
@@ -266,11 +254,11 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
     check_free([folder / name for name in names], force)
     with console.progress("Reading", 1) as whole:
         with part("Reading", cost=0):
-            signals = _read(paths, options, console)
-            scaling = _scale(signals, options, console)
+            signals = read_recordings(paths, options, console)
+            scaling = learn_scaling(signals, options, console)
             recordings = signals.recordings
             longest = len(signals.values) if recordings is None else max(recordings.lengths)
-            _check_length(longest, window_of(options["window"], signals.step), options)
+            check_length(longest, window_of(options["window"], signals.step), options)
             values = scaling.apply(signals.values)
         with open_signals(values, options["dask"], console) as X:
             if recordings is not None:
@@ -359,134 +347,6 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
     )  # fmt: skip
     if console.interrupted:
         click.get_current_context().exit(STOPPED)
-
-
-def _check(options: dict[str, Any]) -> None:
-    """Raise UsageError for options that exclude each other."""
-    given = [n for n in ("degree", "density", "penalty") if options[n] is not None]
-    if len(given) > 1:
-        raise click.UsageError(f"give one of --degree, --density and --penalty, not {len(given)}")
-    window_of(options["window"], 1e-12)  # raises for text that is no window
-    if options["signed"]:
-        _check_signed(options)
-    if options["atoms"] == "auto" and options["model"] != "marginal":
-        raise click.UsageError(
-            f"-k auto needs --model marginal: {options['model']} fits coefficients to the samples "
-            "it scores; give the number of atoms with -k"
-        )
-
-
-def _check_signed(options: dict[str, Any]) -> None:
-    """Set what --signed stands for; raise UsageError for options that it does not know."""
-    if options["model"] != "marginal":
-        raise click.UsageError(f"--signed needs --model marginal, not {options['model']}")
-    if options["active"] not in ("auto", 1):
-        raise click.UsageError(
-            f"--signed learns graphs of which one is active at a time: --active {options['active']}"
-            " cannot be used with it"
-        )
-    if options["missing"] == "keep":
-        raise click.UsageError("--signed accepts no missing values; use --missing interpolate")
-    options["active"] = 1
-    options["settings"] = (*options["settings"], "signed=true")
-
-
-def _check_length(rows: int, window: int, options: dict[str, Any]) -> None:
-    """Raise an error, before anything is learned, for a series too short for its settings."""
-    if window > rows:
-        raise click.BadParameter(
-            f"{window} samples are more than the {rows} there are", param_hint="--window"
-        )
-    windows = -(-rows // window)
-    what = f"{rows:,} samples" + f" in windows of {window}" * (window > 1)
-    if options["atoms"] == "auto" and windows < LEAST_WINDOWS:
-        raise InputError(
-            f"{what} are too few to choose the number of graphs, which needs {LEAST_WINDOWS} "
-            "samples or windows: give it with -k"
-        )
-    if options["atoms"] != "auto" and options["model"] != "hier" and options["atoms"] > windows:
-        raise click.BadParameter(
-            f"{options['atoms']} graphs are more than the {windows:,} there may be: {what}",
-            param_hint="-k",
-        )
-
-
-def _read(paths: list[Path], options: dict[str, Any], console: Console) -> SignalTable:
-    """Return the signals of one file, or of several as recordings, preprocessed.
-
-    Of several, files that cannot be read are named, and the others go on.
-    """
-    if len(paths) == 1:
-        signals = read_file(paths[0], options, console, in_parts=True)
-        if signals.recordings is None:
-            _preprocess(signals, options, console)
-            return signals
-        tables, known, about = separate(signals), signals.notes, signals.about
-        for table in tables:
-            _preprocess(table, options, console)
-        signals = combine(tables, signals.recordings.names)
-        signals.notes = known  # they say already what recordings lack
-        signals.about = about
-        return signals
-    if options["group"] is not None:
-        raise click.UsageError(
-            f"--group {options['group']} is for one table: of {len(paths)} files, each is a "
-            "recording"
-        )
-    tables, read = [], []
-    for path in paths:
-        try:
-            table = read_file(path, options, console)
-            _preprocess(table, options, console)
-        except InputError as error:
-            console.warn(f"left out: {error}")
-            continue
-        tables.append(table)
-        read.append(path)
-    if len(tables) < 2:
-        raise InputError(
-            f"{len(tables)} of {len(paths)} files could be read, and several recordings need at "
-            "least 2: the warnings above say why"
-        )
-    signals = combine(tables, recording_names(read))
-    signals.about = about_recordings(read)
-    for note in signals.notes:
-        console.note(note)
-    return signals
-
-
-def _preprocess(signals: SignalTable, options: dict[str, Any], console: Console) -> None:
-    """Take differences and handle missing values in place, and print notes on it."""
-    printed = len(signals.notes)
-    difference(signals, options["changes"])
-    accepts = accepts_missing(model_class(options["model"])()) and not options["signed"]
-    how = options["missing"]
-    if how == "auto":
-        how = "keep" if accepts else "interpolate"
-    elif how == "keep" and signals.missing and not accepts:
-        raise click.UsageError(
-            f"--model {options['model']} accepts no missing values; use --missing interpolate or "
-            "drop"
-        )
-    if done := handle_missing(signals, how):
-        signals.notes.append(done)
-    for note in signals.notes[printed:]:
-        console.note(note)
-
-
-def _scale(signals: SignalTable, options: dict[str, Any], console: Console) -> Scaling:
-    """Return the scaling of the signals, and print notes on it."""
-    printed = len(signals.notes)
-    scaling, note = Scaling.learn(signals, options["standardise"], options["changes"])
-    signals.notes.append(note)
-    if options["changes"] == "none" and drifts(signals.values):
-        signals.notes.append(
-            "columns drift slowly, as prices and totals do, and edges then join what drifts "
-            "together; --changes relative (or difference) learns from changes instead"
-        )
-    for note in signals.notes[printed:]:
-        console.note(note)
-    return scaling
 
 
 def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
