@@ -286,12 +286,13 @@ def test_a_weight_that_all_pairs_share_is_no_edge():
     assert (found[30:] > 0.5).mean() < 0.02
 
 
-@pytest.mark.parametrize("memory", [0.0, 0.9])
-def test_noise_has_no_edges_that_are_sure(memory):
+@pytest.mark.parametrize(("memory", "missing"), [(0.0, 0.0), (0.9, 0.0), (0.0, 0.1)])
+def test_noise_has_no_edges_that_are_sure(memory, missing):
     rng = np.random.default_rng(9)
     signals = rng.standard_normal((600, 9))
     for t in range(1, 600):
         signals[t] += memory * signals[t - 1]
+    signals[rng.random(signals.shape) < missing] = np.nan
     model = GraphDictMarginal(1, random_state=0).fit(signals)
     assert (model.edge_confidence_ > 0.5).mean() < 0.05
     assert np.count_nonzero(thresholded_atoms(model)) <= 2
@@ -300,8 +301,11 @@ def test_noise_has_no_edges_that_are_sure(memory):
     )
 
 
-def test_edges_that_are_there_are_sure_and_their_intervals_hold_them():
-    signals, atoms, path = two_graphs(np.random.default_rng(10), samples=2400)
+@pytest.mark.parametrize("missing", [0.0, 0.05])
+def test_edges_that_are_there_are_sure_and_their_intervals_hold_them(missing):
+    rng = np.random.default_rng(10)
+    signals, atoms, path = two_graphs(rng, samples=2400)
+    signals[rng.random(signals.shape) < missing] = np.nan
     model = GraphDictMarginal(2, max_active=1, prior="markov", rescale=False, random_state=0)
     model.fit(signals)
     if model.coefficients_[path == 0, 0].mean() < 0.5:

@@ -24,12 +24,11 @@ from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import STAY, Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.learn_signed import learn_signed
-from graphdict.engine.marginal.passes import mean_square
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.series import mean_square
 from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.marginal.warm import WarmStart, learn_from
 from graphdict.engine.progress import with_progress
-from graphdict.engine.signals import has_gaps
 from graphdict.models.signed import check_signed
 
 if TYPE_CHECKING:
@@ -68,11 +67,6 @@ def learn_model(
 
     Sets ``noise_`` and ``alpha_w_`` of the model.
     """
-    if model.signed and has_gaps(signals):
-        raise ValueError(
-            "signed=True cannot be fitted to missing values, and X has some: interpolate them, or "
-            "use signed=False"
-        )
     settings = replace(_settings_for(model, signals, patterns), checkpoint=checkpoint)
     if _may_begin_at(model._start, model):
         fit = _learn_warm(model, signals, settings)
@@ -192,7 +186,6 @@ def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]
         'prior="hierarchy"': model.prior == "hierarchy",
         f"average={model.average}": model.average > 0,
         "a stream": model._in_stream,
-        "missing values": has_gaps(signals),
         f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
     }
     least = SAMPLES_FOR_FILTERS * model.n_atoms * (signals.shape[1] - 1)

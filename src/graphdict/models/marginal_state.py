@@ -28,8 +28,8 @@ from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import Settings
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
-from graphdict.engine.marginal.passes import coefficients_of, log_evidence_of
 from graphdict.engine.marginal.redundant import warn_of_redundant_atoms
+from graphdict.engine.marginal.sample_values import coefficients_of, log_evidence_of
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK

@@ -29,14 +29,10 @@ from graphdict.core.solvers.base import Callback, History, Progress
 from graphdict.engine.checkpoint import Checkpoint
 from graphdict.engine.marginal.averaging import average_draws
 from graphdict.engine.marginal.em import Fit, expectation_maximisation
-from graphdict.engine.marginal.passes import (
-    coefficients_by_window,
-    mean_square,
-    random_distances,
-    second_moments,
-    variances_of,
-)
+from graphdict.engine.marginal.passes import second_moments
+from graphdict.engine.marginal.sample_values import coefficients_by_window
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.series import mean_square, random_distances, variances_of
 
 __all__ = [
     "Settings",

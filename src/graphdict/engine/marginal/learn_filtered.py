@@ -30,7 +30,7 @@ from graphdict.core.marginal.filter_search import (
     present_edges,
     search_power,
 )
-from graphdict.core.marginal.filtered import POWERS
+from graphdict.core.marginal.filtered import POWERS, PooledSamples
 from graphdict.core.marginal.filters import PAPERS, HeatFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
@@ -122,7 +122,8 @@ def learn_filtered(
         with some(patterns) as few:
             search = replace(runs, data=few)
             if patterns.shape[1] > 1:
-                dictionary = _alternate(search, _search(search, one, patterns, rng).dictionary)
+                found = _search(search, one, patterns, rng, chosen)
+                dictionary = _alternate(search, found.dictionary)
             dictionary = _try_heat(search, dictionary)
         dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
@@ -152,28 +153,54 @@ def anneal_filtered(
     )
 
 
+def _with_pool(
+    runs: FilteredRuns, one: PatternDictionary, start: PatternDictionary
+) -> PatternDictionary:
+    """Return a start whose atoms have pooled samples beside their own, as many as dimensions."""
+    likelihood = filtered(start)
+    if len(start.atoms) == 1 or not likelihood.alone.all():
+        return start
+    targets, _ = runs.expect(one)
+    pool = PooledSamples(targets.moments.sum(axis=0), likelihood.dimension / runs.data.total)
+    learns = filtered(one).learns_tails
+    return replace(start, likelihood=replace(likelihood, pool=pool, learns_tails=learns))
+
+
 def _search(
     runs: FilteredRuns,
     one: PatternDictionary,
     patterns: NDArray,
     rng: np.random.RandomState,
+    chosen: Fit | None = None,
 ) -> Fit:
     """Return the best of annealed runs.
 
-    There are half as many as the settings say, since each takes longer.
+    There are half as many as the settings say, since each takes longer. The run by which patterns
+    were ``chosen`` is one of them.
     """
-    count = (runs.settings.n_init + 1) // 2
+    count = (runs.settings.n_init + 1) // 2 - (chosen is not None)
     starts = (random_filtered_start(runs, one, patterns, rng) for _ in range(count))
-    found = best_of_starts(runs, starts)
+    before = None if chosen is None else _with_pool(runs, one, chosen.dictionary)
+    found = best_of_starts(runs, starts, before)
     given = NO_PENALTY, runs.settings, rng
     best = restart_idle_atoms(runs.data, found, *given, atom_steps=ATOM_STEPS)
     return _complete([best])[0]
 
 
-def best_of_starts(runs: FilteredRuns, starts: Iterator[PatternDictionary]) -> Fit:
-    """Return the best of annealed runs, one from each start; the better half goes on each time."""
+def best_of_starts(
+    runs: FilteredRuns,
+    starts: Iterator[PatternDictionary],
+    annealed: PatternDictionary | None = None,
+) -> Fit:
+    """Return the best of annealed runs, one from each start; the better half goes on each time.
+
+    One that was ``annealed`` before, on some of the samples, takes part.
+    """
     trials = Trials(runs.data, NO_PENALTY, runs.settings)
     found: list[Fit] = []
+    if annealed is not None:
+        again = trials.run(iter([annealed]), max_iter=TRIAL_STEPS // 2, atom_steps=ATOM_STEPS)
+        found += _complete(again)
     for start in starts:
         found += _complete(anneal_filtered(runs, iter([start]), trials))
     while len(found) > 1:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
 from graphdict.core.marginal.likelihood import NOISE
@@ -28,6 +26,7 @@ from graphdict.engine.marginal.learn import (
     rule_out_edges,
     sparsity_penalty,
 )
+from graphdict.engine.marginal.learn_signed import moments_of, nonnegative_graph
 from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = ["WarmStart", "learn_from"]
@@ -101,9 +100,9 @@ def _with_pool(runs: FilteredRuns, start: WarmStart) -> PatternDictionary:
     likelihood = filtered(start.dictionary)
     if start.pooled == 0 or not likelihood.alone.all():
         return start.dictionary
-    targets, _ = runs.expect(start.dictionary)
-    moments = targets.moments.sum(axis=0)
-    if len(targets.moments) == 1:  # nothing is common to others: samples without structure
-        moments = np.eye(len(moments)) * np.trace(moments) / len(moments)
+    if len(start.dictionary.atoms) == 1:  # of either sign, steadied by one that has no negative
+        moments = moments_of(nonnegative_graph(runs))
+    else:
+        moments = runs.expect(start.dictionary)[0].moments.sum(axis=0)
     pool = PooledSamples(moments, start.pooled / runs.data.total)
     return replace(start.dictionary, likelihood=replace(likelihood, pool=pool))
