@@ -3,9 +3,10 @@
     python benchmarks/edges.py [files of each kind, default 10] [seed, default 0]
 
 Files with known graphs of 8 to 24 nodes: one graph with 1,000 independent samples, autoregressive
-ones with 0.9, Student t with 4 degrees of freedom; three graphs that switch (2,000 samples); and
-noise without edges, independent and autoregressive. Prints, for each kind, the share of
-pairs that are joined among those of some confidence, and how many weights lie in their intervals.
+ones with 0.9, Student t with 4 degrees of freedom, a tenth of the values missing; three graphs that
+switch (2,000 samples); and noise without edges, independent and autoregressive. Prints the share of
+pairs of each kind that are joined among those of some confidence, and how many weights lie in their
+intervals.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def random_graphs(rng, count, nodes):
 
 
 def remember(steps, memory):
+    if not memory:
+        return steps
     signals = steps.copy()
     for t in range(1, len(steps)):
         signals[t] = memory * signals[t - 1] + np.sqrt(1 - memory**2) * steps[t]
@@ -50,6 +53,8 @@ def draw(rng, kind):
     steps = np.asarray(sample_lgmrf(np.repeat(atoms, 1000, 0), random_state=seed))
     if kind == "Student t 4":
         steps = steps / np.sqrt(rng.chisquare(4, (1000, 1)) / 4)
+    if kind == "a tenth missing":
+        steps[rng.random(steps.shape) < 0.1] = np.nan
     return remember(steps, 0.9 if kind == "AR 0.9" else 0.0), atoms, {}
 
 
@@ -72,7 +77,10 @@ def measure(rng, kind):
 if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    kinds = "independent", "AR 0.9", "Student t 4", "three graphs", "noise", "noise, AR 0.9"
+    kinds = (
+        "independent", "AR 0.9", "Student t 4", "three graphs", "noise", "noise, AR 0.9",
+        "a tenth missing",
+    )  # fmt: skip
     for place, kind in enumerate(kinds):
         rng = np.random.default_rng((seed, place))
         found = [measure(rng, kind) for _ in range(count)]

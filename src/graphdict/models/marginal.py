@@ -26,13 +26,13 @@ from graphdict.core.solvers.base import Callback
 from graphdict.engine.checkpoint import Checkpoint, identity
 from graphdict.engine.marginal.edges import measure_edges
 from graphdict.engine.marginal.forecast import announce
-from graphdict.engine.marginal.passes import (
+from graphdict.engine.marginal.redundant import alike_atoms
+from graphdict.engine.marginal.sample_values import (
     coefficients_of,
     gains_of,
     most_probable_patterns,
     responsibilities_of,
 )
-from graphdict.engine.marginal.redundant import alike_atoms
 from graphdict.engine.online.marginal import MARGINAL_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import shows_progress
@@ -100,14 +100,14 @@ class GraphDictMarginal(MarginalState):
         Otherwise atoms are steadied by what they have in common and not by ``alpha_w``, edges go
         whose loss of likelihood is below ``sparsity`` times what the Bayesian information criterion
         asks, as long as held-out blocks of time are explained as well, and ``n_init`` counts half.
-        Missing values, ``prior="hierarchy"``, ``average``, streams and more than 256 sets know a
-        power of 1 and Gaussian tails only, which "auto" then stands for.
+        ``prior="hierarchy"``, ``average``, streams and more than 256 sets know a power of 1 and
+        Gaussian tails only, which "auto" then stands for.
     signed : bool, default=False
         Whether edges may be negative: nodes that vary against one another. One atom is then active
         at a time (``max_active`` is 1, or None, which stands for it), and its graph is any that is
         positive definite on signals that sum to zero over nodes. As with tails, atoms are steadied
         by what they have in common, and ``sparsity`` counts. It knows a power of 1, no ``levels``,
-        ``average``, "hierarchy", streams, and no missing values in ``fit``.
+        ``average``, "hierarchy" or streams.
     alpha_w : "auto" or float, default="auto"
         L1 penalty on every weight, which steadies the estimate: as if noise of that variance had
         been added to every squared difference. "auto" is the less, the more samples there are, and
@@ -182,8 +182,8 @@ class GraphDictMarginal(MarginalState):
         A warning tells of them, too.
     edge_confidence_ : array (K, E)
         Probability that each pair of nodes is joined in each atom, by more than a weight that all
-        pairs share. Samples that repeat their neighbours count once. Not there with missing values,
-        with "hierarchy", or for more than 256 nodes or sets.
+        pairs share. Samples that repeat their neighbours count once. Not there where most pairs of
+        values are missing, with "hierarchy", or for more than 256 nodes or sets.
     edge_intervals_ : array (K, E, 2)
         Between which values each weight lies with a probability of 0.95, were it free to be
         negative: pairs whose limits are both below zero depend in a way that no graph of
@@ -318,7 +318,8 @@ class GraphDictMarginal(MarginalState):
         with checkpoint.resuming():
             fit = learn_model(self, signals, patterns, checkpoint, rng)
         gains = None
-        with self._open_training(signals, len(fit.dictionary.patterns)) as data:
+        imputing = np.random.RandomState(0)  # missing values, for the memory of the series alone
+        with self._open_training(signals, len(fit.dictionary.patterns), imputing) as data:
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)

@@ -40,10 +40,8 @@ def model_distances(model: Any, atoms: NDArray[np.float64], held: list[Any]) -> 
         likelihood = FilteredLikelihood.of(pattern[None], held[0].group, noise, **options)
         precisions, covariances = [], []
         for own in atoms:
-            factors = likelihood.factors(own, missing=True)
-            assert factors.covariances is not None
-            precisions.append((factors.roots[0] @ factors.roots[0].T).ravel())
-            covariances.append(factors.covariances[0].ravel())
+            precisions.append(likelihood.factors(own).precision(0).ravel())
+            covariances.append(likelihood.covariances(own)[0].ravel())
         traces = np.array(covariances) @ np.array(precisions).T
         dimension = likelihood.dimension
         divergence += share * (traces + traces.T - 2 * dimension) / 4

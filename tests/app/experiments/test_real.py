@@ -272,10 +272,13 @@ def test_cells_measure_what_their_task_asks(folder, tmp_path):
     for cell in declared.cells():
         measured = declared.measure(declared, cell)
         rows.append({"cell": cell.describe(), "status": "done", **measured})
-    found = {(r["cell"]["data"], r["cell"]["model"]): r for r in rows}
-    ours = found["fmri", OURS]
+    found = {(r["cell"]["data"], r["cell"]["model"]): r for r in reversed(rows)}
+    ours = found["fmri", OURS]  # the first setting
     assert len(ours["nats"]["test"]) == len(ours["imputation"]["test"]) == 3
     assert set(ours["map"]) == {"auc", "precision"}
+    signed = [r for r in rows if r["cell"]["setting"].get("signed")]
+    assert signed
+    assert all("nats" in r and "map" not in r for r in signed)
     assert "nats" not in found["fmri", "Correlation"]
     assert len(found["netsim-1", OURS]["auc"]) == 2
     outcomes, paths = tables(declared, rows, tmp_path)

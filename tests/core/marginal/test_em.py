@@ -19,17 +19,15 @@ from graphdict.core.marginal.support import prune_edges
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.engine.marginal.em import expectation_maximisation
 from graphdict.engine.marginal.learn import Settings, random_start, rule_out_edges
-from graphdict.engine.marginal.passes import (
+from graphdict.engine.marginal.passes import e_step, second_moments
+from graphdict.engine.marginal.sample_values import (
     coefficients_of,
-    e_step,
     log_evidence_of,
-    mean_square,
     most_probable_patterns,
-    random_distances,
     responsibilities_of,
-    second_moments,
 )
 from graphdict.engine.marginal.samples import open_signals
+from graphdict.engine.marginal.series import mean_square, random_distances
 
 NODES, EDGES = 6, 15
 

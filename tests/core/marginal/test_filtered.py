@@ -26,11 +26,15 @@ from graphdict.core.marginal.likelihood import GaussianLikelihood
 from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty
 from graphdict.core.marginal.protocols import SignalBlock
-from graphdict.core.marginal.tails import best_tails, gains, tails_to_try, update_tails
+from graphdict.core.marginal.spectra import reduce_moments
+from graphdict.core.marginal.tails import best_tails, gains, tail_densities, update_tails
 from graphdict.core.nonnegative import minimise_nonnegative
+from graphdict.datasets import sample_lgmrf
 from graphdict.engine.marginal.em import expectation_maximisation
-from graphdict.engine.marginal.passes import e_step, e_step_by_halves, gains_of, memory_of
+from graphdict.engine.marginal.passes import e_step, e_step_by_halves
+from graphdict.engine.marginal.sample_values import gains_of
 from graphdict.engine.marginal.samples import open_signals
+from graphdict.engine.marginal.series import memory_of
 
 NODES, EDGES = 6, 15
 FILTERS = [PowerFilter(1.0), PowerFilter(2.3), HeatFilter(1.5), HeatKernel(1.3)]
@@ -185,8 +189,12 @@ def test_tails_solve_their_equation():
         assert_allclose(update_tails(float(np.mean(np.log(drawn) - drawn))), tails, rtol=0.05)
     assert update_tails(-1.0) == 1000
     energies = rng.chisquare(20, 20_000) / rng.gamma(4.0, 1 / 4.0, 20_000)
-    logs = np.array([np.log1p(energies / nu).mean() for nu in tails_to_try()])
-    assert_allclose(best_tails(logs, 20), 8, rtol=0.1)
+    shares = np.full((20_000, 1), 1 / 20_000)
+    assert_allclose(best_tails(tail_densities(energies[:, None], 20, shares)), 8, rtol=0.1)
+    # Of samples of which more or less was observed, each counts with its own dimension.
+    seen = rng.integers(1, 40, (20_000, 1))
+    energies = rng.chisquare(seen) / rng.gamma(4.0, 1 / 4.0, (20_000, 1))
+    assert_allclose(best_tails(tail_densities(energies, seen, shares)), 8, rtol=0.1)
     assert_array_equal(gains(energies, np.inf, 20), 1)
 
 
@@ -373,15 +381,6 @@ def test_bad_arguments(given, name):
         GraphDictMarginal(**{"n_atoms": 2, **given}).fit(signals_of(28))
 
 
-def test_missing_values_have_power_one_and_gaussian_tails():
-    x = signals_of(29, 200)
-    x[::7, 0] = np.nan
-    model = GraphDictMarginal(2, max_active=1, n_init=1, max_iter=5, random_state=0)
-    assert model.fit(x).filter_power_ == 1
-    with pytest.raises(ValueError, match="filter_power=2 cannot be used with missing values"):
-        model.set_params(filter_power=2).fit(x)
-
-
 def test_a_stream_has_power_one_and_gaussian_tails():
     x, _ = mixture(30, 2.0, 4.0, samples=300)
     model = GraphDictMarginal(2, max_active=1, n_init=1, max_iter=5, random_state=0)
@@ -419,7 +418,7 @@ def test_observed_values_have_the_density_of_their_part(tails):
         seen = np.flatnonzero(np.isfinite(gappy[row]))
         differences = np.eye(5)[seen[1:]] - np.eye(5)[seen[0]]
         for index in range(3):
-            covariance = differences @ factors.covariances[index] @ differences.T
+            covariance = differences @ likelihood.covariances(atoms)[index] @ differences.T
             x = differences @ np.nan_to_num(gappy[row])
             if np.isinf(tails):
                 wanted = multivariate_normal.logpdf(x, np.zeros(len(x)), covariance)
@@ -429,3 +428,60 @@ def test_observed_values_have_the_density_of_their_part(tails):
     # In orthonormal coordinates instead of differences: half the logarithm of their number.
     for excess, count in ratio:
         assert excess == pytest.approx(np.log(count) / 2, abs=1e-8)
+
+
+@pytest.mark.parametrize("tails", [4.0, np.inf])
+def test_statistics_of_missing_values_are_those_expected_given_the_others(tails):
+    """By conditioning covariances of differences from one observed node, sample by sample."""
+    rng = np.random.default_rng(1)
+    nodes = 6
+    atoms = rng.uniform(0.2, 1, (2, graphs.n_edges(nodes)))
+    patterns = np.array([[True, False], [False, True], [True, True]])
+    likelihood = FilteredLikelihood.of(patterns, atoms, filter=PowerFilter(2.3), tails=tails)
+    x = rng.standard_normal((7, nodes))
+    x[0, [1, 3]] = x[1, 0] = x[2, [0, 2, 4]] = x[3, 1:] = x[4] = x[5, [1, 3]] = np.nan
+    shares = rng.random((7, 3))
+    block = SignalBlock(x, np.ones(7, dtype=int))
+    moments, _ = likelihood.statistics(likelihood.factors(atoms, missing=True), block, shares)
+    wanted = np.zeros((3, nodes, nodes))
+    for index, covariance in enumerate(likelihood.covariances(atoms)):
+        for row, share in zip(x, shares[:, index], strict=True):
+            seen = np.flatnonzero(np.isfinite(row))
+            origin = seen[0] if len(seen) else 0
+            others = np.setdiff1d(np.arange(nodes), origin)
+            from_origin = np.eye(nodes)[others] - np.eye(nodes)[origin]
+            spread = from_origin @ covariance @ from_origin.T
+            there = np.isfinite(row[others])
+            value = np.nan_to_num(row[others] - row[origin])
+            gain = 1.0
+            if there.any():
+                weights = np.linalg.solve(spread[np.ix_(there, there)], value[there])
+                if np.isfinite(tails):
+                    gain = (tails + there.sum()) / (tails + value[there] @ weights)
+                value[~there] = spread[np.ix_(~there, there)] @ weights
+                known = np.linalg.solve(spread[np.ix_(there, there)], spread[np.ix_(there, ~there)])
+                spread[np.ix_(~there, ~there)] -= spread[np.ix_(~there, there)] @ known
+            spread[there] = spread[:, there] = 0
+            whole = np.zeros((nodes, nodes))
+            whole[np.ix_(others, others)] = gain * np.outer(value, value) + spread
+            wanted[index] += share * whole
+    assert_allclose(reduce_moments(moments), reduce_moments(wanted), atol=1e-9)
+
+
+def test_a_power_and_tails_are_found_although_values_are_missing():
+    rng = np.random.default_rng(3)
+    ring = np.roll(np.eye(12), 1, axis=0)
+    weights = (ring + ring.T)[np.triu_indices(12, 1)]
+    x = np.asarray(
+        sample_lgmrf(np.repeat(weights[None], 3000, 0), filter=2, tails=5, random_state=0)
+    )
+    gaps = rng.random(x.shape) < 0.05
+    gaps[:500, 3] = True
+    found, whole = (
+        GraphDictMarginal(1, random_state=0).fit(signals)
+        for signals in (np.where(gaps, np.nan, x), x)
+    )
+    assert found.filter_power_ == pytest.approx(2, abs=0.15)
+    assert found.tails_ == pytest.approx(5, rel=0.3)
+    assert found.score(x) == pytest.approx(whole.score(x), abs=0.05)
+    assert (found.gains_ > 0).all()

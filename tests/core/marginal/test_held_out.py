@@ -15,12 +15,8 @@ from graphdict.core.marginal.likelihood import NOISE
 from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
 from graphdict.engine.marginal.held_out import choose_pool, held_out_evidence
 from graphdict.engine.marginal.learn import Settings
-from graphdict.engine.marginal.passes import (
-    e_step,
-    e_step_by_halves,
-    evidence_by_block,
-    log_evidence_of,
-)
+from graphdict.engine.marginal.passes import e_step, e_step_by_halves, evidence_by_block
+from graphdict.engine.marginal.sample_values import log_evidence_of
 from graphdict.engine.marginal.samples import open_signals
 
 NODES, SAMPLES = 8, 800

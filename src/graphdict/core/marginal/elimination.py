@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from graphdict.core import graphs
 from graphdict.core.marginal.filtered import FilteredLikelihood
@@ -60,10 +61,21 @@ def edge_losses(
         information = _information(likelihood, spectra, usage, atom, edge)
         sizes = np.sqrt(np.maximum(np.diagonal(information), 1e-300))
         scaled = information / np.outer(sizes, sizes)
-        inverse = np.linalg.inv(scaled + STEADY * np.eye(len(sizes)))
-        adjusted = np.maximum(np.diagonal(inverse), 1e-12)
+        adjusted = np.maximum(_inverse_diagonal(scaled + STEADY * np.eye(len(sizes))), 1e-12)
         losses[atom, edge] = 0.5 * samples * (atoms[atom, edge] * sizes) ** 2 / adjusted
     return losses
+
+
+def _inverse_diagonal(matrix: NDArray) -> NDArray:
+    """Return the diagonal (n,) of the inverse of a positive definite matrix, a third of its work.
+
+    It is that of ``R R'`` for the inverse ``R`` of the upper Cholesky factor.
+    """
+    factor, failed = dpotrf(matrix)
+    if failed:  # in floating point it is not definite
+        return np.diagonal(np.linalg.inv(matrix))
+    inverse, _ = dtrtri(factor)
+    return np.square(inverse).sum(axis=1)
 
 
 def _groups(likelihood: FilteredLikelihood, atoms: NDArray) -> list[tuple[NDArray, NDArray]]:

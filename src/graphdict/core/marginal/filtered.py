@@ -28,6 +28,7 @@ from graphdict.core import graphs
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss, log_filter
 from graphdict.core.marginal.filters import FILTERS, PAPERS, GraphFilter, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.observed import ObservedSignals
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.protocols import AtomDraw, AtomPenalty, SignalBlock
 from graphdict.core.marginal.spectra import (
@@ -40,9 +41,8 @@ from graphdict.core.marginal.support import pattern_components
 from graphdict.core.marginal.tails import (
     gains,
     log_densities,
-    observed_log_densities,
+    tail_densities,
     tail_statistic,
-    tails_to_try,
     update_tails,
 )
 from graphdict.core.nonnegative import minimise_nonnegative
@@ -61,12 +61,24 @@ class FilteredFactors(NamedTuple):
 
     roots: NDArray  # (C, N, d) eigenvectors times the root of f: x' f(L_c) x = ||x roots||^2
     log_determinants: NDArray  # (C,)
-    covariances: NDArray | None = None  # (C, N, N) where values are missing
+    missing: bool = False  # whether signals have missing values
 
     @property
     def nbytes(self) -> int:
         """Size as a message."""
-        return sum(array.nbytes for array in self if array is not None)
+        return self.roots.nbytes + self.log_determinants.nbytes
+
+    def precision(self, index: int) -> NDArray:
+        """Return ``f(L_c)`` (N, N) of one pattern."""
+        return self.roots[index] @ self.roots[index].T
+
+
+class Energies(NamedTuple):
+    """What the density of every sample under every pattern follows from."""
+
+    values: NDArray  # (T, C): x' f(L_c) x
+    log_determinants: NDArray  # (C,), or (T, C) where values are missing
+    dimension: Any  # of a sample: a number, or (T, 1) where values are missing
 
 
 class PooledSamples(NamedTuple):
@@ -157,48 +169,72 @@ class FilteredLikelihood:
     # E-step ---------------------------------------------------------------------------------
 
     def factors(self, atoms: NDArray, *, missing: bool = False) -> FilteredFactors:
+        vectors, logs = self._log_spectra(atoms)
+        roots = vectors * np.exp(0.5 * logs)[:, None, :]
+        return FilteredFactors(roots, logs.sum(axis=1), missing)
+
+    def covariances(self, atoms: NDArray) -> NDArray:
+        """Return the covariance (C, N, N) of signals of zero mean under each pattern."""
+        vectors, logs = self._log_spectra(atoms)
+        spread = vectors * np.exp(-0.5 * logs)[:, None, :]
+        return spread @ np.swapaxes(spread, -1, -2)
+
+    def _log_spectra(self, atoms: NDArray) -> tuple[NDArray, NDArray]:
+        """Return eigenvectors (C, N, d) of the precisions and logarithms (C, d) of eigenvalues."""
         spectra = pattern_spectra(self.activations, atoms.astype(np.float64))
         logs = np.where(self._is_flat, -np.log(self.noise), log_filter(self.filter, spectra))
-        vectors = zero_sum_basis(self.nodes) @ spectra.vectors
-        roots = vectors * np.exp(0.5 * logs)[:, None, :]
-        covariances = None
-        if missing:
-            spread = vectors * np.exp(-0.5 * logs)[:, None, :]
-            covariances = spread @ np.swapaxes(spread, -1, -2)
-        return FilteredFactors(roots, logs.sum(axis=1), covariances)
+        return zero_sum_basis(self.nodes) @ spectra.vectors, logs
 
     def log_likelihoods(self, factors: FilteredFactors, block: SignalBlock) -> NDArray:
-        if factors.covariances is not None:
-            values = observed_log_densities(block.signals, factors.covariances, self.tails)
-            return block.sum_windows(values)
-        energies = self.energies(factors, block)
-        given = factors.log_determinants, self.tails, self.dimension
-        return block.sum_windows(log_densities(energies, *given))
+        found = self.energies(factors, block)
+        given = found.values, found.log_determinants, self.tails, found.dimension
+        return block.sum_windows(log_densities(*given))
 
     def statistics(
         self, factors: FilteredFactors, block: SignalBlock, responsibilities: NDArray
     ) -> tuple[NDArray, ...]:
-        """Return gain-weighted second moments (C, N, N), and the statistic of the tails (1,)."""
-        energies = self.energies(factors, block)
+        """Return gain-weighted second moments (C, N, N), and the statistic of the tails (1,).
+
+        Of missing values the moments are those expected given the others.
+        """
+        found = self.energies(factors, block)
         shares = block.repeat_windows(responsibilities)
-        roots = np.sqrt(shares * gains(energies, self.tails, self.dimension))
+        roots = np.sqrt(shares * gains(found.values, self.tails, found.dimension))
+        observed = ObservedSignals(block.signals) if factors.missing else None
         signals = block.signals.astype(np.float64, copy=False)
         moments = np.empty((len(self.patterns), self.nodes, self.nodes))
-        for matrix, root in zip(moments, roots.T, strict=True):
-            weighted = signals * root[:, None]
-            matrix[:] = weighted.T @ weighted
-        tails = np.vdot(shares, tail_statistic(energies, self.tails, self.dimension))
+        for index, matrix in enumerate(moments):
+            matrix[:] = 0
+            if observed is not None:
+                completed = observed.complete(factors.precision(index))
+                # What gains weight is certain; the covariance of the rest has their inverse.
+                signals, matrix[:] = completed.signals, observed.spread(completed, shares[:, index])
+            weighted = signals * roots[:, index, None]
+            matrix += weighted.T @ weighted
+        tails = np.vdot(shares, tail_statistic(found.values, self.tails, found.dimension))
         return moments, np.array([tails])
 
-    def energies(self, factors: FilteredFactors, block: SignalBlock) -> NDArray:
-        """Return ``x' f(L_c) x`` (T, C) of every sample under every pattern."""
+    def energies(self, factors: FilteredFactors, block: SignalBlock) -> Energies:
+        """Return the energy of every sample under every pattern: of what was observed of it."""
         if block.kept is not None and block.kept.get("factors") is factors:
             return block.kept["energies"]
         signals = block.signals.astype(np.float64, copy=False)
-        found = np.empty((len(signals), len(self.patterns)))
+        observed = ObservedSignals(signals) if factors.missing else None
+        values = np.empty((len(signals), len(self.patterns)))
+        logs = factors.log_determinants
+        if observed is not None:
+            logs = np.repeat(logs[None], len(signals), axis=0)
         for index, root in enumerate(factors.roots):
+            if observed is not None:
+                completed = observed.complete(factors.precision(index))
+                signals = completed.signals
+                logs[:, index] += completed.log_determinants
             whitened = signals @ root
-            found[:, index] = np.einsum("tn,tn->t", whitened, whitened)
+            values[:, index] = np.einsum("tn,tn->t", whitened, whitened)
+        if observed is not None:
+            logs[observed.seen < 2] = 0
+        dimension = self.dimension if observed is None else observed.dimensions
+        found = Energies(values, logs, dimension)
         if block.kept is not None:
             block.kept.update(factors=factors, energies=found)
         return found
@@ -207,16 +243,17 @@ class FilteredLikelihood:
         self, factors: FilteredFactors, block: SignalBlock, responsibilities: NDArray
     ) -> NDArray:
         """Return the posterior mean (T,) of the gain of every sample."""
-        values = gains(self.energies(factors, block), self.tails, self.dimension)
+        found = self.energies(factors, block)
+        values = gains(found.values, self.tails, found.dimension)
         return np.einsum("tc,tc->t", values, block.repeat_windows(responsibilities))
 
-    def tail_logs(
+    def tail_densities(
         self, factors: FilteredFactors, block: SignalBlock, responsibilities: NDArray
     ) -> NDArray:
-        """Return the sums of ``log(1 + q / nu)`` at all ``nu`` of :func:`tails_to_try`."""
-        energies = self.energies(factors, block)
+        """Return the expected log-densities, less what is the same for all tails to try."""
+        found = self.energies(factors, block)
         shares = block.repeat_windows(responsibilities)
-        return np.array([np.vdot(shares, np.log1p(energies / nu)) for nu in tails_to_try()])
+        return tail_densities(found.values, found.dimension, shares)
 
     # M-step ---------------------------------------------------------------------------------
 
@@ -351,9 +388,7 @@ class FilteredLikelihood:
         Unpenalised atoms stay at these, and weighted by gains a Student t has the same. The
         statistic of the tails is that of samples without any, at which tails that are given stay.
         """
-        covariances = self.factors(atoms, missing=True).covariances
-        assert covariances is not None
-        return usage[:, None, None] * covariances, np.zeros(1)
+        return usage[:, None, None] * self.covariances(atoms), np.zeros(1)
 
     # What is not known of it ----------------------------------------------------------------
 

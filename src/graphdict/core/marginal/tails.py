@@ -18,25 +18,24 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import digamma, gammaln
 
-from graphdict.core.marginal.missing import observed_log_likelihoods
-
 __all__ = [
     "LEAST_TAILS",
     "MOST_TAILS",
     "best_tails",
     "gains",
     "log_densities",
-    "observed_log_densities",
+    "tail_densities",
     "tail_statistic",
     "tails_to_try",
     "update_tails",
 ]
 
+Dimension = int | NDArray  # of all samples, or (T, 1) of each
 LEAST_TAILS, MOST_TAILS = 2.05, 1000.0  # variances exist above 2; from 1,000 on it is Gaussian
 
 
 def log_densities(
-    energies: NDArray, log_determinants: NDArray, tails: float, dimension: int
+    energies: NDArray, log_determinants: NDArray, tails: float, dimension: Dimension
 ) -> NDArray:
     """Return log-densities (T, C) of samples of energies (T, C) under C precisions."""
     if np.isinf(tails):
@@ -49,32 +48,14 @@ def log_densities(
     return values
 
 
-def observed_log_densities(signals: NDArray, covariances: NDArray, tails: float) -> NDArray:
-    """Return log-densities (T, C) of the observed values of signals (T, N) with gaps.
-
-    The observed part of a Student t is one, of the same degrees of freedom. Its energy ``q`` and
-    log-determinant follow from two Gaussian densities, of covariance ``S`` and ``2 S``.
-    """
-    gaussian = observed_log_likelihoods(signals, covariances)
-    if np.isinf(tails):
-        return gaussian
-    seen = np.maximum(np.isfinite(signals).sum(axis=1) - 1, 0)[:, None]
-    wider = observed_log_likelihoods(signals, 2 * covariances)
-    energies = np.maximum(4 * (wider - gaussian) + 2 * seen * np.log(2), 0)
-    log_determinants = 2 * gaussian + energies + seen * np.log(2 * np.pi)
-    half = (tails + seen) / 2
-    constant = gammaln(half) - gammaln(tails / 2) - seen / 2 * np.log(tails * np.pi)
-    return constant + log_determinants / 2 - half * np.log1p(energies / tails)
-
-
-def gains(energies: NDArray, tails: float, dimension: int) -> NDArray:
+def gains(energies: NDArray, tails: float, dimension: Dimension) -> NDArray:
     """Return the posterior mean of the gain of samples of such energies (any shape)."""
     if np.isinf(tails):
         return np.ones_like(energies)
     return (tails + dimension) / (tails + energies)
 
 
-def tail_statistic(energies: NDArray, tails: float, dimension: int) -> NDArray:
+def tail_statistic(energies: NDArray, tails: float, dimension: Dimension) -> NDArray:
     """Return ``E[log g - g]`` of samples of such energies: what ``nu`` is learned from."""
     if np.isinf(tails):
         return np.full_like(energies, -1.0)
@@ -106,22 +87,28 @@ def tails_to_try(count: int = 24) -> NDArray:
     return np.geomspace(LEAST_TAILS, MOST_TAILS, count)
 
 
-def best_tails(mean_logs: NDArray, dimension: int) -> float:
+def tail_densities(energies: NDArray, dimension: Dimension, shares: NDArray) -> NDArray:
+    """Return sums of log-densities, without determinants, at all :func:`tails_to_try`.
+
+    Energies (T, C) count with shares (T, C).
+    """
+    return np.array(
+        [
+            np.vdot(shares, log_densities(energies, np.zeros(1), nu, dimension))
+            for nu in tails_to_try()
+        ]
+    )
+
+
+def best_tails(mean_densities: NDArray) -> float:
     """Return the ``nu`` of greatest likelihood at fixed responsibilities.
 
-    ``mean_logs`` are the means over samples of ``log(1 + q / nu)`` at :func:`tails_to_try`. EM
+    ``mean_densities`` are those of :func:`tail_densities`, divided by the number of samples. EM
     alone is slow where tails are light.
     """
-    logs = np.log(tails_to_try(len(mean_logs)))
-    spline = CubicSpline(logs, mean_logs)
-
-    def loss(log_tails: float) -> float:
-        tails = np.exp(log_tails)
-        half = (tails + dimension) / 2
-        constant = gammaln(half) - gammaln(tails / 2) - dimension / 2 * log_tails
-        return float(half * spline(log_tails) - constant)
-
+    logs = np.log(tails_to_try(len(mean_densities)))
+    spline = CubicSpline(logs, -mean_densities)
     found = minimize_scalar(
-        loss, bounds=(logs[0], logs[-1]), method="bounded", options={"xatol": 1e-3}
+        spline, bounds=(logs[0], logs[-1]), method="bounded", options={"xatol": 1e-3}
     )
     return float(np.exp(found.x))

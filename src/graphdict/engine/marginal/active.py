@@ -25,8 +25,9 @@ from graphdict.engine.marginal.filtered_starts import (
 )
 from graphdict.engine.marginal.learn import Settings, Trials, annealing_schedule, random_start
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, anneal_filtered
-from graphdict.engine.marginal.passes import evidence_by_block, mean_square
+from graphdict.engine.marginal.passes import evidence_by_block
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.series import mean_square
 from graphdict.engine.marginal.subset import Blocks, cut_blocks, whole_windows
 
 __all__ = ["choose_patterns", "hold_out"]

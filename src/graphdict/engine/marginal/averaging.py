@@ -23,7 +23,8 @@ from graphdict.core.marginal.m_step import m_step
 from graphdict.core.marginal.protocols import AtomPenalty
 from graphdict.core.solvers.base import Callback, Progress, warn_interrupted
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.passes import coefficients_by_window, e_step
+from graphdict.engine.marginal.passes import e_step
+from graphdict.engine.marginal.sample_values import coefficients_by_window
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.tasks import advance
 

@@ -33,11 +33,11 @@ from graphdict.engine.marginal.learn import RULE_OUT_ROUNDS, STAY, Settings, rul
 from graphdict.engine.marginal.passes import (
     e_step,
     e_step_by_halves,
-    memory_of,
     random_statistics,
-    tail_logs,
+    tail_densities,
 )
 from graphdict.engine.marginal.samples import OpenSignals
+from graphdict.engine.marginal.series import memory_of
 
 __all__ = [
     "NO_PENALTY",
@@ -116,7 +116,7 @@ class FilteredRuns:
         likelihood = filtered(dictionary)
         if not likelihood.learns_tails:
             return dictionary
-        tails = best_tails(tail_logs(self.data, dictionary), likelihood.dimension)
+        tails = best_tails(tail_densities(self.data, dictionary))
         return replace(dictionary, likelihood=replace(likelihood, tails=tails))
 
     def renew_heat(self, dictionary: PatternDictionary) -> PatternDictionary:

@@ -50,8 +50,6 @@ from graphdict.engine.marginal.held_out import (
     without_unprofitable,
 )
 from graphdict.engine.marginal.learn import (
-    WARM_ANNEALING,
-    WARM_STEPS,
     Settings,
     Trials,
     restart_idle_atoms,
@@ -124,7 +122,8 @@ def learn_filtered(
         with some(patterns) as few:
             search = replace(runs, data=few)
             if patterns.shape[1] > 1:
-                dictionary = _alternate(search, _searched(search, one, patterns, rng))
+                found = _search(search, one, patterns, rng, chosen)
+                dictionary = _alternate(search, found.dictionary)
             dictionary = _try_heat(search, dictionary)
         dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
@@ -154,21 +153,7 @@ def anneal_filtered(
     )
 
 
-def _searched(
-    runs: FilteredRuns,
-    one: PatternDictionary,
-    patterns: NDArray,
-    rng: np.random.RandomState,
-) -> PatternDictionary:
-    """Return the best of annealed runs, or one from the start that the settings give."""
-    start = runs.settings.start
-    if start is None:
-        return _search(runs, one, patterns, rng).dictionary
-    start = with_pool(runs, one, start)
-    return runs.run(start, WARM_STEPS, ATOM_STEPS, WARM_ANNEALING).dictionary
-
-
-def with_pool(
+def _with_pool(
     runs: FilteredRuns, one: PatternDictionary, start: PatternDictionary
 ) -> PatternDictionary:
     """Return a start whose atoms have pooled samples beside their own, as many as dimensions."""
@@ -186,23 +171,36 @@ def _search(
     one: PatternDictionary,
     patterns: NDArray,
     rng: np.random.RandomState,
+    chosen: Fit | None = None,
 ) -> Fit:
     """Return the best of annealed runs.
 
-    There are half as many as the settings say, since each takes longer.
+    There are half as many as the settings say, since each takes longer. The run by which patterns
+    were ``chosen`` is one of them.
     """
-    count = (runs.settings.n_init + 1) // 2
+    count = (runs.settings.n_init + 1) // 2 - (chosen is not None)
     starts = (random_filtered_start(runs, one, patterns, rng) for _ in range(count))
-    found = best_of_starts(runs, starts)
+    before = None if chosen is None else _with_pool(runs, one, chosen.dictionary)
+    found = best_of_starts(runs, starts, before)
     given = NO_PENALTY, runs.settings, rng
     best = restart_idle_atoms(runs.data, found, *given, atom_steps=ATOM_STEPS)
     return _complete([best])[0]
 
 
-def best_of_starts(runs: FilteredRuns, starts: Iterator[PatternDictionary]) -> Fit:
-    """Return the best of annealed runs, one from each start; the better half goes on each time."""
+def best_of_starts(
+    runs: FilteredRuns,
+    starts: Iterator[PatternDictionary],
+    annealed: PatternDictionary | None = None,
+) -> Fit:
+    """Return the best of annealed runs, one from each start; the better half goes on each time.
+
+    One that was ``annealed`` before, on some of the samples, takes part.
+    """
     trials = Trials(runs.data, NO_PENALTY, runs.settings)
     found: list[Fit] = []
+    if annealed is not None:
+        again = trials.run(iter([annealed]), max_iter=TRIAL_STEPS // 2, atom_steps=ATOM_STEPS)
+        found += _complete(again)
     for start in starts:
         found += _complete(anneal_filtered(runs, iter([start]), trials))
     while len(found) > 1:
@@ -228,7 +226,7 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
         if number < POOL_ROUNDS:
-            dictionary = choose_pool(runs, dictionary)
+            dictionary = _pooled(runs, dictionary)
         if runs.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
             dictionary = _choose_power(runs, dictionary, step)
@@ -244,6 +242,15 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         fit = runs.run(runs.renew_heat(dictionary), iterations, ATOM_STEPS, callback=callback)
         dictionary = fit.dictionary
     return dictionary
+
+
+def _pooled(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary with as many pooled samples as are given, or else chosen."""
+    likelihood, given = filtered(dictionary), runs.settings.pooled
+    if given is None or likelihood.pool is None:
+        return choose_pool(runs, dictionary)
+    pool = likelihood.pool._replace(share=given / runs.data.total)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
 def _choose_power(

@@ -19,16 +19,21 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
 from graphdict.core.marginal.filtered import PooledSamples
 from graphdict.core.marginal.patterns import uniform_probabilities
-from graphdict.core.marginal.signed import SignedLikelihood, best_pool_size, make_definite
+from graphdict.core.marginal.signed import (
+    SignedLikelihood,
+    best_pool_size,
+    make_definite,
+)
+from graphdict.core.marginal.spectra import reduce_moments
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
-    FIRST_TAILS,
     FilteredRuns,
     InterruptedFitError,
     filtered,
+    one_graph,
 )
-from graphdict.engine.marginal.learn import STAY, WARM_ANNEALING, WARM_STEPS, Settings
+from graphdict.engine.marginal.learn import STAY, Settings
 from graphdict.engine.marginal.learn_filtered import (
     ELIMINATION_ROUNDS,
     ITERATIONS,
@@ -36,13 +41,12 @@ from graphdict.engine.marginal.learn_filtered import (
     ROUNDS,
     best_of_starts,
     copies_of,
-    with_pool,
 )
 from graphdict.engine.marginal.model_choice import tails_pay
 from graphdict.engine.marginal.passes import e_step, random_statistics
 from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["learn_signed"]
+__all__ = ["learn_signed", "moments_of", "nonnegative_graph"]
 
 STEPS = 4  # of Newton's method in an iteration of EM, where some pairs have no edge
 SAME = 0.05  # relative change of the pooled samples that is none
@@ -76,12 +80,8 @@ def learn_signed(
 def _searched(
     runs: FilteredRuns, one: PatternDictionary, patterns: NDArray, rng: np.random.RandomState
 ) -> PatternDictionary:
-    """Return the best of annealed runs, or one from the start that the settings give."""
-    settings = runs.settings
-    if settings.start is not None:
-        start = with_pool(runs, one, settings.start)
-        return runs.run(start, WARM_STEPS, STEPS, WARM_ANNEALING).dictionary
-    count = (settings.n_init + 1) // 2
+    """Return the best of annealed runs."""
+    count = (runs.settings.n_init + 1) // 2
     starts = (_random_start(runs, one, patterns, rng) for _ in range(count))
     return best_of_starts(runs, starts).dictionary
 
@@ -89,21 +89,34 @@ def _searched(
 def _one_graph(runs: FilteredRuns) -> PatternDictionary:
     """Return a dictionary of one graph for all samples, with its tails.
 
-    What steadies it are samples without structure, as many as the evidence asks for.
+    What steadies it are samples of the one graph without negative edges, under the filter that
+    suits it: as many as the evidence asks for.
     """
     given = runs.settings.tails
-    atoms = np.full((1, graphs.n_edges(runs.data.nodes)), 1 / (runs.data.nodes * runs.variance))
+    nonnegative = nonnegative_graph(runs)
+    smooth = filtered(nonnegative)
+    precision = smooth.factors(nonnegative.atoms).precision(0)
+    atoms = make_definite(graphs.laplacian_to_weights(precision)[None])
     likelihood = SignedLikelihood.of(
         np.ones((1, 1), dtype=bool), atoms, runs.noise,
-        tails=FIRST_TAILS if given is None else given, learns_tails=given is None,
+        tails=smooth.tails if given is None else given, learns_tails=given is None,
     )  # fmt: skip
     dictionary = PatternDictionary(likelihood, atoms, np.ones(1))
+    pooled = moments_of(nonnegative)
     for _ in range(ROUNDS if given is None else 1):
-        moments = _moments(runs, dictionary)[0]
-        white = np.eye(len(moments)) * max(float(np.trace(moments)) / len(moments), runs.noise)
-        dictionary = _pooled(runs, dictionary, white)
+        dictionary = _pooled(runs, dictionary, pooled)
         dictionary = runs.renew_tails(runs.run(dictionary, 10, STEPS).dictionary)
     return dictionary
+
+
+def nonnegative_graph(runs: FilteredRuns) -> PatternDictionary:
+    """Return a dictionary of one graph without negative edges, under the filter that suits it."""
+    return one_graph(replace(runs, settings=replace(runs.settings, filter=None)))
+
+
+def moments_of(dictionary: PatternDictionary) -> NDArray:
+    """Return the second moments (d, d) that samples of one graph have."""
+    return reduce_moments(filtered(dictionary).covariances(dictionary.atoms))[0]
 
 
 def _moments(runs: FilteredRuns, dictionary: PatternDictionary) -> NDArray:

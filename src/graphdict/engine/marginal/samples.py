@@ -1,8 +1,9 @@
 """The signals of the marginal model, wherever they are: in memory, on disk, on a cluster.
 
 An executor (:mod:`graphdict.engine.executor`) cuts them into shards of blocks and passes over them.
-What the model learns from is the size of the dictionary and comes back as sums; what it returns for
-each sample comes piece by piece (:mod:`graphdict.engine.marginal.passes`).
+What the model learns from is the size of the dictionary and comes back as sums
+(:mod:`graphdict.engine.marginal.passes`); what it returns for each sample comes piece by piece
+(:mod:`graphdict.engine.marginal.sample_values`).
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def graphs_on_the_map(
     tried: dict[str, list[Any]] = {}
     for row in rows:
         data = row["cell"]["data"]
-        ours = row["status"] == "done" and row["cell"]["model"] == OURS
+        ours = row["status"] == "done" and row["cell"]["model"] == OURS and "edges" in row
         if ours and data in MAPS and row["cell"]["seed"] == 0:  # the first fold
             tried.setdefault(data, []).append(row)
     if not tried:

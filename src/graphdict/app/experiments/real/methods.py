@@ -20,6 +20,7 @@ from sklearn.mixture import GaussianMixture
 from graphdict.app.experiments.real.switching import contrasts
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
+from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.models import GraphDictMarginal
 
 __all__ = ["METHODS", "density_of"]
@@ -41,7 +42,9 @@ def marginal(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
         shares = model.fit(given["signals"]).coefficients_[:: int(given["window"])]
         return {"states": shares.argmax(axis=1), "shares": shares[:, 1]}
     model = GraphDictMarginal(**options).fit(given["signals"])
-    return {**density_of(model), "edges": _mean_graph(model)}
+    found = density_of(model)
+    # Nearness is no negative weight: graphs that have some are not asked for the map.
+    return found if model.signed else {**found, "edges": _mean_graph(model)}
 
 
 def _likelier_right(given: dict[str, Any], options: dict[str, Any]) -> NDArray[np.float64]:
@@ -58,7 +61,8 @@ def _likelier_right(given: dict[str, Any], options: dict[str, Any]) -> NDArray[n
 
 def density_of(model: Any) -> dict[str, Any]:
     """Return what a fitted GraphDictMarginal takes signals to be, in N - 1 dimensions."""
-    likelihood = FilteredLikelihood.of(
+    kind = SignedLikelihood if model.signed else FilteredLikelihood
+    likelihood = kind.of(
         model.patterns_, model.atoms_, model.noise_,
         filter=FILTERS[model.filter_](model.filter_power_), tails=model.tails_,
     )  # fmt: skip

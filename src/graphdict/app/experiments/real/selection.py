@@ -1,6 +1,7 @@
 """Choose a setting for each method without the truth that scores it, and gather its scores.
 
-Signals: by validation blocks, hidden entries by the error of theirs and all else by likelihood.
+Signals: by validation blocks, hidden entries by the error of theirs and all else by likelihood; for
+the map among fits that have edges to show for it.
 States, features and graphs: by the other subjects. Methods without a likelihood keep their first
 setting on signals.
 """
@@ -103,7 +104,8 @@ def _signals(data: str, model: str, rows: list[Any]) -> list[Scores]:
         likeliest = closest = likeliest_row(tried)
         if "nats" in likeliest:
             closest = min(tried, key=lambda row: np.mean(row["imputation"]["validation"]))
-        edges = likeliest.get("map", {})
+        with_map = [row for row in tried if "map" in row]
+        edges = likeliest_row(with_map)["map"] if with_map else {}
         values: dict[str, list[float]] = {
             "nats": likeliest.get("nats", {}).get("test", []),
             "imputation": closest.get("imputation", {}).get("test", []),
