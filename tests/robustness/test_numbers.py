@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from strange import KINDS, LAYOUTS, few, models, plain, signals
 
-from graphdict import GraphDictExact, GraphDictHier, GraphDictMarginal, GraphDictSpectral
+from graphdict import (
+    GraphDictExact,
+    GraphDictHier,
+    GraphDictLog,
+    GraphDictMarginal,
+    GraphDictSpectral,
+    GraphDictSpectralRelaxed,
+)
 from graphdict.core import graphs
 from graphdict.exceptions import ConvergenceWarning
 
@@ -286,3 +293,35 @@ def test_a_penalty_that_leaves_no_edge_is_named():
     x = np.random.default_rng(0).standard_normal((8, 4))
     with pytest.raises(ValueError, match="alpha_w"):
         GraphDictExact(2, alpha_diff=10.0, alpha_w=1e12, max_iter=5, random_state=0).fit(x)
+
+
+@pytest.mark.parametrize("name", ["tau_atoms", "tau_coefficients", "sigma"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_steps_of_any_size_give_numbers_or_are_named(name, dtype):
+    def relaxed(size, last):
+        return GraphDictSpectralRelaxed(
+            2, solver="bipds", max_iter=12, last_iterate=last, random_state=0, **{name: size}
+        )
+
+    x = samples().astype(dtype)
+    for last in (False, True):
+        for size in (0.0, 1e-30, 1e-9, 1e9, 1e12, 1e20, 1e30):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                model = relaxed(size, last).fit(x)
+            assert np.isfinite(model.atoms_).all()
+            for found in (model.coefficients_, *model.history_.values()):
+                assert not np.isnan(found).any()
+        for size in (1e-300, 1e-126, 1e160, np.inf, np.nan, -1.0):
+            with pytest.raises(ValueError, match=name):
+                relaxed(size, last).fit(x)
+
+
+def test_a_last_iterate_of_infinite_objective_says_so():
+    model = GraphDictLog(
+        3, solver="bipds", rescale=False, tol=0, sigma=0.1, max_iter=50, last_iterate=True,
+        atoms=np.full((3, 10), 0.5), coefficients=np.full((40, 3), 0.5),
+    )  # fmt: skip
+    with pytest.warns(ConvergenceWarning, match="last_iterate=True ends at .* is infinite"):
+        model.fit(samples())
+    assert model.objective_ == np.inf

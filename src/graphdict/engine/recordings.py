@@ -142,7 +142,9 @@ def _parts(X: Any) -> Iterable[Part]:
     seen: set[str] = set()
     for key, value in named:
         if str(key) in seen:
-            raise ValueError(f"two recordings are called {str(key)!r}: give each a name of its own")
+            raise ValueError(
+                f"X: two recordings are called {str(key)!r}: give each a name of its own"
+            )
         seen.add(str(key))
         yield _part(str(key), value)
 
@@ -244,7 +246,8 @@ def _match(
         text = text if len(text) <= 500 else text[:500] + " ..."
         if not missing:
             raise ValueError(
-                f"recordings differ in their nodes, and this model takes no missing values: {text}"
+                "X: recordings differ in their nodes, and this model takes no missing values: "
+                f"{text}"
             )
         warn(
             f"{len(lacking)} of {len(parts)} recording(s) lack nodes, which are missing values "
