@@ -181,7 +181,7 @@ def one_fit(rng, model, x):
     odd = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
     assert not odd, f"{odd[0]}\n  {told}"
     if collapsed(model):
-        assert any("objective is infinite" in str(w.message) for w in caught), told
+        assert any("where the objective is" in str(w.message) for w in caught), told
     return "fitted several" if several else "fitted"
 
 
@@ -201,8 +201,8 @@ def refusal(model, function, *given):
 
 
 def collapsed(model):
-    """Whether the last iterate of Algorithm 1 was asked for, and has an infinite objective."""
-    return getattr(model, "last_iterate", False) and model.objective_ == np.inf
+    """Whether the last iterate of Algorithm 1 was asked for, and leads nowhere."""
+    return getattr(model, "last_iterate", False) and model.objective_ > 1e12
 
 
 def check_fitted(model):

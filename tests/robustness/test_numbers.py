@@ -317,11 +317,14 @@ def test_steps_of_any_size_give_numbers_or_are_named(name, dtype):
                 relaxed(size, last).fit(x)
 
 
-def test_a_last_iterate_of_infinite_objective_says_so():
-    model = GraphDictLog(
-        3, solver="bipds", rescale=False, tol=0, sigma=0.1, max_iter=50, last_iterate=True,
-        atoms=np.full((3, 10), 0.5), coefficients=np.full((40, 3), 0.5),
-    )  # fmt: skip
-    with pytest.warns(ConvergenceWarning, match="last_iterate=True ends at .* is infinite"):
-        model.fit(samples())
+def test_a_last_iterate_that_leads_nowhere_says_so():
+    start = {"atoms": np.full((3, 10), 0.5), "coefficients": np.full((40, 3), 0.5)}
+    given = {"solver": "bipds", "rescale": False, "tol": 0, "last_iterate": True, **start}
+    with pytest.warns(ConvergenceWarning, match="last_iterate=True ends at .* is inf: some node"):
+        model = GraphDictLog(3, sigma=0.1, max_iter=50, **given).fit(samples())
     assert model.objective_ == np.inf
+    with pytest.warns(ConvergenceWarning, match="steps are too long"):
+        model = GraphDictSpectralRelaxed(
+            2, alpha_modes=1e4, tau_atoms=1e-3, max_iter=20, last_iterate=True, random_state=0
+        ).fit(samples())
+    assert np.isfinite(model.atoms_).all()

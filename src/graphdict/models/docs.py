@@ -57,8 +57,9 @@ tau_atoms, tau_coefficients, sigma : float, optional
     ``prox_{sigma h*}(sigma A(Delta, W))``.
 last_iterate : bool, default=False
     Return the last iterate of the solver as Algorithm 1 prints it, whatever its objective; a
-    warning says where that is infinite, and so may scores be. By default "bipds" returns the best
-    iterate that it checked, and a last step finds the coefficients that are best for the atoms.
+    warning says where that is infinite or above 1e12, and scores may be infinite then. By default
+    "bipds" returns the best iterate that it checked, and a last step finds the coefficients that
+    are best for the atoms.
 n_init : int, default=1
     Number of starts; the lowest objective is kept.
 init : {"k-means++", "uniform", "discrete"}, default="k-means++"

@@ -50,6 +50,7 @@ from graphdict.models.starts import STARTS, begin, check_given, start_coefficien
 __all__ = ["SoftDictionary", "penalties"]
 
 CODING = 0.3  # of the work for one start: the coefficients for the atoms in the end
+DIVERGED = 1e12  # the objective of a last iterate that leads nowhere
 # What single precision can multiply and divide by.
 STEP_SIZES = [Interval(Real, 1e-30, 1e30, closed="both"), Options(Real, {0.0}), None]
 
@@ -216,11 +217,14 @@ class SoftDictionary(GraphDictionary):
                 interrupted = interrupted or not coded
         if not interrupted:
             kept.finish()
-        if not np.isfinite(objective):
+        if self.last_iterate and not objective <= DIVERGED:
+            why = "its steps are too long"
+            if not np.isfinite(objective):
+                why = "some node has no edge in some sample"
             warn(
                 f"{type(self).__name__} with last_iterate=True ends at iteration {best.n_iter}, "
-                "where the objective is infinite: some node has no edge in some sample. Raise "
-                "max_iter, choose other steps, or use last_iterate=False for the best iterate.",
+                f"where the objective is {objective:.3g}: {why}. Raise max_iter, choose other "
+                "steps, or use last_iterate=False for the best iterate.",
                 ConvergenceWarning,
             )
         self._describe(best, atoms, objective, coefficients)
