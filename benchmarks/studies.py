@@ -3,7 +3,9 @@
     python benchmarks/studies.py null      500 studies without a difference, activations given
     python benchmarks/studies.py null --learn           the same with a dictionary for each study
     python benchmarks/studies.py power     studies with one, on learned and true activations
+    python benchmarks/studies.py intervals      how often intervals of effects hold the truth
     python benchmarks/studies.py eyes --folder FOLDER   subjects left out of a dictionary
+    python benchmarks/studies.py own --folder FOLDER    recordings' own atoms on halves left out
 
 Each prints a table; ``--json FILE`` keeps it. ``--studies`` and ``--subjects`` make them shorter.
 """
@@ -62,9 +64,8 @@ def simulate(rng: np.random.Generator, tilt: np.ndarray) -> tuple[list, list, np
 def learn(signals: list, seed: int) -> tuple[Any, list[np.ndarray]]:
     """Return the group's dictionary, and the coefficients of each recording under it."""
     model = GraphDictMarginal(
-        ATOMS, max_active=1, prior="markov", filter_power=1, tails="gaussian", n_init=1,
-        random_state=seed,
-    )  # fmt: skip
+        ATOMS, max_active=1, prior="markov", filter_power=1, tails="gaussian", random_state=seed
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(signals)
@@ -86,7 +87,7 @@ def null(studies: int, learned: bool = True) -> list[dict[str, Any]]:
             **settings(seed),
         ),
         "covariate": lambda v, seed: regress_on(
-            v, np.random.RandomState(seed).gamma(2, size=RECORDINGS), measures=MEASURES,
+            v, np.random.RandomState(10_000 + seed).gamma(2, size=RECORDINGS), measures=MEASURES,
             **settings(seed),
         ),
     }  # fmt: skip
@@ -104,7 +105,7 @@ MEASURES = ("occupancy", "lifetime", "switching_rate")
 
 
 def settings(seed: int) -> dict[str, int]:
-    return {"n_permutations": 999, "n_bootstrap": 1, "random_state": seed}
+    return {"n_permutations": 999, "random_state": seed}
 
 
 def tell(seed: int, found: dict[str, int]) -> None:
@@ -121,7 +122,7 @@ def rate(name: str, count: int, studies: int) -> dict[str, Any]:
 def power(studies: int) -> list[dict[str, Any]]:
     """Return how often a difference in occupancy is found, on learned and on true activations."""
     rows = []
-    for shift in (0.5, 0.8):
+    for shift in (1.0, 1.3):
         found = {"learned": 0, "true": 0}
         for seed in range(studies):
             tilt = np.repeat([0.0, shift], RECORDINGS // 2)
@@ -135,6 +136,46 @@ def power(studies: int) -> list[dict[str, Any]]:
                 found[name] += bool(test.p_corrected[0] <= 0.05)
             tell(seed, found)
         rows += [rate(f"shift {shift}, {name}", count, studies) for name, count in found.items()]
+    return rows
+
+
+DRAWS = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "skewed (exponential)": lambda rng, shape: rng.exponential(size=shape) - 1,
+    "very skewed (lognormal)": lambda rng, shape: np.exp(rng.standard_normal(shape)) - np.exp(0.5),
+    "heavy tails (t 3)": lambda rng, shape: rng.standard_t(3, shape),
+}
+
+
+def intervals(studies: int) -> list[dict[str, Any]]:
+    """Return how often intervals of 95 % hold the effect that was simulated, for each design.
+
+    Columns of one comparison are studies of their own here.
+    """
+    rows = []
+    for name, draw in DRAWS.items():
+        for units in (8, 15, 30):
+            rng = np.random.default_rng(units)
+            few = {"n_permutations": 1}
+            within, labels = np.arange(2 * units) // 2, np.tile(["a", "b"], units)
+            # The effect of a condition differs between subjects as drawn; groups differ by 1.
+            paired = np.zeros((2 * units, studies))
+            paired[1::2] = 1 + draw(rng, (units, studies))
+            apart = draw(rng, (2 * units, studies))
+            apart[units:] += 1
+            ages = rng.gamma(4, size=2 * units)
+            line = draw(rng, (2 * units, studies)) + ages[:, None]
+            found = {
+                "conditions": compare_conditions(paired, labels, within, **few),
+                "groups": compare_groups(apart, np.repeat(["a", "b"], units), **few),
+                "covariate": regress_on(line, ages, **few),
+            }
+            for design, test in found.items():
+                low, high = test.effect_interval.T
+                row = rate(
+                    f"{design}, {name}, {units}", int(((low <= 1) & (high >= 1)).sum()), studies
+                )
+                rows.append(row | {"width": float(np.median(high - low))})
     return rows
 
 
@@ -156,10 +197,10 @@ def eyes(
         data.append(one - one.mean(axis=1, keepdims=True))
     scores: dict[str, list[float]] = {}
     for fold in range(folds):
-        inside = np.concatenate([one for s, one in enumerate(data) if s % 3 != fold])
+        inside = [one for s, one in enumerate(data) if s % 3 != fold]
         outside = [one for s, one in enumerate(data) if s % 3 == fold]
-        basis = zero_sum_basis(inside.shape[1])
-        flat = inside @ basis
+        basis = zero_sum_basis(inside[0].shape[1])
+        flat = np.concatenate(inside) @ basis
         one = Gaussian(ledoit_wolf(flat, assume_centered=True)[0])
         fitted = GraphDictMarginal(atoms, max_active=1, prior="markov", random_state=0)
         with warnings.catch_warnings():
@@ -184,6 +225,64 @@ def eyes(
         }
         for name, values in scores.items()
     ]  # fmt: skip
+
+
+def own(folder: Path | None, subjects: int, seconds: int, atoms: int, figure: Path | None) -> list:
+    """Return what atoms of their own gain in halves of recordings that they were not learned from.
+
+    Each subject has a recording with eyes open and one with eyes closed; channels as in ``eyes``.
+    """
+    from graphdict.datasets import load_eyes
+    from graphdict.studies import recording_atoms
+
+    data: dict[str, np.ndarray] = {}
+    for subject in range(subjects):
+        loaded = load_eyes(subject + 1, folder, band=(1, 30), sfreq=80)
+        for state in ("open", "closed"):
+            chosen = (loaded.times < seconds) & (loaded.states == state)
+            data[f"{subject + 1} {state}"] = loaded.signals[chosen, ::3]
+    model = GraphDictMarginal(atoms, max_active=1, prior="markov", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(data)
+        found = recording_atoms(model, data)
+    print(found.in_words(), file=sys.stderr)
+    apart = np.where(np.eye(len(data)) > 0, np.inf, found.distances)
+    people = np.arange(len(data)) // 2
+    nearest = people[apart.argmin(axis=1)] == people
+    same = found.distances[people[:, None] == people]
+    group = found.scores[np.inf]
+    rows: list[dict[str, Any]] = [
+        {"what": f"{pseudo:.4g} pseudo-samples", "nats": float((score - group).mean())}
+        for pseudo, score in found.scores.items()
+    ]
+    rows += [
+        {"what": "gain, error", "nats": found.gain, "error": found.error},
+        {"what": "recordings that gain", "nats": float((found.gains > 0).mean())},
+        {"what": "share of the group", "nats": float(found.shrinkage.mean())},
+        {"what": "nearest is the same subject", "nats": float(nearest.mean())},
+        {"what": "distance within a subject", "nats": float(same[same > 0].mean())},
+        {"what": "distance between subjects",
+         "nats": float(found.distances[people[:, None] != people].mean())},
+    ]  # fmt: skip
+    if figure is not None:
+        _draw_own(found, figure)
+    return rows
+
+
+def _draw_own(found: Any, path: Path) -> None:
+    """Draw distances between recordings, and the map on which they are kept."""
+    from matplotlib.figure import Figure
+
+    from graphdict.viz import plot_recordings
+
+    drawing = Figure(figsize=(9, 4), layout="constrained", dpi=120)
+    left, right = drawing.subplots(1, 2)
+    shown = left.imshow(found.distances, cmap="viridis")
+    drawing.colorbar(shown, ax=left, label="distance (root nats)")
+    left.set(xlabel="recording", ylabel="recording", title="Distances")
+    plot_recordings(found, groups=[name.split()[1] for name in found.recordings], ax=right)
+    drawing.savefig(path)
 
 
 def _log_scale(model: Any, signals: np.ndarray) -> float:
@@ -216,7 +315,7 @@ def hmm(signals: np.ndarray, states: int) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["null", "power", "eyes"])
+    parser.add_argument("part", choices=["null", "power", "intervals", "eyes", "own"])
     parser.add_argument("--studies", type=int, default=500)
     parser.add_argument("--subjects", type=int, default=15)
     parser.add_argument("--folds", type=int, choices=(1, 2, 3), default=3)
@@ -224,12 +323,17 @@ def main() -> None:
     parser.add_argument("--atoms", type=int, default=3)
     parser.add_argument("--learn", action="store_true")
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--figure", type=Path)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.part == "eyes":
         rows = eyes(given.folder, given.subjects, given.folds, given.seconds, given.atoms)
+    elif given.part == "own":
+        rows = own(given.folder, given.subjects, given.seconds, given.atoms, given.figure)
+    elif given.part == "null":
+        rows = null(given.studies, given.learn)
     else:
-        rows = power(given.studies) if given.part == "power" else null(given.studies, given.learn)
+        rows = {"power": power, "intervals": intervals}[given.part](given.studies)
     for row in rows:
         print("  ".join(f"{v:.4g}" if isinstance(v, float) else f"{v:<28}" for v in row.values()))
     if given.json:

@@ -99,20 +99,24 @@ def choose_compiler() -> None:
     os.environ["CXX"] = compiler() or commands_of_zig()
 
 
-def commands_of_zig() -> str:
-    """Return the path of a command that compiles by ziglang, and put its archiver on the path."""
+def path_of_zig() -> Path:
+    """Return where the installed ziglang keeps its program."""
     found = find_spec("ziglang")
     assert found is not None
     assert found.origin is not None
-    zig = Path(found.origin).with_name("zig")
+    return Path(found.origin).with_name("zig")
+
+
+def commands_of_zig(*options: str) -> str:
+    """Return the path of a command that compiles by ziglang, and put its archiver on the path."""
     commands = Path(tempfile.mkdtemp(prefix="graphdict-compiler-"))
     atexit.register(shutil.rmtree, commands, ignore_errors=True)
     # What is built may run on other processors than this one. Its C++ library is built on first
     # use for any set of these options: so CMake's trials take the one that graphdict takes.
-    compiling = "c++ -mcpu=baseline -O3 -fPIC"
+    compiling = " ".join(["c++", *options, "-mcpu=baseline -O3 -fPIC"])
     for name, words in {"c++": compiling, "ar": "ar", "ranlib": "ranlib"}.items():
         command = commands / name
-        command.write_text(f'#!/bin/sh\nexec "{zig}" {words} "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec "{path_of_zig()}" {words} "$@"\n')
         command.chmod(0o755)
     os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), str(commands)])
     print("graphdict: no C++ compiler on the path; ziglang's is used", file=sys.stderr)

@@ -2,8 +2,9 @@
 
     python tools/wheels.py [PYTHON ...]
 
-A wheel is built for each interpreter named (those on the path otherwise), from the archive, and
-repaired by auditwheel. A fresh environment whose path holds nothing else installs it, runs
+A wheel is built for the interpreters named (those on the path otherwise), from the archive, and
+repaired by auditwheel; those from 3.12 on share that of the stable ABI, which abi3audit checks. For
+each interpreter, a fresh environment whose path holds nothing else installs the wheel, runs
 ``graphdict demo`` and ``tools/smoke.py``.
 """
 
@@ -37,6 +38,13 @@ def environment(python: str, folder: Path) -> Path:
     return found
 
 
+def has_stable_abi(python: str) -> bool:
+    """Return whether an interpreter takes what others have built: from 3.12 on, with a lock."""
+    asked = "sys.version_info >= (3, 12) and not sysconfig.get_config_var('Py_GIL_DISABLED')"
+    words = [python, "-c", f"import sys, sysconfig; print({asked})"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout == "True\n"
+
+
 def build(python: str, archive: Path, folder: Path) -> Path:
     """Return the repaired wheel of an interpreter, in ``dist``."""
     own = environment(python, folder / "build")
@@ -47,6 +55,8 @@ def build(python: str, archive: Path, folder: Path) -> Path:
     repair = [sys.executable, "-m", "auditwheel", "repair", "-w", folder / "repaired", wheel]
     run(*repair, env={**os.environ, "PATH": path})
     (repaired,) = (folder / "repaired").glob("graphdict-*.whl")
+    if "-abi3-" in repaired.name:
+        run(sys.executable, "-m", "abi3audit", "--strict", repaired)
     return Path(shutil.copy(repaired, DIST))
 
 
@@ -71,9 +81,13 @@ def main() -> None:
     run(sys.executable, "-m", "build", "--sdist", "-o", DIST, ROOT)
     (archive,) = DIST.glob("graphdict-*.tar.gz")
     print(archive.relative_to(ROOT), flush=True)
+    stable: Path | None = None
     for python in pythons:
         with tempfile.TemporaryDirectory(prefix="graphdict-wheel-") as folder:
-            wheel = build(python, archive, Path(folder))
+            if not has_stable_abi(python):
+                wheel = build(python, archive, Path(folder))
+            else:
+                wheel = stable = stable or build(python, archive, Path(folder))
             print(f"{wheel.relative_to(ROOT)}: {try_out(python, wheel, Path(folder))}", flush=True)
 
 

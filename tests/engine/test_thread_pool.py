@@ -111,5 +111,6 @@ def test_other_calls_are_run_too():
 def test_a_compiled_team_refuses_what_is_none():
     with pytest.raises(ValueError, match="negative"):
         native.ThreadPool(-1)
-    with pytest.raises(ValueError, match="no job"):
-        native.ThreadPool(1).run([None])
+    for listed in ([None], [3]):
+        with pytest.raises(TypeError, match="must be jobs"):
+            native.ThreadPool(1).run(listed)

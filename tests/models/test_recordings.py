@@ -246,15 +246,35 @@ def test_coefficients_jump_freely_between_recordings(parts):
     assert jumps[0] > jumps[1] + 0.05
 
 
-@pytest.mark.parametrize(
-    "model", [GraphDictHier(2), GraphDictMarginal(3, prior="hierarchy")], ids=["hier", "marginal"]
-)
-def test_trees_of_time_are_refused_by_name(model, parts):
-    with pytest.raises(ValueError, match="duration of one recording, and X has 3"):
-        model.fit(parts)
-    assert len(model.fit([parts[0]]).recordings_) == 1
-    with pytest.raises(ValueError, match="duration of one recording"):
-        model.instantaneous_graphs(parts)
+def test_trees_of_time_divide_each_recording():
+    """Windows of the same number share a graph: as if samples had been sorted by window."""
+    rng = np.random.default_rng(0)
+    parts = [rng.standard_normal((length, 5)) for length in (40, 24, 64)]
+    mixed = np.concatenate([part[len(part) * w // 4 :][: len(part) // 4] for w in range(4)
+                            for part in parts])  # fmt: skip
+    model = GraphDictHier(2, tol=1e-8, max_iter=3000).fit(parts)
+    whole = GraphDictHier(2, tol=1e-8, max_iter=3000).fit(mixed)
+    np.testing.assert_allclose(model.atoms_, whole.atoms_, atol=1e-5)
+    assert model.score(parts) == pytest.approx(whole.score(mixed))
+    for own in model.recordings_.split(model.coefficients_):
+        np.testing.assert_array_equal(
+            own[:, 3:].argmax(axis=1), np.arange(len(own)) * 4 // len(own)
+        )
+    graphs = model.instantaneous_graphs([parts[1], parts[0]])
+    np.testing.assert_array_equal(graphs.coefficients[:24], model.recordings_.split(
+        model.coefficients_)[1])  # fmt: skip
+    with pytest.raises(ValueError, match="recording '1' has 3 samples, fewer than the 4 windows"):
+        model.score([parts[0], parts[1][:3]])
+
+
+def test_hierarchies_of_time_begin_anew_in_each_recording(parts):
+    model = GraphDictMarginal(3, prior="hierarchy", max_iter=3, random_state=0).fit(parts)
+    alone = [model.transform(part) for part in parts]
+    for own, found in zip(model.transform(parts), alone, strict=True):
+        np.testing.assert_allclose(own, found)
+    lengths = [len(part) for part in parts]
+    expected = np.average([model.score(part) for part in parts], weights=lengths)
+    assert model.score(parts) == pytest.approx(expected)
 
 
 def test_a_list_of_rows_is_one_array(parts):

@@ -14,9 +14,15 @@ from graphdict.datasets import sample_lgmrf
 from graphdict.results import thresholded_atoms
 from graphdict.selection import describe_findings, evidence, stability
 from graphdict.selection.findings import _months
-from graphdict.selection.folds import complete, cut_blocks
-from graphdict.selection.memory import autoregression, innovations, whitened
-from graphdict.selection.surrogates import surrogate_signals
+from graphdict.selection.folds import _covariance_scores, block_scores, complete, cut_blocks
+from graphdict.selection.memory import autoregression, innovations, whitened, with_equal_loudness
+from graphdict.selection.surrogates import (
+    covariance_variation,
+    directions,
+    surrogate_directions,
+    surrogate_signals,
+)
+from graphdict.selection.trials import fit_quietly
 
 
 def ring(nodes):
@@ -77,6 +83,19 @@ def test_the_recursion_solves_the_equations_of_yule_and_walker():
     np.testing.assert_allclose(found, np.linalg.solve(matrix, lags[1:]), rtol=1e-8)
 
 
+def test_loudness_is_taken_out_whatever_its_course():
+    rng = np.random.default_rng(1)
+    signals = one_graph(rng, ring(6), 1500)
+    loud = signals * np.repeat(np.exp(rng.standard_normal(30)), 50)[:, None]
+    ours, theirs = with_equal_loudness(loud), with_equal_loudness(signals)
+    factor = np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    np.testing.assert_allclose(factor, factor.mean(), rtol=0.2)  # those of other samples matter
+    silent = signals.copy()
+    silent[7] = 0
+    assert np.isfinite(with_equal_loudness(silent)).all()
+    assert not with_equal_loudness(silent)[7].any()
+
+
 # Surrogates and blocks ---------------------------------------------------------------------------
 
 
@@ -126,6 +145,61 @@ def test_missing_values_are_interpolated():
     assert np.isnan(signals[2, 0])  # a copy
 
 
+def test_the_variation_of_covariances_is_the_excess_of_pairs_within_stretches():
+    """Against its definition, by all pairs, where there is one length of stretches."""
+    given = directions(np.random.default_rng(5).standard_normal((31, 4)))
+    total, pairs = 0.0, 0
+    for start in range(0, 28, 4):
+        for t in range(start, start + 4):
+            for other in set(range(start, start + 4)) - {t}:
+                total += (given[t] @ given[other]) ** 2 - 3
+                pairs += 1
+    by_four = total / np.sqrt(2 * pairs * (3 * 27 / 5 - 9))
+    assert given.shape[1] == 3
+    assert covariance_variation(given[:15]) == 0  # too few stretches
+    assert covariance_variation(given) == pytest.approx(by_four)
+
+
+def test_surrogates_of_one_graph_vary_like_it_and_those_of_two_less():
+    rng = np.random.RandomState(0)
+    signals, _, _ = two_graphs(np.random.default_rng(5))
+    one = one_graph(np.random.default_rng(5), ring(7), 800)
+    two, alone = (directions(x) for x in (signals, one))
+    found = [covariance_variation(surrogate_directions(alone, rng)) for _ in range(30)]
+    assert abs(np.mean(found)) < 1  # in standard errors, but the largest of some
+    assert np.std(found) < 2
+    assert covariance_variation(two) > 5
+
+
+def test_one_graph_is_compared_as_one_covariance_of_any_kind():
+    signals = one_graph(np.random.default_rng(3), ring(6) + 0.2, 4000)
+    model = GraphDictMarginal(1, filter_power=1, tails="gaussian", sparsity=0, alpha_w=0)
+    model.fit(signals)
+    (score,) = _covariance_scores(model, [signals], [signals])
+    assert model.score(signals) == pytest.approx(score, abs=2e-3)
+    # The square of a ring's Laplacian has negative dependence, which power 1 cannot show.
+    smooth = np.asarray(
+        sample_lgmrf(np.repeat(ring(12)[None], 1500, 0), filter=2.0, random_state=0)
+    )
+    given = GraphDictMarginal(1, filter_power=1, tails="gaussian", random_state=0)
+    found = block_scores(given, cut_blocks(smooth))
+    assert found.blocks.mean() > found.model.score(cut_blocks(smooth).signals) + 0.5
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_a_fit_that_begins_at_another_ends_nearby(power):
+    signals, _, _ = two_graphs(np.random.default_rng(6), samples=1600)
+    model = GraphDictMarginal(
+        2, max_active=1, prior="markov", n_init=2, filter_power=power, tails="gaussian",
+        random_state=0,
+    ).fit(signals)  # fmt: skip
+    again = GraphDictMarginal(2, max_active=1, prior="markov", random_state=0)
+    fit_quietly(again, 3 * signals, model)  # whatever the unit
+    assert again.filter_power_ == power
+    assert np.abs(again.coefficients_ - model.coefficients_).mean() < 0.01
+    assert again.score(3 * signals) == pytest.approx(model.score(signals), abs=0.02)
+
+
 # Evidence ----------------------------------------------------------------------------------------
 
 
@@ -147,7 +221,7 @@ def test_graphs_that_switch_are_more_than_one():
     assert found.p_value == 1 / 20
     assert found.gain > 3 * found.error > 0
     assert found.gain == pytest.approx(found.block_gains.mean())
-    assert "none gain as much (p = 0.05)" in found.in_words()
+    assert "none varies as much in time (p = 0.05)" in found.in_words()
     assert evidence(model, signals, n_surrogates=0).in_words().endswith("nats a sample).")
 
 
@@ -255,6 +329,17 @@ def test_what_is_there_comes_out_again_and_is_said():
     assert any("for about 40 days at a time" in sentence for sentence in said)
     assert any("all atoms come out again" in sentence for sentence in said)
     assert "not that one drives the other" in said[-1]
+
+
+def test_halves_of_several_recordings_are_halves_of_each():
+    """Each recording has one of two graphs, so that halves of all together would lack one."""
+    signals, _, labels = two_graphs(np.random.default_rng(11), samples=1600)
+    study = [part for k in range(2) for part in np.array_split(signals[labels == k], 2)]
+    model = GraphDictMarginal(2, max_active=1, prior="markov", n_init=2, random_state=0).fit(study)
+    again = stability(model, study)
+    assert again.again.all()
+    assert again.coefficients.min() > 0.8
+    assert not stability(model, np.concatenate(study)).again.all()
 
 
 def test_noise_in_two_atoms_does_not_come_out_again():

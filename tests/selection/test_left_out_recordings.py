@@ -6,8 +6,10 @@ from sklearn.base import clone
 
 from graphdict import GraphDictMarginal
 from graphdict.datasets import erdos_renyi, sample_lgmrf
-from graphdict.selection import choose_n_atoms, evidence, reproducibility
+from graphdict.results import Recordings
+from graphdict.selection import choose_n_atoms, evidence, reproducibility, stability
 from graphdict.selection.folds import cut_recordings, cut_study
+from graphdict.selection.trials import split_pieces
 
 MODEL = GraphDictMarginal(
     2, max_active=1, prior="markov", filter_power=1, tails="gaussian", n_init=1, random_state=0
@@ -75,14 +77,45 @@ def test_no_block_crosses_the_end_of_a_recording():
     parts = [rng.standard_normal((rows, 3)) for rows in (200, 90, 42, 3)]
     blocks = cut_study(parts, 4, length=30)
     assert not len(blocks.memory)
-    sizes = [sum(len(p) for p in blocks.pieces if p[0] in part) for part in parts]
+
+    def rows_in(piece, part):  # samples are those of a recording but for their loudness
+        piece, part = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (piece, part))
+        return np.isclose(piece[:, None], part).all(axis=2).any(axis=1)
+
+    sizes = [sum(len(p) for p in blocks.pieces if rows_in(p, part)[0]) for part in parts]
     assert sizes == [200, 88, 40, 0]  # whole windows; three samples are none
     for piece in blocks.pieces:
-        assert sum((piece[:, None] == part).all(axis=2).any(axis=1).all() for part in parts) == 1
+        assert sum(rows_in(piece, part).all() for part in parts) == 1
     assert isinstance(blocks.signals, list)  # which a fit keeps apart
     assert len(np.unique(blocks.folds(5))) == 5
     whole = cut_study([*parts[:3], *parts[:3]], 4)
     assert [len(piece) for piece in whole.pieces] == [200, 88, 40] * 2
+
+
+def test_evidence_holds_groups_out_together_and_crosses_no_break():
+    parts = recordings(6, 2, 1)
+    found = evidence(MODEL, parts, groups=list("aabbcc"), n_surrogates=0)
+    assert found.clear
+    assert len(found.block_gains) == 3
+    with pytest.raises(ValueError, match="cannot be used with groups"):
+        evidence(MODEL, parts, groups=list("aabbcc"), block_length=20)
+    with pytest.raises(ValueError, match="label for each of the 6 recordings, got 2"):
+        evidence(MODEL, parts, groups=[1, 2])
+    with pytest.raises(ValueError, match="X is one array"):
+        evidence(MODEL, parts[0], groups=[1])
+    whole = Recordings(("a", "b"), (len(parts[0]), len(parts[1])), (50, len(parts[0]) + 30))
+    pieces, owners = split_pieces(np.concatenate(parts[:2]), whole)
+    assert [len(piece) for piece in pieces] == [50, len(parts[0]) - 50, 30, len(parts[1]) - 30]
+    np.testing.assert_array_equal(owners, [0, 0, 1, 1])
+
+
+def test_halves_of_several_recordings_are_those_of_each():
+    parts = recordings(3, 2, 1)
+    model = clone(MODEL).fit(parts)
+    found = stability(model, parts)
+    assert found.again.all()
+    assert found.coefficients.shape == (2, 2)
+    assert found.coefficients.min() > 0.8
 
 
 @pytest.mark.parametrize("count", [3, 6])

@@ -14,8 +14,9 @@ from graphdict.studies import (
     regress_on,
 )
 from graphdict.studies.arrangements import block_orders, condition_orders, group_labels, signs
+from graphdict.studies.intervals import mean_interval
 
-FEW = {"n_permutations": 199, "n_bootstrap": 199}
+FEW = {"n_permutations": 199}
 
 
 @pytest.fixture
@@ -167,15 +168,81 @@ def test_false_positives_are_as_many_as_promised():
     assert stats.binomtest(int(found), 200, 0.05).pvalue > 0.01
 
 
-def test_intervals_hold_what_they_promise():
+@pytest.mark.parametrize("skewed", [False, True])
+def test_intervals_hold_what_they_promise(skewed):
+    """Columns are studies of their own; the effect is 1, and so is its size where it is normal."""
     rng = np.random.default_rng(4)
-    inside = np.zeros(2)
-    for seed in range(100):
-        values = rng.standard_normal((20, 4)) + np.repeat([0, 1.0], 10)[:, None]
-        found = compare_groups(values, np.repeat([0, 1], 10), random_state=seed, **FEW)
-        for place, limits in enumerate((found.effect_interval, found.size_interval)):
-            inside[place] += ((limits[:, 0] <= 1) & (limits[:, 1] >= 1)).sum() / 400
-    assert (np.abs(inside - 0.95) < 0.03).all()
+    kinds = {True: lambda *s: rng.exponential(size=s) - 1, False: lambda *s: rng.normal(size=s)}
+    draw = kinds[skewed]
+    few = {"n_permutations": 1}
+    values = draw(20, 2000)
+    values[10:] += 1
+    ages = rng.gamma(4, size=12)
+    paired = np.zeros((16, 2000))
+    paired[1::2] = 1 + draw(8, 2000)
+    for found in (
+        compare_groups(values, np.repeat([0, 1], 10), **few),
+        compare_conditions(paired, np.tile([0, 1], 8), np.arange(16) // 2, **few),
+        regress_on(draw(12, 2000) + ages[:, None], ages, **few),
+    ):
+        low, high = found.effect_interval.T
+        assert 0.93 < ((low <= 1) & (high >= 1)).mean() < 0.975, found.question
+        if found.levels and not skewed:
+            low, high = found.size_interval.T
+            assert 0.93 < ((low <= 1) & (high >= 1)).mean() < 0.97, found.question
+
+
+def test_slopes_within_subjects_have_intervals_by_subject():
+    """Where slopes differ between subjects, recordings of a subject do not count as many."""
+    rng = np.random.default_rng(0)
+    subjects, dose = np.repeat(np.arange(12), 4), np.tile(np.arange(4.0), 12)
+    slopes = 1 + rng.standard_normal((12, 1000))
+    noise = 0.3 * rng.standard_normal((48, 1000))
+    values = slopes[subjects] * dose[:, None] + noise + 5 * rng.standard_normal((12, 1))[subjects]
+    found = regress_on(values, dose, subjects=subjects, n_permutations=1)
+    low, high = found.effect_interval.T
+    assert 0.93 < ((low <= 1) & (high >= 1)).mean() < 0.975
+
+
+def test_without_skewness_intervals_are_students(values):
+    differences = np.concatenate((values - 1, 3 - values))  # symmetric about 1
+    found = mean_interval(
+        differences.mean(axis=0), stats.sem(differences), 23, np.zeros(3), 0.9
+    )  # fmt: skip
+    student = stats.ttest_1samp(differences, 0).confidence_interval(0.9)
+    np.testing.assert_allclose(found.T, [student.low, student.high])
+    paired = np.stack((np.zeros_like(differences), differences), axis=1).reshape(-1, 3)
+    test = compare_conditions(
+        paired, np.tile([0, 1], 24), np.arange(48) // 2, confidence=0.9, n_permutations=1
+    )
+    np.testing.assert_allclose(test.effect_interval, found, rtol=1e-6)
+
+
+def test_one_subject_that_dominates_leaves_intervals_bounded():
+    values = np.random.default_rng(0).uniform(0, 0.01, (30, 1))
+    values[7] = 1.0
+    for found in (
+        compare_conditions(values, np.tile([0, 1], 15), np.arange(30) // 2, n_permutations=1),
+        compare_groups(values, np.repeat([0, 1], 15), n_permutations=1),
+    ):
+        low, high = found.effect_interval[0]
+        assert low < found.effect[0] < high
+        assert -1 < low < high < 1
+
+
+def test_shares_of_variance_have_the_limits_of_noncentral_f():
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((24, 1500)) + np.repeat([0, 0.8, 1.6], 8)[:, None]
+    found = compare_groups(values, np.repeat(list("abc"), 8), n_permutations=1)
+    ratio = stats.f_oneway(values[:8], values[8:16], values[16:])[0]
+    for limits, tail in zip(found.effect_interval.T, (0.975, 0.025)):
+        noncentral = 24 * limits / (1 - limits)
+        inside = noncentral > 1e-6
+        reached = stats.ncf.cdf(ratio[inside], 2, 21, noncentral[inside])
+        np.testing.assert_allclose(reached, tail, atol=1e-6)
+    share = (truth := 8 * 2 * 0.8**2) / (truth + 24)
+    low, high = found.effect_interval.T
+    assert 0.93 < ((low <= share) & (high >= share)).mean() < 0.97
 
 
 def test_the_same_seed_gives_the_same_answer(values):
@@ -217,7 +284,7 @@ def test_statistics_and_frames_say_what_columns_are():
         (lambda v: compare_groups(v, ["a"] * 11 + ["b"]), "group b has a single member"),
         (lambda v: compare_groups(v, ["a"] * 12), "groups are all a"),
         (lambda v: compare_groups(v, ["a"] * 11), "each of the 12 recordings"),
-        (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "none for 2, 3, 4, 5, 6 and 6 more"),
+        (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "none for 0, 2, 3, 4, 5 and 6 more"),
         (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "x, which are no recordings"),
         (
             lambda v: compare_groups(v, list("ab") * 6, subjects=np.repeat(range(6), 2)),
@@ -230,7 +297,7 @@ def test_statistics_and_frames_say_what_columns_are():
         (lambda v: compare_conditions(v[:2], ["a", "b"], [1, 1]), "a single subject"),
         (lambda v: regress_on(v, np.ones(12)), "covariate is 1 for all"),
         (lambda v: regress_on(v, ["young"] * 12), "covariate must be numbers"),
-        (lambda v: regress_on(v, [np.nan, *range(11)]), "no label for 1"),
+        (lambda v: regress_on(v, [np.nan, *range(11)]), "no label for 0"),
         (lambda v: compare_groups(v, list("ab") * 6, n_permutations=0), "n_permutations"),
         (lambda v: compare_groups(v, list("ab") * 6, confidence=95), "confidence"),
         (

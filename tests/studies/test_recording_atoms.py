@@ -1,6 +1,7 @@
 """Atoms of recordings: the group's where nothing differs, better ones where something does."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -10,6 +11,7 @@ from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.likelihood import GaussianLikelihood
 from graphdict.core.marginal.penalty import ConcavePenalty
+from graphdict.exceptions import MissingNodeWarning
 from graphdict.studies import compare_groups, recording_atoms
 from graphdict.studies.distances import map_of
 
@@ -130,7 +132,7 @@ def test_support_and_shapes(differing):
     values, columns = found.columns()
     assert values.shape == (6, np.count_nonzero(model.atoms_))
     assert len(columns) == values.shape[1]
-    test = compare_groups(found, list("ababab"), n_permutations=19, n_bootstrap=9)
+    test = compare_groups(found, list("ababab"), n_permutations=19)
     assert test.columns == columns
 
 
@@ -188,5 +190,19 @@ def test_what_has_no_atoms_of_recordings_is_named():
     found = recording_atoms(model, [gaps, *signals[1:]])
     assert np.isfinite(found.atoms).all()
     filtered = marginal(2.0, 5.0).fit(np.concatenate(signals))
-    with pytest.raises(ValueError, match="recording 1 has missing values"):
+    with pytest.raises(ValueError, match="recording 0 has missing values"):
         recording_atoms(filtered, [gaps, *signals[1:]])
+
+
+def test_frames_are_matched_by_the_names_of_their_columns():
+    signals, _ = simulate(3, 100, 0.0, 3)
+    names = [f"n{node}" for node in range(signals[0].shape[1])]
+    frames = [pd.DataFrame(one, columns=names) for one in signals]
+    model = marginal().fit(frames)
+    turned = [frames[0], frames[1][names[::-1]], frames[2]]
+    one, two = (recording_atoms(model, given, pseudo_samples=20.0) for given in (frames, turned))
+    assert one.recordings == list(model.recordings_.names) == ["0", "1", "2"]
+    np.testing.assert_allclose(two.atoms, one.atoms)
+    with pytest.warns(MissingNodeWarning, match="'1' lacks 'n2'"):
+        lacking = recording_atoms(model, [frames[0], frames[1].drop(columns="n2"), frames[2]])
+    assert np.isfinite(lacking.atoms).all()

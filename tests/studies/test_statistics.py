@@ -143,9 +143,9 @@ def test_a_fitted_model_brings_its_recordings():
     ("given", "options", "said"),
     [
         ([], {}, "at least one recording"),
-        ([np.eye(2), np.eye(3)], {}, "recording 2 must have the shape"),
+        ([np.eye(2), np.eye(3)], {}, "recording 1 must have the shape"),
         ([np.eye(2)], {"names": ["a", "b"]}, "names has 2 entries"),
-        ([np.eye(2), np.eye(2)], {"names": ["a", "a"]}, "a occur twice"),
+        ([np.eye(2), np.eye(2)], {"names": ["a", "a"]}, "called 'a'"),
         ([np.eye(2)], {"sfreq": 0}, "sfreq must be positive"),
         ([np.eye(2)], {"atom_names": ["a"]}, "atom_names has 1 entries"),
         ([np.eye(2)], {"activity": "most"}, "activity must be"),

@@ -644,7 +644,16 @@ def test_a_recording_is_chosen_and_two_are_compared(tmp_path, open_page):
     assert "sample 1 of" in page.locator("#where").inner_text()
     assert "subject 5" in page.locator("#where").inner_text()
     assert page.locator("#timeline").get_attribute("aria-valuenow") == "160"
+    assert not page.locator("#strips").is_visible()
     page.locator("#other").select_option(label="subject 6")
+    figures = page.locator("#strips figure")
+    assert figures.locator("figcaption").all_inner_texts() == ["subject 5", "subject 6"]
+    drawn = figures.nth(1).locator("svg")
+    size = drawn.bounding_box()
+    drawn.click(position={"x": size["width"] * 0.74, "y": 10})  # sample 30 of 40, but for margins
+    settle(page)
+    point = int(page.locator("#timeline").get_attribute("aria-valuenow"))
+    assert abs(point - 230) <= 1
     told = page.locator("#beside tbody tr").all_inner_texts()
     for k in range(3):
         first, second = (f"{means[r, k]:.2f}" for r in (4, 5))

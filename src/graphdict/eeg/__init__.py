@@ -1,8 +1,10 @@
 """EEG: states of MNE's Raw and Epochs, their statistics, and conversion back to MNE.
 
-Needs the extra ``eeg`` (``pip install "graphdict[eeg]"``), which is imported on first use.
+Needs the extra ``eeg`` (``pip install "graphdict[eeg]"``), which is imported on first use; BIDS
+folders need ``bids``.
 """
 
+from graphdict.eeg.bids import BidsStudy, read_bids
 from graphdict.eeg.embedding import StateEmbedding, backfit, model_coefficients
 from graphdict.eeg.peaks import Peaks, gfp, gfp_peaks
 from graphdict.eeg.plots import head_positions, plot_atoms_on_head, plot_head
@@ -15,6 +17,7 @@ from graphdict.studies.features import FEATURES, PAPER_FEATURES
 __all__ = [
     "FEATURES",
     "PAPER_FEATURES",
+    "BidsStudy",
     "Peaks",
     "Recording",
     "StateEmbedding",
@@ -29,5 +32,6 @@ __all__ = [
     "plot_atoms_on_head",
     "plot_head",
     "preprocess",
+    "read_bids",
     "state_features",
 ]

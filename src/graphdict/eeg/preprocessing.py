@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+import numpy as np
+
 from graphdict.eeg.extra import require_mne
+from graphdict.eeg.montage import ten_five_montage
 from graphdict.exceptions import GraphDictWarning, warn
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
 
-__all__ = ["preprocess"]
+__all__ = ["interpolate_bads", "preprocess"]
 
 Inst = TypeVar("Inst", bound="mne.io.BaseRaw | mne.BaseEpochs")
 
@@ -65,13 +69,54 @@ def preprocess(
         )
     with mne.use_log_level("error"):
         out = inst.copy().load_data().pick(kept)
-        if bads == "interpolate" and out.info["bads"]:
-            out.interpolate_bads(reset_bads=True)
+        if bads == "interpolate":
+            out = interpolate_bads(out)
         out.set_eeg_reference("average", projection=False)
     if l_freq is not None or h_freq is not None:
         _filter(out, l_freq, h_freq)
     result: Inst = out
     return result
+
+
+def interpolate_bads(inst: Inst) -> Inst:
+    """Return a recording whose bad EEG channels are interpolated from their neighbours.
+
+    Electrodes without positions get those of the standard 10-05 system, by name. A recording
+    without bad channels is returned as it is.
+    """
+    mne = require_mne()
+    bad = [inst.ch_names[i] for i in mne.pick_types(inst.info, eeg=True, exclude=[])]
+    bad = [name for name in bad if name in inst.info["bads"]]
+    if not bad:
+        return inst
+    with mne.use_log_level("error"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        out = inst.copy().load_data()
+        if not _all_placed(out):
+            names = {re.sub(r"\.+$", "", n).lower(): n for n in out.ch_names}
+            head = ten_five_montage().get_positions()
+            del head["hsp"], head["hpi"]
+            head["ch_pos"] = {
+                names[n.lower()]: at for n, at in head["ch_pos"].items() if n.lower() in names
+            }
+            out.set_montage(mne.channels.make_dig_montage(**head), on_missing="ignore")
+        if not _all_placed(out):
+            raise ValueError(
+                f"the bad channels {bad} cannot be interpolated, as some electrodes have no "
+                "position and no name of the 10-05 system; use inst.set_montage, or leave bad "
+                "channels out"
+            )
+        out.interpolate_bads(reset_bads=True)
+    filled: Inst = out
+    return filled
+
+
+def _all_placed(inst: Any) -> bool:
+    """Return whether all EEG electrodes have a position."""
+    mne = require_mne()
+    chosen = mne.pick_types(inst.info, eeg=True, exclude=[])
+    places = [inst.info["chs"][channel]["loc"][:3] for channel in chosen]
+    return all(bool(np.isfinite(place).all() and np.any(place)) for place in places)
 
 
 def _filter(inst: Any, l_freq: float | None, h_freq: float | None) -> None:

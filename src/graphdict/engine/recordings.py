@@ -7,7 +7,7 @@ the order in which they first appear, and those that a recording lacks are missi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,7 +25,15 @@ from graphdict.exceptions import LevelWarning, MissingNodeWarning, SilentNodeWar
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-__all__ = ["Joined", "are_several", "by_recording", "check_output", "join", "rescaled"]
+__all__ = [
+    "Joined",
+    "are_several",
+    "by_recording",
+    "check_output",
+    "join",
+    "recording_names",
+    "rescaled",
+]
 
 
 class Joined(NamedTuple):
@@ -138,15 +146,25 @@ def _parts(X: Any) -> Iterable[Part]:
     if not are_several(X):
         yield _part("0", X)
         return
-    named = X.items() if isinstance(X, Mapping) else enumerate(X)
-    seen: set[str] = set()
-    for key, value in named:
-        if str(key) in seen:
+    values = X.values() if isinstance(X, Mapping) else X
+    for name, value in zip(recording_names(X), values):
+        yield _part(name, value)
+
+
+def recording_names(X: Collection[Any], given: Sequence[Any] | None = None) -> list[str]:
+    """Return the names of several recordings: those given, keys of a dictionary, or 0, 1, ..."""
+    names = [str(name) for name in (X if isinstance(X, Mapping) else range(len(X)))]
+    if given is not None:
+        names = [str(name) for name in given]
+        if len(names) != len(X):
+            raise ValueError(f"names has {len(names)} entries, but there are {len(X)} recordings")
+    for name in names:
+        if names.count(name) > 1:
             raise ValueError(
-                f"X: two recordings are called {str(key)!r}: give each a name of its own"
+                f"{'X' if given is None else 'names'}: two recordings are called {name!r}: give "
+                "each a name of its own"
             )
-        seen.add(str(key))
-        yield _part(str(key), value)
+    return names
 
 
 def _parts_of_mne(X: Any) -> Iterable[Part]:

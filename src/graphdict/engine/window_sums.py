@@ -2,7 +2,8 @@
 
 Signals in memory, on disk and on a cluster are read in the same blocks; each gives the sums of the
 windows that it has a part of, and these are added in one order. The result does not depend on where
-the signals are.
+the signals are. Of several recordings, ``counts`` are the lengths of the B windows of the first, of
+the second, and so on, and windows of the same number are added.
 """
 
 from __future__ import annotations
@@ -25,39 +26,47 @@ PAIR_BYTES = 1 << 22  # of squared differences that are formed at a time
 Measure = Callable[[NDArray[Any]], tuple[NDArray[Any], ...]]
 
 
-def active_windows(samples: Any, counts: NDArray[np.intp]) -> NDArray[np.bool_]:
+def active_windows(
+    samples: Any, counts: NDArray[np.intp], recordings: int = 1
+) -> NDArray[np.bool_]:
     """Return the nodes (B, N) that are not silent (exactly zero) throughout each window.
 
     As :func:`graphdict.core.graph_learning.windows.active_nodes`, of samples (T, N) as given.
     """
-    nonzero, observed = _sums(samples, counts, _presence)
+    nonzero, observed = _sums(samples, counts, _presence, recordings)
     result: NDArray[np.bool_] = (nonzero > 0) | (observed == 0)
     return result
 
 
-def mean_distances(signals: Any, counts: NDArray[np.intp]) -> NDArray[np.float64]:
+def mean_distances(
+    signals: Any, counts: NDArray[np.intp], recordings: int = 1
+) -> NDArray[np.float64]:
     """Return means (B, E) of ``(x_i - x_j)^2`` over each window; gaps are made up for.
 
     See :mod:`graphdict.core.terms.missing` for how.
     """
     if not has_gaps(signals):
-        (sums,) = _sums(signals, counts, _distances)
-        return sums / counts[:, None]
-    sums, number = _sums(signals, counts, _observed_distances)
+        (sums,) = _sums(signals, counts, _distances, recordings)
+        return sums / counts.reshape(recordings, -1).sum(axis=0)[:, None]
+    sums, number = _sums(signals, counts, _observed_distances, recordings)
     means, seen = sums / np.maximum(number, 1), (number > 0).astype(np.float64)
     return Gaps.of_windows(means, seen).fill(means, seen)
 
 
-def distance_sums(signals: Any, counts: NDArray[np.intp], gaps: Gaps | None) -> NDArray[np.float64]:
+def distance_sums(
+    signals: Any, counts: NDArray[np.intp], gaps: Gaps | None, recordings: int = 1
+) -> NDArray[np.float64]:
     """Return sums (B, E) over each window of the squared differences of its samples.
 
     ``gaps`` says how observed pairs of a sample stand for all, where values are missing.
     """
     measure = _distances if gaps is None else partial(_filled_distances, gaps)
-    return _sums(signals, counts, measure)[0]
+    return _sums(signals, counts, measure, recordings)[0]
 
 
-def _sums(signals: Any, counts: NDArray[np.intp], measure: Measure) -> list[NDArray[np.float64]]:
+def _sums(
+    signals: Any, counts: NDArray[np.intp], measure: Measure, recordings: int
+) -> list[NDArray[np.float64]]:
     """Return sums (B, M) over windows of the arrays (T, M) that ``measure`` returns."""
     ends = np.cumsum(counts)
     totals: list[NDArray[np.float64]] = []
@@ -67,7 +76,7 @@ def _sums(signals: Any, counts: NDArray[np.intp], measure: Measure) -> list[NDAr
                 totals = [np.zeros((len(counts), array.shape[1])) for array in sums]
             for total, some in zip(totals, sums, strict=True):
                 total[first : first + len(some)] += some
-    return totals
+    return [total.reshape(recordings, -1, total.shape[1]).sum(axis=0) for total in totals]
 
 
 def _sums_of_block(

@@ -47,7 +47,8 @@ def _never(model: Any) -> bool:
 class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     """Hierarchical graph dictionary (Yamada and Tanaka 2021): coefficients fixed by a tree.
 
-    The series is cut into windows, the leaves of a binary tree in which neighbours share parents.
+    The series is cut into windows, the leaves of a binary tree in which neighbours share parents
+    (of several recordings each is cut into as many, and those of the same number share a graph).
     Every node k of the tree owns an atom, and ``delta_tk = 1`` where sample t lies below node k: an
     instantaneous graph is the sum of the atoms from the root to its window. Only atoms are learned,
     by solving the convex problem
@@ -205,15 +206,16 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         """
         self._validate_params()
         samples, signals = self._learn(X, self.rescale)
-        _check_recordings(self.recordings_)
-        tree = window_tree(self._windows(len(samples)))
-        counts = even_counts(len(samples), tree.windows)
+        recordings = self.recordings_
+        tree = window_tree(self._windows(min(recordings.lengths)))
+        counts = _window_lengths(recordings, tree.windows)
+        lengths = counts.reshape(len(recordings), -1).sum(axis=0)
         kept = Checkpoint(None, {})
         if self.checkpoint is not None:
             kept = Checkpoint(self.checkpoint, identity(self, samples))
-        shares = counts / counts.sum()
-        active = active_windows(samples, counts)[:, self.active_nodes_]
-        costs = without_rounding(mean_distances(signals, counts))
+        shares = lengths / lengths.sum()
+        active = active_windows(samples, counts, len(recordings))[:, self.active_nodes_]
+        costs = without_rounding(mean_distances(signals, counts, len(recordings)))
         self.beta_ = float(self.beta)
         if self.avg_degree is not None:
             average = (shares @ costs)[None]
@@ -280,9 +282,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         eigenvalues (or degrees) count as 1e-9 of the largest, which makes for a very low score.
         """
         signals, recordings = self._prepare(X)
-        _check_recordings(recordings)
         atoms, counts = self._active_atoms.astype(signals.dtype), self._counts(recordings)
-        rows = window_tree(len(counts)).membership.astype(signals.dtype)
+        lengths = counts.reshape(len(recordings), -1).sum(axis=0)
+        rows = window_tree(len(lengths)).membership.astype(signals.dtype)
         if self.likelihood == "log-det":
             logs = log_likelihoods(np.zeros_like(rows), rows, atoms)
         else:
@@ -291,9 +293,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
             degrees = np.maximum(degrees, floor)
             constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
             logs = (np.log(degrees).sum(axis=1) - constant) / 2
-        sums = distance_sums(signals, counts, self._gaps(signals))
+        sums = distance_sums(signals, counts, self._gaps(signals), len(recordings))
         fit = np.einsum("be,be->", rows @ atoms, sums, dtype=np.float64)
-        return float((logs @ counts - fit / 2) / len(signals))
+        return float((logs @ lengths - fit / 2) / len(signals))
 
     @available_if(_never)
     def transform(self, X: Signals) -> NDArray[np.float64]:  # type: ignore[override]
@@ -315,42 +317,40 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
     def _encode(self, X: Signals, out: Any = None) -> Encoded:
         signals, recordings = self._prepare(X)
-        _check_recordings(recordings)
         atoms = self._active_atoms.astype(signals.dtype)
         counts = self._counts(recordings)
-        found = _memberships(window_tree(len(counts)), counts, signals.dtype, out)
+        tree = window_tree(len(counts) // len(recordings))
+        found = _memberships(tree, counts, signals.dtype, out)
         return Encoded(signals, atoms, found, recordings)
 
     def _counts(self, recordings: Recordings) -> NDArray[np.intp]:
-        windows, samples = (len(self.atoms_) + 1) // 2, recordings.total
+        """Return the lengths of the windows of each recording, one recording after the other."""
+        windows, samples = (len(self.atoms_) + 1) // 2, min(recordings.lengths)
         if samples < windows:
+            which = recordings.names[recordings.lengths.index(samples)]
+            named = "X" if len(recordings) == 1 else f"X: recording {which!r}"
             raise ValueError(
-                f"X has {samples} samples, fewer than the {windows} windows of the tree; give at "
-                f"least {windows}"
+                f"{named} has {samples} samples, fewer than the {windows} windows of the tree; "
+                f"give at least {windows}"
             )
-        return even_counts(samples, windows)
+        return _window_lengths(recordings, windows)
 
     def _windows(self, samples: int) -> int:
-        """Number of windows of a series to learn from."""
+        """Return the number of windows of a series, or of several of which the shortest is this."""
         if self.n_windows is None:
             result: int = min(2 ** min(self.depth, 62), samples)
             return result
         if self.n_windows > samples:
             raise ValueError(
-                f"n_windows={self.n_windows} is larger than the {samples} samples of X; use at "
-                f"most {samples}"
+                f"n_windows={self.n_windows} is larger than the {samples} samples of X (or of its "
+                f"shortest recording); use at most {samples}"
             )
         return int(self.n_windows)
 
 
-def _check_recordings(recordings: Recordings) -> None:
-    """Raise where windows of the tree would span several recordings."""
-    if len(recordings.piece_starts) > 1:
-        raise ValueError(
-            f"a tree of windows divides the duration of one recording, and X has "
-            f"{len(recordings)} of {len(recordings.piece_starts)} pieces in all: fit each alone, "
-            'or use GraphDictMarginal(prior="markov")'
-        )
+def _window_lengths(recordings: Recordings, windows: int) -> NDArray[np.intp]:
+    """Return the lengths of so many windows of each recording, one recording after the other."""
+    return np.concatenate([even_counts(length, windows) for length in recordings.lengths])
 
 
 def _show(callback: Callback, tree: WindowTree, progress: Progress) -> bool | None:
@@ -364,10 +364,16 @@ def _show(callback: Callback, tree: WindowTree, progress: Progress) -> bool | No
 def _memberships(
     tree: WindowTree, counts: NDArray[np.intp], dtype: Any, out: Any = None
 ) -> NDArray[np.float64]:
-    """Return the coefficients (T, K) of samples in windows; in a file if they are too large."""
+    """Return the coefficients (T, K) of samples in windows; in a file if they are too large.
+
+    ``counts`` are the lengths of all windows of each recording.
+    """
     membership = tree.membership.astype(dtype)
     at_a_time = max(1, BLOCK // membership[0].nbytes)
     number = -(-counts // at_a_time)  # pieces of each window
-    pieces = (row[None] for row, count in zip(membership, number) for _ in range(count))
+    pieces = (
+        membership[window % tree.windows][None]
+        for window, count in enumerate(number) for _ in range(count)
+    )  # fmt: skip
     sizes = [even_counts(*pair) for pair in zip(counts, number)]
     return put_together(pieces, np.concatenate(sizes), len(tree.parent), dtype, out)

@@ -12,19 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.filters import PAPERS, GraphFilter, HeatKernel, PowerFilter
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filters import FILTERS, PAPERS, GraphFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
-from graphdict.core.marginal.signed import make_definite
+from graphdict.core.marginal.protocols import PatternLikelihood
+from graphdict.core.marginal.signed import SignedLikelihood, make_definite
 from graphdict.engine.checkpoint import Checkpoint
 from graphdict.engine.logs import logger
 from graphdict.engine.marginal.active import choose_patterns
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.learn import Settings, learn
+from graphdict.engine.marginal.learn import STAY, Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.learn_signed import learn_signed
 from graphdict.engine.marginal.passes import mean_square
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.subset import open_subset
+from graphdict.engine.marginal.warm import WarmStart, learn_from
 from graphdict.engine.progress import with_progress
 from graphdict.engine.signals import has_gaps
 from graphdict.models.signed import check_signed
@@ -71,35 +74,72 @@ def learn_model(
             "use signed=False"
         )
     settings = replace(_settings_for(model, signals, patterns), checkpoint=checkpoint)
-    settings = replace(settings, start=_warm_start(model, settings, patterns))
-    plain = cache(partial(_learn_plain, model, signals, patterns, settings, rng))
-    if not settings.filtered:
-        return plain()
-    # A copy: the plain fit is to be that of the same model given.
-    return _learn_filtered(model, signals, patterns, settings, deepcopy(rng), plain)
+    if _may_begin_at(model._start, model):
+        fit = _learn_warm(model, signals, settings)
+    else:
+        plain = cache(partial(_learn_plain, model, signals, patterns, settings, rng))
+        # A copy: the plain fit is to be that of the same model given.
+        given = model, signals, patterns, settings, deepcopy(rng), plain
+        fit = _learn_filtered(*given) if settings.filtered else plain()
+    pool = getattr(fit.dictionary.likelihood, "pool", None)
+    model._pooled = 0.0 if pool is None else pool.share * len(signals)
+    return fit
 
 
-def _warm_start(
-    model: GraphDictMarginal, settings: Settings, patterns: NDArray[Any]
-) -> PatternDictionary | None:
-    """Return the dictionary to begin from; None where a search among starts is to find one.
+def _may_begin_at(given: Any, model: GraphDictMarginal) -> bool:
+    """Return whether a fit, if any is given, is one that the model can begin at."""
+    if given is None or model.prior == "hierarchy":
+        return False
+    names = ("signed",) if model.n_atoms == 1 else ("signed", "n_atoms", "levels")
+    alike = all(getattr(given, name) == getattr(model, name) for name in names)
+    return alike and np.array_equal(given.active_nodes_, model.active_nodes_)
 
-    Pairs that have no edge there get a little weight, so that they may have one.
+
+def _learn_warm(model: GraphDictMarginal, signals: Any, settings: Settings) -> Fit:
+    """Return a short fit that begins at another, whose filter and sets of atoms it keeps.
+
+    Pairs that have no edge there get a little weight, so that they may have one. Tails are those of
+    the settings, or of the fit to begin with where they would be learned. One graph begins at the
+    mean of several.
     """
     given = model._start
-    if given is None or model.prior == "hierarchy" or given.patterns_.shape != patterns.shape:
-        return None
-    if settings.filter is None or settings.filtered == given._is_papers_model:
-        return None  # another likelihood
-    if not np.array_equal(given.active_nodes_, model.active_nodes_):
-        return None
-    atoms = given._active_atoms.astype(np.float64) * (model.scale_ / given.scale_) ** 2
-    least = FIRST_WEIGHT * np.abs(atoms).mean(axis=1, keepdims=True)
-    atoms = np.where(np.abs(atoms) < least, least, atoms)
-    atoms = make_definite(atoms) if model.signed else atoms
-    stay = given.stay_probability_ if model.prior == "markov" else None
-    likelihood = given._pattern_likelihood(atoms)
-    return PatternDictionary(likelihood, atoms, given.pattern_probabilities_, stay)
+    assert given is not None
+    patterns, chances = given.patterns_, given.pattern_probabilities_
+    atoms, pooled = given._active_atoms.astype(np.float64), given._pooled
+    if model.n_atoms == 1 and len(atoms) > 1:
+        atoms, pooled = (chances @ patterns @ atoms)[None], 0.0
+        patterns, chances = np.ones((1, 1), dtype=bool), np.ones(1)
+    filter_ = _filter_of(given)
+    tails = given.tails_ if settings.tails is None else settings.tails
+    settings = replace(settings, filter=filter_, tails=tails)
+    with model._open_training(signals, len(patterns)) as data:
+        model.noise_ = NOISE * mean_square(data)
+        model.alpha_w_ = settings.with_alpha(data, model.n_atoms).alpha_w or 0.0
+        power = given.filter_power_ if given.filter_ == "power" else 1.0
+        atoms *= (given.noise_ / model.noise_) ** (1 / power)
+        least = FIRST_WEIGHT * np.abs(atoms).mean(axis=1, keepdims=True)
+        atoms = np.where(np.abs(atoms) < least, least, atoms)
+        atoms = make_definite(atoms) if model.signed else atoms
+        stay = None
+        if model.prior == "markov":
+            stay = given.stay_probability_ if given.prior == "markov" else STAY
+        likelihood = _likelihood(settings, patterns, atoms, model.noise_)
+        start = WarmStart(PatternDictionary(likelihood, atoms, chances, stay), pooled)
+        return learn_from(start, data, model.noise_, settings)
+
+
+def _likelihood(
+    settings: Settings, patterns: NDArray[Any], atoms: NDArray[Any], noise: float
+) -> PatternLikelihood:
+    """Return the likelihood that settings with a filter and tails ask for."""
+    assert settings.filter is not None
+    assert settings.tails is not None
+    if settings.signed:
+        return SignedLikelihood.of(patterns, atoms, noise, tails=settings.tails)
+    if not settings.filtered:
+        return settings.likelihood(patterns, atoms, noise)
+    given = {"filter": settings.filter, "tails": settings.tails}
+    return FilteredLikelihood.of(patterns, atoms, noise, **given)
 
 
 def _check_filter(model: GraphDictMarginal) -> None:
@@ -124,17 +164,27 @@ def _given_filter(filter_power: float | str) -> GraphFilter | None:
     return PowerFilter(float(filter_power))
 
 
+def _filter_of(fitted: Any) -> GraphFilter:
+    """Return the filter that a fit has found."""
+    found: GraphFilter = FILTERS[fitted.filter_](fitted.filter_power_)
+    return found
+
+
 def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]) -> Settings:
     """Return the settings with power and tails, None each where it is to be learned.
 
     "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
     """
     chosen = _given_filter(model.filter_power)
+    if model._found is not None and not model.signed:
+        chosen = _filter_of(model._found)
     given = {"auto": None, "gaussian": np.inf}
     tails = given[model.tails] if isinstance(model.tails, str) else float(model.tails)
     if model.signed:
         return replace(model._settings, filter=PAPERS, tails=tails, signed=True)
     settings = replace(model._settings, filter=chosen, tails=tails)
+    if model._found is not None:
+        settings = replace(settings, pooled=model._found._pooled)
     if not settings.filtered:
         return settings
     fixed = model.max_active is not None
@@ -226,8 +276,7 @@ def _learn_plain(
         model.noise_ = NOISE * mean_square(data)
         if first is not None and first.interrupted:
             return first
-        given = settings.checkpoint, rng, some, settings.start
-        return _learn_dictionary(model, data, patterns, *given)
+        return _learn_dictionary(model, data, patterns, settings.checkpoint, rng, some)
 
 
 def _choose_patterns(
@@ -253,9 +302,8 @@ def _learn_dictionary(
     checkpoint: Checkpoint,
     rng: np.random.RandomState,
     some: OpenSignals,
-    start: PatternDictionary | None,
 ) -> Fit:
-    settings = replace(model._settings, start=start).with_alpha(data, model.n_atoms)
+    settings = model._settings.with_alpha(data, model.n_atoms)
     model.alpha_w_ = settings.alpha_w or 0.0
     trials, steps = settings.trials, 2 * model.max_iter + 3 * model.average // 2
     with (

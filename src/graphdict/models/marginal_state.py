@@ -81,6 +81,8 @@ class MarginalState(GraphDictionary):
     _in_stream = False  # whether samples come in batches
     _measures_edges = True  # whether a fit says how sure edges are
     _start: MarginalState | None = None  # a fit from which to begin, without a search
+    _found: MarginalState | None = None  # a fit whose filter is to be taken
+    _pooled = 0.0  # samples that atoms have in common beside their own
 
     _needed = (
         *GraphDictionary._needed, "patterns_", "pattern_probabilities_", "stay_probability_",
@@ -215,12 +217,12 @@ class MarginalState(GraphDictionary):
             yield data, dictionary, recordings
 
     def _check_recordings(self, recordings: Recordings) -> None:
-        """Raise where a tree of intervals would span several recordings."""
-        if self.prior == "hierarchy" and len(recordings.piece_starts) > 1:
+        """Raise where a tree of intervals would divide a recording that has breaks."""
+        if self.prior == "hierarchy" and recordings.breaks:
             raise ValueError(
-                'prior="hierarchy" divides the duration of one recording, and X has '
-                f"{len(recordings)} of {len(recordings.piece_starts)} pieces in all: fit each "
-                'alone, or use prior="markov" or "independent"'
+                'prior="hierarchy" divides the duration of each recording, and X has '
+                f"{len(recordings.breaks)} break(s) at which something is left out: give the "
+                'pieces as recordings, or use prior="markov" or "independent"'
             )
 
     def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:

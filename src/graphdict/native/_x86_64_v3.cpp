@@ -2,4 +2,4 @@
 #define graphdict graphdict_x86_64_v3
 #include "module.hpp"
 
-PYBIND11_MODULE(_x86_64_v3, m, pybind11::mod_gil_not_used()) { graphdict::bind(m); }
+NB_MODULE(_x86_64_v3, m) { graphdict::bind(m); }

@@ -1,15 +1,19 @@
 // Arrays of NumPy as plain memory: row after row, nothing converted and nothing copied.
 #pragma once
 
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <cassert>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #if defined(GRAPHDICT_ASSERT_BOUNDS)  // by `make sanitize`
@@ -22,13 +26,72 @@
 
 namespace graphdict {
 
-namespace py = pybind11;
+namespace py {
+using namespace nanobind;
+using ssize_t = Py_ssize_t;
+}  // namespace py
+
+// How NumPy's arrays and their types of elements begin, as its C interface promises since 1.7. They
+// are read where they lie: building needs no NumPy, and Python's stable ABI is enough.
+struct ElementType {
+    PyObject_HEAD PyTypeObject* scalar;
+    char kind, letter, byte_order, former_flags;
+    int number;
+};
+struct ArrayHead {
+    PyObject_HEAD char* data;
+    int dimensions;
+    Py_ssize_t* shape;
+    Py_ssize_t* strides;
+    PyObject* base;
+    ElementType* type;
+    int flags;
+};
+enum ArrayFlags { C_ORDER = 0x1, ALIGNED = 0x100, WRITEABLE = 0x400 };
+
+// The class of arrays, found when the module is loaded.
+inline PyTypeObject* ndarray = nullptr;
+
+inline void find_ndarray() {
+    py::object found = py::module_::import_("numpy").attr("ndarray");
+    ndarray = reinterpret_cast<PyTypeObject*>(found.release().ptr());
+}
+
+// NumPy's numbers of a type; C has several integers of one size.
+template <class T>
+constexpr bool is_number_of(int number) {
+    if constexpr (std::is_same_v<T, bool>) return number == 0;
+    if constexpr (std::is_same_v<T, float>) return number == 11;
+    if constexpr (std::is_same_v<T, double>) return number == 12;
+    static_assert(std::is_same_v<T, bool> || std::is_signed_v<T>);
+    return (number == 5 && sizeof(T) == sizeof(int)) ||
+           (number == 7 && sizeof(T) == sizeof(long)) ||
+           (number == 9 && sizeof(T) == sizeof(long long));
+}
 
 // What a function takes from Python: an array of exactly this type in the order of C. Any other is
 // refused, not converted (see the caster at the end of this file). It keeps the memory alive.
 template <class T>
 struct Array {
-    py::array object = py::reinterpret_steal<py::array>(py::handle());
+    py::object object;
+
+    const ArrayHead& head() const { return *reinterpret_cast<ArrayHead*>(object.ptr()); }
+    py::ssize_t shape(int axis) const { return head().shape[axis]; }
+
+    // Where its elements lie, if it has so many dimensions.
+    T* data(int dimensions) const {
+        if (head().dimensions != dimensions)
+            throw std::invalid_argument("expected an array of " + std::to_string(dimensions) +
+                                        " dimensions, got " + std::to_string(head().dimensions));
+        if (!(head().flags & ALIGNED))
+            throw std::invalid_argument("an array is not aligned in memory: pass a copy of it");
+        return reinterpret_cast<T*>(head().data);
+    }
+    // The same, to write into.
+    T* writable_data(int dimensions) const {
+        if (!(head().flags & WRITEABLE)) throw std::invalid_argument("array is not writeable");
+        return data(dimensions);
+    }
 };
 
 template <class T>
@@ -82,53 +145,36 @@ inline void expect(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
-inline const py::array& with_dimensions(const py::array& array, int dimensions) {
-    if (array.ndim() != dimensions)
-        throw std::invalid_argument("expected an array of " + std::to_string(dimensions) +
-                                    " dimensions, got " + std::to_string(array.ndim()));
-    return array;
-}
-
 // To read from.
 template <class T>
 Vector<const T> vector(const Array<T>& array) {
-    const py::array& given = with_dimensions(array.object, 1);
-    return {static_cast<const T*>(given.data()), given.shape(0)};
+    return {array.data(1), array.shape(0)};
 }
 
 template <class T>
 Matrix<const T> matrix(const Array<T>& array) {
-    const py::array& given = with_dimensions(array.object, 2);
-    return {static_cast<const T*>(given.data()), given.shape(0), given.shape(1)};
+    return {array.data(2), array.shape(0), array.shape(1)};
 }
 
 template <class T>
 Cube<const T> cube(const Array<T>& array) {
-    const py::array& given = with_dimensions(array.object, 3);
-    return {static_cast<const T*>(given.data()), given.shape(0), given.shape(1), given.shape(2)};
+    return {array.data(3), array.shape(0), array.shape(1), array.shape(2)};
 }
 
 // To write into; an array that is read-only raises an error.
 template <class T>
-T* writable(const Array<T>& array) {
-    return static_cast<T*>(py::array(array.object).mutable_data());
-}
-
-template <class T>
 Vector<T> vector_out(const Array<T>& array) {
-    return {writable(array), vector(array).size};
+    return {array.writable_data(1), array.shape(0)};
 }
 
 template <class T>
 Matrix<T> matrix_out(const Array<T>& array) {
-    const auto shape = matrix(array);
-    return {writable(array), shape.rows, shape.columns};
+    return {array.writable_data(2), array.shape(0), array.shape(1)};
 }
 
 template <class T>
 Cube<T> cube_out(const Array<T>& array) {
-    const auto shape = cube(array);
-    return {writable(array), shape.count, shape.rows, shape.columns};
+    return {array.writable_data(3), array.shape(0), array.shape(1), array.shape(2)};
 }
 
 // While it lives, other threads of Python run.
@@ -136,21 +182,21 @@ using WithoutGil = py::gil_scoped_release;
 
 }  // namespace graphdict
 
-namespace pybind11::detail {
+namespace nanobind::detail {
 
 template <class T>
 struct type_caster<graphdict::Array<T>> {
-    PYBIND11_TYPE_CASTER(graphdict::Array<T>, const_name("numpy.ndarray[") +
-                                                  npy_format_descriptor<T>::name +
-                                                  const_name(", C order]"));
+    NB_TYPE_CASTER(graphdict::Array<T>, const_name("numpy.ndarray"))
 
-    bool load(handle source, bool) {
-        if (!array_t<T, array::c_style>::check_(source)) return false;
-        value.object = reinterpret_borrow<array>(source);
-        if (!(value.object.flags() & npy_api::NPY_ARRAY_ALIGNED_))
-            throw std::invalid_argument("an array is not aligned in memory: pass a copy of it");
-        return true;
+    bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+        if (!PyObject_TypeCheck(source.ptr(), graphdict::ndarray)) return false;
+        value.object = borrow(source);
+        const graphdict::ArrayHead& head = value.head();
+        return (head.flags & graphdict::C_ORDER) && head.type->byte_order != SWAPPED &&
+               graphdict::is_number_of<T>(head.type->number);
     }
+
+    static constexpr char SWAPPED = PY_LITTLE_ENDIAN ? '>' : '<';
 };
 
-}  // namespace pybind11::detail
+}  // namespace nanobind::detail

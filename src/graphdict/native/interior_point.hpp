@@ -240,8 +240,8 @@ class InteriorPointSolver : public Job {
 };
 
 template <class Barrier>
-std::unique_ptr<Job> make_solver(Array<double> costs, Barrier barrier, int max_iter, double tol,
-                                 int warm_up, std::array<double, 5> rules, Array<double> out) {
+JobHandle make_solver(Array<double> costs, Barrier barrier, int max_iter, double tol, int warm_up,
+                      std::array<double, 5> rules, Array<double> out) {
     const auto [tie_break, centring, step_fraction, at_bound, damping] = rules;
     return std::make_unique<InteriorPointSolver<Barrier>>(
         costs, std::move(barrier),
@@ -256,7 +256,7 @@ inline void bind_interior_point(py::module_& m) {
         [](Array<double> costs, Array<double> images, int max_iter, double tol, int warm_up,
            std::array<double, 5> rules, Array<double> out) {
             // Degrees or spectra (K, N), else Laplacians (K, N, N).
-            if (images.object.ndim() == 2)
+            if (images.head().dimensions == 2)
                 return make_solver(costs, LogBarrierDerivatives(matrix(images)), max_iter, tol,
                                    warm_up, rules, out);
             return make_solver(costs, LogDetDerivatives(cube(images)), max_iter, tol, warm_up,

@@ -205,14 +205,14 @@ void bind_log_barrier_updates_of(py::module_& m) {
     using A = Array<Real>;
     m.def(
         "log_barrier_atom_slopes",
-        [](A coefficients, Array<double> weights, A images, A out) -> std::unique_ptr<Job> {
+        [](A coefficients, Array<double> weights, A images, A out) -> JobHandle {
             return std::make_unique<LogBarrierAtomSlopes<Real>>(coefficients, weights, images, out);
         },
         py::arg("coefficients"), py::arg("weights"), py::arg("images"), py::arg("out"));
     m.def(
         "log_barrier_update_coefficients",
         [](A samples, Array<double> weights, std::pair<A, A> dictionary, A coefficients,
-           UpdateRuleTuple rule, UpdateTuple<Real> found, bool powers) -> std::unique_ptr<Job> {
+           UpdateRuleTuple rule, UpdateTuple<Real> found, bool powers) -> JobHandle {
             return std::make_unique<LogBarrierUpdates<Real>>(
                 samples, weights, dictionary, coefficients, update_rule(rule), found, powers);
         },

@@ -208,14 +208,14 @@ void bind_log_det_updates_of(py::module_& m) {
     using A = Array<Real>;
     m.def(
         "log_det_atom_slopes",
-        [](A coefficients, Array<double> weights, A atoms, A out) -> std::unique_ptr<Job> {
+        [](A coefficients, Array<double> weights, A atoms, A out) -> JobHandle {
             return std::make_unique<LogDetAtomSlopes<Real>>(coefficients, weights, atoms, out);
         },
         py::arg("coefficients"), py::arg("weights"), py::arg("atoms"), py::arg("out"));
     m.def(
         "log_det_update_coefficients",
         [](A signals, Array<double> weights, A atoms, A coefficients, UpdateRuleTuple rule,
-           UpdateTuple<Real> found) -> std::unique_ptr<Job> {
+           UpdateTuple<Real> found) -> JobHandle {
             return std::make_unique<LogDetUpdates<Real>>(signals, weights, atoms, coefficients,
                                                          update_rule(rule), found);
         },

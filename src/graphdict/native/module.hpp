@@ -2,10 +2,6 @@
 // kinds of processors; graphdict.native chooses among them.
 #pragma once
 
-#include <exception>
-#include <new>
-#include <stdexcept>
-
 #include "gibbs_sampling.hpp"
 #include "graph_maps.hpp"
 #include "interior_point.hpp"
@@ -28,25 +24,9 @@
 
 namespace graphdict {
 
-// pybind11 keeps one list of translators for all modules that were built alike, and its first is
-// that of the module loaded first. Where a C++ library is linked into every module (Clang from
-// PyPI), that one does not know the exceptions of the others: so each module translates its own.
-inline void translate(std::exception_ptr thrown) {
-    try {
-        if (thrown) std::rethrow_exception(thrown);
-    } catch (const py::builtin_exception& error) {
-        error.set_error();
-    } catch (const std::logic_error& error) {  // arguments that are refused
-        PyErr_SetString(PyExc_ValueError, error.what());
-    } catch (const std::bad_alloc& error) {
-        PyErr_SetString(PyExc_MemoryError, error.what());
-    } catch (const std::exception& error) {
-        PyErr_SetString(PyExc_RuntimeError, error.what());
-    }
-}
-
 inline void bind(py::module_& m) {
-    py::register_local_exception_translator(&translate);
+    find_ndarray();
+    py::set_leak_warnings(false);  // pools of threads last as long as the process
     m.def("has_wide_registers", &has_wide_registers);
     bind_gibbs_sampling(m);
     bind_graph_maps(m);

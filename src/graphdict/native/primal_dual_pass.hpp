@@ -421,8 +421,7 @@ void bind_primal_dual_pass_of(py::module_& m) {
         "primal_dual_pass",
         [](A samples, A weights, std::tuple<A, A, A, double> atoms, std::tuple<A, A, A> before,
            double tau, std::optional<BoxTuple> box,
-           std::tuple<A, A, A, A, A, A, A, Array<double>> found,
-           bool powers) -> std::unique_ptr<Job> {
+           std::tuple<A, A, A, A, A, A, A, Array<double>> found, bool powers) -> JobHandle {
             const auto& [w, images, extrapolated, sigma] = atoms;
             const auto& [old_coefficients, old_gradient, old_dual] = before;
             const auto& [coefficients, dual, gradient, energies, distances, mixed_dual, gram,

@@ -216,21 +216,35 @@ class ThreadPool {
     std::vector<std::thread> threads;
 };
 
+// A job as Python holds it.
+struct JobHandle {
+    template <class Kind>
+    JobHandle(std::unique_ptr<Kind> job) : job(std::move(job)) {}
+
+    std::unique_ptr<Job> job;
+};
+
 inline void bind_thread_pool(py::module_& m) {
-    py::class_<Job>(m, "Job", py::module_local()).def("__call__", [](Job& job) {
+    py::class_<JobHandle>(m, "Job").def("__call__", [](JobHandle& handle) {
         WithoutGil without_gil;
+        Job& job = *handle.job;
         const Round alone({&job});
         for (std::size_t i = 0; i < job.pieces(); ++i) job.run(i);
         alone.rethrow();
     });
-    py::class_<ThreadPool>(m, "ThreadPool", py::module_local())
+    py::class_<ThreadPool>(m, "ThreadPool")
         .def(py::init<int>(), py::arg("helpers"))
         .def(
             "run",
             [](ThreadPool& pool, const py::list& listed) {
                 const py::tuple kept(listed);  // others may change the list meanwhile
-                const auto jobs = kept.cast<std::vector<Job*>>();
-                for (const Job* job : jobs) expect(job != nullptr, "None is no job");
+                std::vector<Job*> jobs;
+                for (const py::handle one : kept) {
+                    JobHandle* handle = nullptr;
+                    if (!py::try_cast(one, handle, false) || !handle)
+                        throw py::type_error("what is listed must be jobs");
+                    jobs.push_back(handle->job.get());
+                }
                 WithoutGil without_gil;
                 pool.run(jobs);
             },

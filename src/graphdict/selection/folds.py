@@ -17,27 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from graphdict.core.marginal.spectra import zero_sum_basis
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.tasks import part
-from graphdict.selection.memory import autoregression, innovations
-from graphdict.selection.trials import fit_quietly, with_found
+from graphdict.selection.memory import autoregression, innovations, with_equal_loudness
+from graphdict.selection.trials import fit_quietly
 
 __all__ = [
     "Blocks", "Scores", "block_scores", "complete", "cut_blocks", "cut_recordings",
     "cut_study", "error_of_mean",
 ]  # fmt: skip
 
-FOLDS = 5  # every block is held out once, a fifth of them at a time
+FOLDS = 4  # every block is held out once, a quarter of them at a time
+LEAST_BLOCKS = 5
 MOST_BLOCKS = 20
 MEMORIES = 10  # of the series, that a block is long at least
-MOST_ROWS = 20_000  # samples that suffice to choose
+MOST_ROWS, ENOUGH_ROWS = 20_000, 5_000  # samples to choose by, and for half of all to do
 TRIAL_STARTS = 4  # at most: fits for a score need not be the best
 TRIAL_PENALTY = 1e-3  # at most: a stronger one costs one graph more than several
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Innovations of signals, cut in blocks of consecutive samples.
+    """Innovations of signals, all equally loud, cut in blocks of consecutive samples.
 
     Attributes
     ----------
@@ -111,13 +113,18 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
     """Return the innovations of complete signals (T, N) in blocks of time.
 
     ``length`` samples each, or by default a twentieth of all, though ten times the memory that an
-    autoregression takes out, and whole windows. Of more than 20,000 samples, the beginning of each
-    block is used. Raises ValueError where that leaves fewer than five.
+    autoregression takes out, and whole windows. Of more than 5,000 samples, the beginning of each
+    block is used, half of all or 20,000. Raises ValueError where that leaves fewer than five.
     """
     memory = autoregression(signals)
-    left = innovations(signals, memory)
+    left = with_equal_loudness(innovations(signals, memory))
     pieces, length = _pieces([left], len(memory), window, length)
     return Blocks(pieces, length, memory)
+
+
+def _rows(total: int) -> int:
+    """Return how many of all samples are used: with half of many, errors are hardly larger."""
+    return min(MOST_ROWS, max(ENOUGH_ROWS, total // 2))
 
 
 def _pieces(
@@ -126,19 +133,19 @@ def _pieces(
     """Return blocks of time of each series, of whole windows, and how many samples they have."""
     total, least = sum(map(len, series)), MEMORIES * max(1, memory)
     if length is None:
-        length = max(total // MOST_BLOCKS, least if total >= FOLDS * least else 1)
+        length = max(total // MOST_BLOCKS, least if total >= LEAST_BLOCKS * least else 1)
     length = max(1, length // window) * window
     counts = [len(one) // length for one in series]
     if len(series) > 1:  # of a short recording, what there is
         counts = [max(count, len(one) >= window) for count, one in zip(counts, series)]
     found = sum(counts)
-    if found < FOLDS:
+    if found < LEAST_BLOCKS:
         given = total + memory * len(series)
         raise ValueError(
-            f"held-out blocks need at least {FOLDS} windows or blocks, and {given} samples in "
-            f"blocks of {length} are {found}: use shorter ones, or give the number of atoms"
+            f"held-out blocks need at least {LEAST_BLOCKS} windows or blocks, and {given} samples "
+            f"in blocks of {length} are {found}: use shorter ones, or give the number of atoms"
         )
-    longest = max(window, MOST_ROWS // found // window * window)
+    longest = max(window, _rows(total) // found // window * window)
     pieces = []
     for one, count in zip(series, counts):
         edges = np.linspace(0, len(one) // window, count + 1).astype(int) * window
@@ -152,8 +159,9 @@ def cut_recordings(
     """Return the innovations of whole recordings (T_r, N), as blocks to hold out.
 
     The autoregression that is taken out is the same in all, and is taken out of each by itself.
-    Recordings with the same label of ``groups`` are held out together. Of more than 20,000 samples
-    in all, the beginning of each recording is used. Raises ValueError for fewer than two groups.
+    Recordings with the same label of ``groups`` are held out together. Of more than 5,000 samples
+    in all, the beginning of each recording is used, half of all or 20,000. Raises ValueError for
+    fewer than two groups.
     """
     labels = np.arange(len(recordings)) if groups is None else np.asarray(groups)
     if labels.shape != (len(recordings),):
@@ -167,37 +175,55 @@ def cut_recordings(
             "to leave recordings out, at least two of different groups are needed: give more "
             "recordings, or one array, of which blocks of time are held out"
         )
-    memory = autoregression(np.concatenate(recordings))
-    longest = max(window, MOST_ROWS // len(recordings) // window * window)
-    pieces = []
-    for number, recording in enumerate(recordings):
-        left = innovations(recording, memory)
-        left = left[: min(longest, len(left) // window * window)]
-        if not len(left):
+    memory, series = _innovations(recordings)
+    total = sum(map(len, series))
+    longest = max(window, _rows(total) // len(recordings) // window * window)
+    pieces, kept = [], []
+    for number, (left, recording) in enumerate(zip(series, recordings)):
+        if len(left) < window:
+            if any(len(series[k]) >= window for k in np.flatnonzero(codes == codes[number])):
+                continue  # others of its group are longer
             raise ValueError(
                 f"recording {number + 1} has {len(recording)} samples, fewer than a window of "
                 f"{window} after the memory of the series: leave it out"
             )
-        pieces.append(left)
+        pieces.append(left[: min(longest, len(left) // window * window)])
+        kept.append(codes[number])
     length = int(np.mean([len(piece) for piece in pieces]))
-    return Blocks(pieces, length, memory, codes.astype(np.intp))
+    return Blocks(pieces, length, memory, np.array(kept, dtype=np.intp))
 
 
 def cut_study(
-    recordings: Sequence[NDArray[np.float64]], window: int = 1, length: int | None = None
+    pieces: Sequence[NDArray[np.float64]],
+    window: int = 1,
+    length: int | None = None,
+    owners: NDArray[np.intp] | None = None,
 ) -> Blocks:
     """Return the innovations of complete recordings (T_r, N), as blocks to hold out.
 
     Five recordings or more are held out whole. Of fewer, whose number would say little about the
     error, or with a ``length``, blocks of time are, as of one array; none has samples of two
     recordings, those to learn from stay apart, and what is shorter than a window is not used.
+    A recording may come in several pieces, which have the same number in ``owners``.
     """
-    if length is None and len(recordings) >= FOLDS:
-        return cut_recordings(recordings, window=window)
-    memory = autoregression(np.concatenate(recordings))
+    if len(pieces) == 1:
+        return cut_blocks(pieces[0], window, length)
+    owners = np.arange(len(pieces)) if owners is None else owners
+    if length is None and len(np.unique(owners)) >= LEAST_BLOCKS:
+        return cut_recordings(pieces, owners.tolist(), window)
+    memory, left = _innovations(pieces)
+    cut, length = _pieces(left, len(memory), window, length)
+    return Blocks(cut, length, memory, np.arange(len(cut)))
+
+
+def _innovations(
+    recordings: Sequence[NDArray[np.float64]],
+) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+    """Return the memory (q,) that recordings share, and what it leaves of each, equally loud."""
+    memory = autoregression(*recordings)
     left = [innovations(recording, memory) for recording in recordings]
-    pieces, length = _pieces(left, len(memory), window, length)
-    return Blocks(pieces, length, memory, np.arange(len(pieces)))
+    ends = np.cumsum([len(one) for one in left])[:-1]
+    return memory, np.split(with_equal_loudness(np.concatenate(left)), ends)
 
 
 def block_scores(
@@ -209,32 +235,58 @@ def block_scores(
     model has been ``fitted`` to the signals, that is where the fit to all blocks begins.
     ``cost`` is what this counts in the progress of what it is part of.
 
-    Filter, tails and how many atoms may be active are those of a fit to all blocks: numbers, which
-    need not be learned anew with every block held out. The search among starts is not made again
-    either: atoms of that fit, warmed up, are where the others begin.
+    Filter and how many atoms may be active are those of a fit to all blocks: numbers, which need
+    not be learned anew with every block held out. The search among starts is not made again either:
+    atoms of that fit, warmed up, are where the others begin.
+
+    One graph stands for one covariance of any kind, and has the score of that where it is better:
+    what no graph of nonnegative weights shows is no sign of several.
     """
     starts = min(model.n_init, TRIAL_STARTS) if model.n_atoms > 1 else 1  # one graph has one start
-    trial = clone(model).set_params(n_init=starts)
+    trial = clone(model).set_params(n_init=starts, tails="gaussian")  # all are equally loud
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
-    with part("held-out blocks", total=1 + folds, cost=cost):
-        return _block_scores(trial, blocks, folds, fitted)
-
-
-def _block_scores(trial: Any, blocks: Blocks, folds: int, fitted: Any) -> Scores:
-    """Return the scores of ``trial``, fitted to all blocks and then with some held out."""
-    whole = clone(trial) if fitted is None else with_found(clone(trial), fitted)
-    fit_quietly(whole, blocks.signals, fitted)
-    trial = with_found(trial, whole)
-    values = np.empty(len(blocks.pieces))
+    if model.rescale:
+        trial.set_params(rescale=True)
+    values = np.empty((2 if model.n_atoms == 1 else 1, len(blocks.pieces)))
     held_out = blocks.folds(folds)
-    for fold in np.unique(held_out):
-        others = [piece for piece, own in zip(blocks.pieces, held_out) if own != fold]
-        fitted = clone(trial)
-        fit_quietly(fitted, blocks.joined(others), whole)
-        for place in np.flatnonzero(held_out == fold):
-            values[place] = _score(fitted, blocks.pieces[place])
-    return Scores(blocks.means(values), whole)
+    with part("held-out blocks", total=1 + folds, cost=cost):
+        whole = clone(trial)
+        fit_quietly(whole, blocks.signals, fitted)
+        for fold in np.unique(held_out):
+            others = [piece for piece, own in zip(blocks.pieces, held_out) if own != fold]
+            learned = clone(trial)
+            fit_quietly(learned, blocks.joined(others), whole)
+            places = np.flatnonzero(held_out == fold)
+            held = [blocks.pieces[place] for place in places]
+            values[0, places] = [_score(learned, piece) for piece in held]
+            if model.n_atoms == 1:
+                values[1, places] = _covariance_scores(learned, others, held)
+    best = int(values.mean(axis=1).argmax())
+    return Scores(blocks.means(values[best]), whole)
+
+
+def _covariance_scores(
+    model: Any, learned: list[NDArray[np.float64]], held: list[NDArray[np.float64]]
+) -> list[float]:
+    """Return the score of held-out pieces under the covariance of others, in the model's units.
+
+    As many white samples as dimensions are added to them.
+    """
+    active = model.active_nodes_
+    basis = zero_sum_basis(int(active.sum())) / model.scale_
+    samples = np.concatenate(learned)[:, active] @ basis
+    total, dimension = samples.shape
+    moments = samples.T @ samples
+    white = max(float(np.trace(moments)) / (total * dimension), np.finfo(float).tiny)
+    moments += dimension * white * np.eye(dimension)
+    root = np.linalg.cholesky(moments / (total + dimension))
+    constant = dimension / 2 * np.log(2 * np.pi) + np.log(np.diagonal(root)).sum()
+    inverse = np.linalg.inv(root).T
+    return [
+        -0.5 * float(np.square(piece[:, active] @ basis @ inverse).sum()) / len(piece) - constant
+        for piece in held
+    ]
 
 
 def _score(model: Any, signals: Any) -> float:

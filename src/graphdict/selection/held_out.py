@@ -27,7 +27,8 @@ if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
 
 __all__ = [
-    "ScoreChoice", "check_comparable", "choose_by_blocks", "choose_max_active", "choose_n_atoms",
+    "ScoreChoice", "check_comparable", "check_groups", "choose_by_blocks", "choose_max_active",
+    "choose_n_atoms",
 ]  # fmt: skip
 
 PATIENCE = 2  # values to try after the best
@@ -81,8 +82,8 @@ def choose_n_atoms(
     the best, over blocks, or below it by at most a hundredth of the total gain; and one atom, if
     that is among the candidates, unless more gain at least two standard errors.
 
-    Missing values are interpolated. Of more than 20,000 samples, blocks spread over all of them are
-    used.
+    Missing values are interpolated. Of more than 5,000 samples, half of every block is used, or as
+    much as makes 20,000 in all.
 
     Of several recordings, whole ones are held out instead of blocks of time.
 
@@ -154,14 +155,25 @@ def choose_max_active(
     return choose_by_blocks(model, blocks, "max_active", tried, tolerance=0.0, report=report)
 
 
+def check_groups(groups: Sequence[Any] | None, recordings: int | None) -> None:
+    """Raise ValueError where labels are not those of so many recordings; None for one array."""
+    if groups is None:
+        return
+    if recordings is None:
+        raise ValueError(
+            "groups are labels of recordings, but X is one array: give a list of arrays"
+        )
+    if len(groups) != recordings:
+        raise ValueError(
+            f"groups must have a label for each of the {recordings} recordings, got {len(groups)}"
+        )
+
+
 def _blocks(model: Any, X: Any, groups: Sequence[Any] | None, length: int | None) -> Blocks:
     """Return what is held out: blocks of time of an array, or whole recordings."""
     recordings = as_recordings(model, X)
     if recordings is None:
-        if groups is not None:
-            raise ValueError(
-                "groups are labels of recordings, but X is one array: give a list of arrays"
-            )
+        check_groups(groups, None)
         return cut_blocks(complete(as_array(model, X)), model.window_size, length)
     if length is not None:
         raise ValueError(

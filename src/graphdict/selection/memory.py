@@ -1,10 +1,13 @@
-"""Take the memory out of a series, so that samples which resemble their neighbours count once.
+"""Take memory and loudness out of a series, so that only graphs are left to tell states by.
 
 A series whose samples resemble their neighbours visits each part of its range for a while, and a
 dictionary whose states last takes such visits for graphs. One autoregression, the same for all
 nodes, says what a sample repeats of those before it. A filter in time that is common to all nodes
 leaves the covariance between them as it is, up to a factor, and with it every graph: what remains,
 the innovations, has the graphs of the series and none of its common memory.
+
+Neither is loudness a graph. It may last, as volatility does, and states that last would follow it:
+so every sample is divided by its own.
 """
 
 from __future__ import annotations
@@ -14,10 +17,15 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.spectra import zero_sum_basis
 
-__all__ = ["autoregression", "innovations", "whitened"]
+__all__ = [
+    "autoregression", "equal_loudness", "innovations", "sizes_of", "whitened",
+    "with_equal_loudness",
+]  # fmt: skip
 
 LONGEST, SAMPLES_FOR_LAG = 20, 20  # lags at most, and samples that each takes
 TINY = 1e-10  # of the largest variance: directions that have none
+ROUNDS = 3  # to find a covariance to which all samples count alike
+QUIETEST = 1e-3  # of the mean loudness: what is quieter is not made as loud as the others
 
 
 def whitened(signals: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -36,19 +44,60 @@ def _white(centred: NDArray[np.float64]) -> NDArray[np.float64]:
     return white
 
 
-def autoregression(signals: NDArray[np.float64]) -> NDArray[np.float64]:
+def equal_loudness(white: NDArray[np.float64], rounds: int = ROUNDS) -> NDArray[np.float64]:
+    """Return whitened signals (T, d), white again after each sample was brought to one size."""
+    for _ in range(rounds):
+        white = _white(white / sizes_of(white))
+    same: NDArray[np.float64] = white / sizes_of(white)
+    return same
+
+
+def sizes_of(white: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the root mean square of each whitened sample (T, 1), never 0."""
+    sizes: NDArray[np.float64] = np.sqrt(np.square(white).mean(axis=1, keepdims=True))
+    return np.maximum(sizes, 1e-12)
+
+
+def with_equal_loudness(signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return signals (T, N), each sample divided by how loud it is.
+
+    That is its size where signals are white, by a covariance to which all samples count alike
+    (Tyler's). Loudness that comes and goes is then no sign of states, and what is left has the
+    graphs of the signals: a factor for each sample is all that has changed.
+    """
+    white = _white(signals @ zero_sum_basis(signals.shape[1]))
+    total = np.ones((len(white), 1))
+    for _ in range(ROUNDS if white.shape[1] else 0):
+        sizes = sizes_of(white)
+        sizes = np.maximum(sizes, QUIETEST * sizes.mean())
+        white = _white(white / sizes)
+        total *= sizes
+    even: NDArray[np.float64] = signals / total
+    return even
+
+
+def autoregression(*recordings: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the coefficients (q,) of the autoregression that all nodes of signals (T, N) share.
 
-    By the Levinson recursion on the autocorrelation of whitened signals, a mean over directions;
-    the order q is that of least Bayesian information criterion, 0 where there is no memory.
+    Of several recordings, none of which remembers another, it is the same in all. By the Levinson
+    recursion on the autocorrelation of whitened signals, a mean over directions; the order q is
+    that of least Bayesian information criterion, 0 where there is no memory.
     """
-    white = whitened(signals)
+    white = whitened(np.concatenate(recordings))
     total, dimension = white.shape
+    pieces = np.split(white, np.cumsum([len(one) for one in recordings])[:-1])
     longest = min(LONGEST, total // SAMPLES_FOR_LAG)
     if dimension == 0 or longest == 0:
         return np.empty(0)
     correlations = np.array(
-        [np.vdot(white[: total - lag], white[lag:]) for lag in range(longest + 1)]
+        [
+            sum(
+                np.vdot(piece[: len(piece) - lag], piece[lag:])
+                for piece in pieces
+                if len(piece) > lag
+            )
+            for lag in range(longest + 1)
+        ]
     ) / (total * dimension)
     best = found = np.empty(0)
     variance, least = correlations[0], 0.0

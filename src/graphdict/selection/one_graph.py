@@ -14,29 +14,34 @@ from sklearn.utils import check_random_state
 from graphdict.core.annotations import RandomState
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.progress import shown_work
+from graphdict.engine.recordings import are_several
 from graphdict.engine.tasks import advance, part
 from graphdict.selection.folds import (
     Blocks,
     block_scores,
     complete,
-    cut_blocks,
+    cut_recordings,
     cut_study,
     error_of_mean,
 )
-from graphdict.selection.held_out import CLEARLY, check_comparable
-from graphdict.selection.surrogates import directions, state_gain, surrogate_directions
-from graphdict.selection.trials import as_array, as_recordings, check_windows
+from graphdict.selection.held_out import CLEARLY, check_comparable, check_groups
+from graphdict.selection.surrogates import (
+    covariance_variation,
+    directions,
+    surrogate_directions,
+)
+from graphdict.selection.trials import as_pieces, check_windows
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
 
-__all__ = ["Evidence", "compare_with_one", "evidence", "surrogate_gains"]
+__all__ = ["Evidence", "compare_with_one", "evidence", "surrogate_statistics"]
 
 SURROGATES = 39
 PROBABLE = 0.05  # p-value from which on one graph with memory explains a gain
-MOST_STATES = 6
 MOST_ROWS = 4_000  # samples of which surrogates are made
 LASTING = 0.5  # probability to stay from which on states last
+SURROGATE_COST = 0.5  # of all, in units of one graph on held-out blocks
 CLEARLY_ALONE = 3.0  # standard errors that suffice where samples are drawn one by one
 
 
@@ -50,7 +55,8 @@ class Evidence:
         Atoms of the dictionary that is compared with one graph.
     gain, error : float
         What the dictionary gains over one graph on held-out blocks of time, in nats a sample, and
-        its standard error over blocks. The memory that all nodes share is taken out of both.
+        its standard error over blocks. Memory that all nodes share and the loudness of samples are
+        taken out of both.
     block_gains : array (B,)
         The gain of each block.
     block_length : int
@@ -60,11 +66,11 @@ class Evidence:
     stay : float
         Probability that the next sample has the same atoms, where that is learned; 0 otherwise.
     p_value : float
-        Share of series with one graph whose gain is at least as large: surrogates, which keep the
-        spectra, the covariance and the loudness, and the series itself. NaN without surrogates.
-    surrogate_gain : float
-        Gain of states over one on the series as it is learned from.
-    surrogate_gains : array (S,)
+        Share of series with one graph whose covariance varies at least as much in time: surrogates,
+        which keep the spectra and the covariance, and the series itself. NaN without surrogates.
+    statistic : float
+        How much the covariance of directions varies between stretches of time, in standard errors.
+    surrogate_statistics : array (S,)
         The same of surrogates.
     """
 
@@ -76,8 +82,8 @@ class Evidence:
     memory: int
     stay: float
     p_value: float
-    surrogate_gain: float
-    surrogate_gains: NDArray[np.float64] = field(repr=False)
+    statistic: float
+    surrogate_statistics: NDArray[np.float64] = field(repr=False)
 
     @property
     def clear(self) -> bool:
@@ -107,11 +113,11 @@ class Evidence:
             )
         if np.isnan(self.p_value):
             return said
-        count = len(self.surrogate_gains)
-        as_large = int((self.surrogate_gains >= self.surrogate_gain).sum())
+        count = len(self.surrogate_statistics)
+        as_large = int((self.surrogate_statistics >= self.statistic).sum())
         return (
             f"{said} Of {count} surrogate series with one graph, {as_large or 'none'} "
-            f"gain{'s' * (as_large == 1)} as much (p = {self.p_value:.2g})."
+            f"{'vary' if as_large > 1 else 'varies'} as much in time (p = {self.p_value:.2g})."
         )
 
 
@@ -119,6 +125,7 @@ def evidence(
     model: GraphDictMarginal,
     X: ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike],
     *,
+    groups: Sequence[Any] | None = None,
     block_length: int | None = None,
     n_surrogates: int = SURROGATES,
     random_state: RandomState = 0,
@@ -134,7 +141,9 @@ def evidence(
     X : array (T, N), or list or dict of arrays (T_r, N)
         Signals in the order of time, or those of several recordings. Missing values are
         interpolated. Five recordings or more are held out whole; of fewer, blocks of time are, none
-        with samples of two.
+        with samples of two or of both sides of a break.
+    groups : R labels, optional
+        Of several recordings: those with the same label, as of one subject, are held out together.
     block_length : int, optional
         Samples in a block; by default a twentieth of all, but longer than the memory of the series.
     n_surrogates : int, default=39
@@ -163,53 +172,51 @@ def evidence(
     if n_surrogates < 0:
         raise ValueError(f"n_surrogates must be 0 or more, got {n_surrogates}")
     count = max(2, model.n_atoms)
-    recordings = as_recordings(model, X)
-    given = [as_array(model, X)] if recordings is None else recordings
-    parts = [complete(part) for part in given]
-    window = model.window_size
+    given, owners = as_pieces(model, X)
+    check_groups(groups, int(owners[-1]) + 1 if are_several(X) else None)
+    if groups is not None and block_length is not None:
+        raise ValueError(
+            f"block_length={block_length} cannot be used with groups, which are held out whole: "
+            "give one of the two"
+        )
+    parts, window = [complete(part) for part in given], model.window_size
     check_windows(count, sum(len(part) // window for part in parts))
-    if len(parts) == 1:
-        blocks = cut_blocks(parts[0], window, block_length)
+    if groups is None:
+        blocks = cut_study(parts, window, block_length, owners)
     else:
-        blocks = cut_study(parts, window, block_length)
+        blocks = cut_recordings(parts, np.asarray(groups)[owners].tolist(), window)
     scores = {}
-    with shown_work("evidence", 1 + 2 * count, model.verbose):
-        for atoms in (1, count):
+    fitted = model if hasattr(model, "atoms_") and len(model.atoms_) == count else None
+    with shown_work("evidence", 1 + count + SURROGATE_COST, model.verbose):
+        for atoms in (count, 1):
             if report is not None:
                 report(f"{atoms} atom{'s' * (atoms > 1)} on held-out blocks")
-            is_fitted = hasattr(model, "atoms_") and len(model.atoms_) == atoms
             trial = clone(model).set_params(n_atoms=atoms)
-            fitted = model if is_fitted else None
             scores[atoms] = block_scores(trial, blocks, fitted=fitted, cost=atoms)
+            fitted = scores[atoms].model  # one graph has the filter of several
         several = scores[count]
         tested = scores[1].blocks, several.blocks, several.model, n_surrogates, random_state
         return compare_with_one(blocks, *tested)
 
 
 @single_threaded_blas
-def surrogate_gains(
-    blocks: Blocks, states: int, count: int, random_state: RandomState = 0
+def surrogate_statistics(
+    blocks: Blocks, count: int, random_state: RandomState = 0
 ) -> NDArray[np.float64]:
-    """Return the gain of states over one on the series, and on ``count`` surrogates: (1 + count,).
+    """Return how much the covariance varies in the series and in surrogates: (1 + count,).
 
-    Of long series the beginnings of all blocks are used, 4,000 samples together. Where these are of
-    several recordings, states begin anew in each; surrogates have the spectra of all together.
+    Of long series the beginnings of all blocks are used, 4,000 samples together. Surrogates have
+    the spectra of all recordings together.
     """
-    if count == 0:
+    longest = max(1, MOST_ROWS // len(blocks.pieces))
+    given = directions(np.concatenate([piece[:longest] for piece in blocks.pieces]))
+    if count == 0 or not given.shape[1]:
         return np.empty(0)
     rng = check_random_state(random_state)
-    longest = max(1, MOST_ROWS // len(blocks.pieces))
-    pieces = [piece[:longest] for piece in blocks.pieces]
-    given = directions(np.concatenate(pieces))
-    starts = [] if blocks.groups is None else np.cumsum([0, *map(len, pieces[:-1])]).tolist()
-    if not given.shape[1]:
-        return np.empty(0)
-    states = min(states, MOST_STATES)
-    found = []
-    with part("surrogates", total=1 + count, cost=states):
-        for number in range(1 + count):
-            series = given if number == 0 else surrogate_directions(given, rng)
-            found.append(state_gain(series, states, rng, starts))
+    found = [covariance_variation(given)]
+    with part("surrogates", total=count, cost=SURROGATE_COST):
+        for _ in range(count):
+            found.append(covariance_variation(surrogate_directions(given, rng)))
             advance()
     return np.array(found)
 
@@ -226,9 +233,9 @@ def compare_with_one(
 
     ``model`` is that of several, fitted to all blocks.
     """
-    gains = surrogate_gains(blocks, len(model.atoms_), n_surrogates, random_state)
+    statistics = surrogate_statistics(blocks, n_surrogates, random_state)
     difference = several - one
-    others = gains[1:]
+    others = statistics[1:]
     return Evidence(
         n_atoms=len(model.atoms_),
         gain=float(difference.mean()),
@@ -237,7 +244,7 @@ def compare_with_one(
         block_length=blocks.length,
         memory=len(blocks.memory),
         stay=float(model.stay_probability_),
-        p_value=(1 + (others >= gains[0]).sum()) / (1 + len(others)) if len(gains) else np.nan,
-        surrogate_gain=float(gains[0]) if len(gains) else np.nan,
-        surrogate_gains=others,
+        p_value=np.mean(statistics >= statistics[0]) if len(statistics) else np.nan,
+        statistic=float(statistics[0]) if len(statistics) else np.nan,
+        surrogate_statistics=others,
     )

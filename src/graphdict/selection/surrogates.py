@@ -1,60 +1,50 @@
-"""Series that have one graph and otherwise resemble given ones, to compare a gain with.
+"""Series that have one graph and otherwise resemble given ones, to compare them with.
 
 A surrogate has the spectrum of every column, the covariance between columns and the loudness of
 every sample of the series it is made from, and one graph: its directions are those of a stationary
 Gaussian process. It is made by turning the phases of the whitened series, by the same random angle
 in all columns at each frequency (Prichard and Theiler).
 
-Series and surrogates are compared by what several states gain over one in predicting the direction
-of a sample. States are covariances of whitened directions that last, learned by a few iterations of
-expectation-maximisation; whatever memory or tails gain, they gain for surrogates too.
+Series and surrogates are compared by how much the covariance of whitened directions varies from one
+stretch of time to another, over stretches of several lengths; what memory adds to that, it adds to
+surrogates too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.chain import chain_posterior, scale_likelihoods
-from graphdict.selection.memory import _white, whitened
+from graphdict.selection.memory import equal_loudness, sizes_of, whitened
 
-__all__ = ["directions", "state_gain", "surrogate_directions", "surrogate_signals"]
+__all__ = ["covariance_variation", "directions", "surrogate_directions", "surrogate_signals"]
 
-SPHERE_ROUNDS = 3
-STEPS, COLDEST = 15, 0.2  # iterations, of which the first half is annealed
-SEGMENT = 20  # samples that start with the same memberships
-FIRST_STAY, LONGEST_STAY = 0.8, 0.999
+STRETCHES = 4, 8, 16, 32, 64, 128, 256  # samples, each a whole number of those before
+FEWEST = 4  # stretches to compare
+SURROGATE_ROUNDS = 1  # to equal loudness: surrogates are nearly white
 
 
 def directions(signals: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return whitened signals (T, d) whose samples are all of the same loudness."""
-    return _same_loudness(whitened(signals))
-
-
-def _same_loudness(white: NDArray[np.float64]) -> NDArray[np.float64]:
-    for _ in range(SPHERE_ROUNDS):
-        white = _white(white / _loudness(white))
-    same: NDArray[np.float64] = white / _loudness(white)
-    return same
-
-
-def _loudness(white: NDArray[np.float64]) -> NDArray[np.float64]:
-    sizes: NDArray[np.float64] = np.sqrt(np.square(white).mean(axis=1, keepdims=True))
-    return np.maximum(sizes, 1e-12)
+    return equal_loudness(whitened(signals))
 
 
 def surrogate_directions(
     given: NDArray[np.float64], rng: np.random.RandomState
 ) -> NDArray[np.float64]:
     """Return directions (T, d) with the spectra of given ones, of a process with one graph."""
-    spectrum = np.fft.rfft(given, axis=0)
+    return _with_other_phases(np.fft.rfft(given, axis=0), len(given), rng)
+
+
+def _with_other_phases(
+    spectrum: NDArray[np.complex128], total: int, rng: np.random.RandomState
+) -> NDArray[np.float64]:
     turns = np.exp(2j * np.pi * rng.random_sample(len(spectrum)))
     turns[0] = 1
-    if len(given) % 2 == 0:
+    if total % 2 == 0:
         turns[-1] = 1  # the highest frequency stays real
-    return _same_loudness(np.fft.irfft(spectrum * turns[:, None], n=len(given), axis=0))
+    turned = np.fft.irfft(spectrum * turns[:, None], n=total, axis=0)
+    return equal_loudness(turned, SURROGATE_ROUNDS)
 
 
 def surrogate_signals(
@@ -69,40 +59,39 @@ def surrogate_signals(
     white = whitened(signals)
     mixing = np.linalg.lstsq(white, centred, rcond=None)[0]
     drawn: NDArray[np.float64] = surrogate_directions(directions(signals), rng)
-    found: NDArray[np.float64] = drawn * _loudness(white) @ mixing
+    found: NDArray[np.float64] = drawn * sizes_of(white) @ mixing
     return found
 
 
-def state_gain(
-    given: NDArray[np.float64],
-    states: int,
-    rng: np.random.RandomState,
-    starts: Sequence[int] = (),
-) -> float:
-    """Return what lasting states gain over one, in nats a sample, on directions (T, d).
+def covariance_variation(given: NDArray[np.float64]) -> float:
+    """Return how much the covariance of directions (T, d) varies in time, in standard errors.
 
-    States begin anew at the samples ``starts``.
-    The gain is that on the samples learned from: it is to be compared with that of surrogates.
+    For two independent directions of squared length d, the square of their product is d on average.
+    The excess over all pairs within a stretch of time is large where stretches have covariances of
+    their own; the largest of several lengths of stretches is returned.
     """
     total, dimension = given.shape
-    segments = -(-total // SEGMENT)
-    memberships = rng.dirichlet(np.ones(states), size=segments).repeat(SEGMENT, axis=0)[:total]
-    odds, stay = np.full(states, 1 / states), FIRST_STAY
-    schedule = np.append(np.linspace(COLDEST, 1, STEPS // 2), np.ones(STEPS - STEPS // 2))
-    prior = dimension + 1.0  # samples that each state has of the one covariance
-    values = np.empty((total, states))
-    for inverse_temperature in schedule:
-        for state, share in enumerate(memberships.T):
-            weighted = given * np.sqrt(share)[:, None]
-            moments = weighted.T @ weighted + prior * np.eye(dimension)
-            root = np.linalg.inv(np.linalg.cholesky(moments / (share.sum() + prior)))
-            scaled = given @ root.T
-            values[:, state] = -0.5 * np.einsum("td,td->t", scaled, scaled)
-            values[:, state] += np.log(np.diagonal(root)).sum()
-        likelihoods = scale_likelihoods(inverse_temperature * values)
-        posterior = chain_posterior(likelihoods, odds, stay, starts=starts)
-        memberships = posterior.responsibilities
-        odds = (posterior.draws + 1) / (posterior.draws.sum() + states)
-        stay = min((posterior.stays + 1) / (total + 2), LONGEST_STAY)
-    one = -0.5 * np.square(given).sum(axis=1)
-    return float((posterior.log_evidence - one).mean())
+    variance = max(3 * dimension**3 / (dimension + 2) - dimension**2, 1e-12)
+    found: list[float] = []
+    moments: NDArray[np.float64] | None = None
+    before = 0  # samples that each of the moments has
+    for length in STRETCHES:
+        count = total // length
+        if count < FEWEST:
+            break
+        if length <= dimension:
+            pieces = given[: count * length].reshape(count, length, dimension)
+            products = pieces @ pieces.transpose(0, 2, 1)
+        else:
+            if moments is None:
+                pieces = given[: count * length].reshape(count, length, dimension)
+                moments = pieces.transpose(0, 2, 1) @ pieces
+            else:
+                times = length // before
+                moments = moments[: count * times].reshape(count, times, dimension, dimension)
+                moments = moments.sum(axis=1)
+            products, before = moments, length
+        pairs = count * length * (length - 1)
+        excess = np.vdot(products, products) - count * length * dimension**2 - pairs * dimension
+        found.append(float(excess / np.sqrt(2 * pairs * variance)))
+    return max(found, default=0.0)

@@ -10,10 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from graphdict.core.marginal.patterns import pattern_sizes
+from graphdict.core.recordings import Recordings
 from graphdict.engine.recordings import are_several
 from graphdict.exceptions import InterruptedFitWarning
 
-__all__ = ["as_array", "as_recordings", "check_windows", "fit_quietly", "with_found"]
+__all__ = [
+    "as_array", "as_pieces", "as_recordings", "check_windows", "fit_quietly", "split_pieces",
+    "with_found",
+]  # fmt: skip
 
 
 def as_array(model: Any, X: Any) -> NDArray[np.float64]:
@@ -35,6 +39,24 @@ def as_recordings(model: Any, X: Any) -> list[NDArray[np.float64]] | None:
     return parts
 
 
+def as_pieces(model: Any, X: Any) -> tuple[list[NDArray[np.float64]], NDArray[np.intp]]:
+    """Return signals in pieces (T_p, N) in which nothing is left out, and whose recording each is.
+
+    A recording has several pieces where parts of it are bad, or of which it has epochs.
+    """
+    samples, recordings = clone(model)._read(X, reset=True)
+    rows = samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
+    return split_pieces(rows, recordings)
+
+
+def split_pieces(
+    rows: NDArray[np.float64], recordings: Recordings
+) -> tuple[list[NDArray[np.float64]], NDArray[np.intp]]:
+    """Return the pieces of all samples (T, N), and the number of the recording of each."""
+    starts = recordings.piece_starts
+    return np.split(rows, starts[1:]), recordings.labels()[starts]
+
+
 def check_windows(atoms: int, windows: int, which: str = "series has") -> None:
     """Raise ValueError where a series has fewer samples or windows than there are atoms."""
     if atoms > windows:
@@ -45,27 +67,26 @@ def check_windows(atoms: int, windows: int, which: str = "series has") -> None:
 
 
 def with_found(trial: Any, fitted: Any) -> Any:
-    """Return an unfitted trial with the filter, tails and active atoms that a fit has found.
+    """Return an unfitted trial with the tails and active atoms that a fit has found.
 
     These are a few numbers, which need not be learned anew. Models that have none stay as they are.
     """
-    if getattr(fitted, "filter_", None) != "power":
+    if not hasattr(fitted, "filter_"):
         return trial
-    tails = "gaussian" if np.isinf(fitted.tails_) else float(fitted.tails_)
-    trial.set_params(filter_power=float(fitted.filter_power_), tails=tails)
+    trial.set_params(tails="gaussian" if np.isinf(fitted.tails_) else float(fitted.tails_))
     if trial.max_active is None and trial.prior != "hierarchy" and not fitted.signed:
         trial.set_params(max_active=int(pattern_sizes(fitted.patterns_).max()))
     return trial
 
 
-def fit_quietly(trial: Any, X: ArrayLike, start: Any = None) -> None:
+def fit_quietly(trial: Any, X: ArrayLike, start: Any = None, found: Any = None) -> None:
     """Fit without output; Ctrl-C raises KeyboardInterrupt instead of ending the fit early.
 
     How sure edges are is not measured. A GraphDictMarginal may begin at a fitted one, ``start``,
-    instead of searching among random starts.
+    instead of searching among random starts, or have the filter that another one has ``found``.
     """
     known = trial.get_params()
-    trial._measures_edges, trial._start = False, start
+    trial._measures_edges, trial._start, trial._found = False, start, found
     trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
     trial.set_params(verbose=0)
     with warnings.catch_warnings():
@@ -76,4 +97,4 @@ def fit_quietly(trial: Any, X: ArrayLike, start: Any = None) -> None:
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
         finally:
-            trial._start = None
+            trial._start = trial._found = None

@@ -18,12 +18,11 @@ from graphdict.studies.designs import Design, Groups, Pairs, Regression, Repeate
 from graphdict.studies.given import as_labels, named
 from graphdict.studies.recording_atoms import RecordingAtoms
 from graphdict.studies.statistics import ActivationStatistics, as_columns
-from graphdict.studies.testing import bootstrap_intervals, permutation_test
+from graphdict.studies.testing import permutation_test
 
 __all__ = ["compare_conditions", "compare_groups", "regress_on"]
 
 PERMUTATIONS = 4999
-BOOTSTRAP = 1999
 
 Labels = ArrayLike | Mapping[Any, Any]
 
@@ -35,7 +34,6 @@ def compare_groups(
     measures: str | Sequence[str] | None = None,
     subjects: Labels | None = None,
     n_permutations: int = PERMUTATIONS,
-    n_bootstrap: int = BOOTSTRAP,
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> Comparison:
@@ -57,8 +55,6 @@ def compare_groups(
         Which subject each recording is of; by default each is of another.
     n_permutations : int, default=4999
         Number of random arrangements; where no more than that exist, all are enumerated.
-    n_bootstrap : int, default=1999
-        Number of bootstrap samples for intervals.
     confidence : float, default=0.95
         Of the intervals.
     random_state : int, RandomState or None, default=0
@@ -105,8 +101,8 @@ def compare_groups(
     told = ", ".join(f"{level} ({size})" for level, size in zip(levels, sizes))
     return _compare(
         f"Groups of {'subjects' if subjects is not None else 'recordings'}: {told}",
-        design, columns, levels.tolist(), means, sizes, len(table),
-        (n_permutations, n_bootstrap, confidence, random_state),
+        design, columns, levels.tolist(), means, sizes,
+        (n_permutations, confidence, random_state),
     )  # fmt: skip
 
 
@@ -117,7 +113,6 @@ def compare_conditions(
     *,
     measures: str | Sequence[str] | None = None,
     n_permutations: int = PERMUTATIONS,
-    n_bootstrap: int = BOOTSTRAP,
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> Comparison:
@@ -133,7 +128,7 @@ def compare_conditions(
         A row for each recording. NaN where a recording has no value.
     conditions, subjects : array (R,) or dict of recording to label
         The condition and the subject of each recording.
-    measures, n_permutations, n_bootstrap, confidence, random_state
+    measures, n_permutations, confidence, random_state
         As in :func:`compare_groups`.
 
     Returns
@@ -169,8 +164,8 @@ def compare_conditions(
     means = np.stack([_mean(complete[:, code]) for code in range(len(levels))])
     return _compare(
         f"Conditions {', '.join(levels)} of {len(unit_names)} subjects",
-        design, columns, levels.tolist(), means, [len(unit_names)], len(unit_names),
-        (n_permutations, n_bootstrap, confidence, random_state),
+        design, columns, levels.tolist(), means, [len(unit_names)],
+        (n_permutations, confidence, random_state),
     )  # fmt: skip
 
 
@@ -181,7 +176,6 @@ def regress_on(
     measures: str | Sequence[str] | None = None,
     subjects: Labels | None = None,
     n_permutations: int = PERMUTATIONS,
-    n_bootstrap: int = BOOTSTRAP,
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> Comparison:
@@ -197,7 +191,7 @@ def regress_on(
     values : ActivationStatistics, RecordingAtoms, array (R, M) or pandas.DataFrame
         A row for each recording. NaN where a recording has no value.
     covariate : array (R,) or dict of recording to number
-    measures, subjects, n_permutations, n_bootstrap, confidence, random_state
+    measures, subjects, n_permutations, confidence, random_state
         As in :func:`compare_groups`.
 
     Returns
@@ -233,8 +227,8 @@ def regress_on(
     design = Regression(table_of, numbers_of, blocks)
     return _compare(
         f"Regression on a covariate of {told}",
-        design, columns, [], np.empty((0, table.shape[1])), [len(table_of)], len(table_of),
-        (n_permutations, n_bootstrap, confidence, random_state),
+        design, columns, [], np.empty((0, table.shape[1])), [len(table_of)],
+        (n_permutations, confidence, random_state),
     )  # fmt: skip
 
 
@@ -245,15 +239,15 @@ def _compare(
     levels: list[str],
     means: NDArray[np.float64],
     n_units: list[int],
-    rows: int,
-    settings: tuple[int, int, float, RandomState],
+    settings: tuple[int, float, RandomState],
 ) -> Comparison:
-    n_permutations, n_bootstrap, confidence, random_state = settings
+    n_permutations, confidence, random_state = settings
     seed = random_state
     if isinstance(seed, np.random.RandomState):
         seed = int(seed.randint(1 << 30))
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
     test = permutation_test(design, n_permutations, seed)
-    observed, effects, sizes = bootstrap_intervals(design, rows, n_bootstrap, confidence, seed)
     most = test.largest.max()
     smallest = float((test.largest >= most * (1 - 1e-9)).mean()) if np.isfinite(most) else np.nan
     if not np.isfinite(smallest):
@@ -262,7 +256,7 @@ def _compare(
         smallest = 1 / len(test.largest)
     return Comparison(
         question, columns, design.statistic_name, design.size_name, levels, means,
-        observed.effect, effects, observed.size, sizes, test.statistic, test.p_values,
+        *design.effects(confidence), test.statistic, test.p_values,
         test.p_corrected, n_units, len(test.largest), test.exact, confidence, smallest,
     )  # fmt: skip
 

@@ -5,10 +5,9 @@ A design has values (U, M) of U exchangeable units, NaN where a unit has none, a
 - ``arrangements(count, rng)``: arrays whose first row is the observed arrangement, and whether they
   are all that exist (:mod:`graphdict.studies.arrangements`);
 - ``statistics(rows)``: the statistic (P, M) of each arrangement and column;
-- ``resample(count, rng)``: weights (B, U), how often each unit is drawn in a bootstrap sample;
-- ``estimates(weights)``: effects and sizes with their standard errors, in such samples.
+- ``effects(confidence)``: effects and sizes with their intervals.
 
-All of them are sums over units, and thus products of matrices.
+Statistics are sums over units, and thus products of matrices.
 """
 
 from __future__ import annotations
@@ -21,24 +20,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.studies import arrangements
+from graphdict.studies.intervals import (
+    correlation_interval,
+    mean_interval,
+    share_interval,
+    size_interval,
+)
 
-__all__ = ["Design", "Estimates", "Groups", "Pairs", "Regression", "Repeated"]
+__all__ = ["Design", "Effects", "Groups", "Pairs", "Regression", "Repeated"]
 
 Floats = NDArray[np.float64]
 NOTHING = 1e-12  # of the variance of a column, that counts as none
 
 
-class Estimates(NamedTuple):
-    """Effects in bootstrap samples, (B, M) each; errors are NaN where no formula is known."""
+class Effects(NamedTuple):
+    """Observed effects (M,) with their intervals (M, 2)."""
 
     effect: Floats  # in the unit of the values
-    effect_error: Floats
+    effect_interval: Floats
     size: Floats  # without unit
-    size_error: Floats
+    size_interval: Floats
 
 
 class Design(Protocol):
-    """What a permutation test and a bootstrap ask of a study."""
+    """What a permutation test and intervals ask of a study."""
 
     @property
     def size_name(self) -> str:
@@ -54,11 +59,8 @@ class Design(Protocol):
     def statistics(self, rows: NDArray[Any]) -> Floats:
         """Return the statistic (P, M) of each arrangement."""
 
-    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
-        """Return weights (B, U) of the units in bootstrap samples."""
-
-    def estimates(self, weights: Floats) -> Estimates:
-        """Return effects in samples in which units count so often."""
+    def effects(self, confidence: float) -> Effects:
+        """Return the observed effects, and intervals of such confidence."""
 
 
 class _Values:
@@ -92,12 +94,11 @@ def _variances(count: Floats, sums: Floats, squares: Floats, nothing: Floats) ->
     return np.where(count > 1, np.where(found > nothing, found, 0.0), np.nan)
 
 
-def _draw(members: list[NDArray[np.intp]], units: int, count: int, rng: Any) -> Floats:
-    """Return weights (count, units) of samples drawn with replacement from each set of members."""
-    weights = np.zeros((count, units))
-    for own in members:
-        weights[:, own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), size=count)
-    return weights
+def _third_moments(values: Floats, count: Floats) -> Floats:
+    """Return unbiased third central moments (M,) of values (U, M) without NaN, centred already."""
+    below = np.maximum((count - 1) * (count - 2), 1)
+    found: Floats = np.where(count > 2, count / below * (values**3).sum(axis=0), 0.0)
+    return found
 
 
 @dataclass
@@ -139,23 +140,38 @@ class Groups:
         ratio: Floats = self._two(rows == 0, rows == 1)[2]
         return ratio
 
-    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
-        members = [np.flatnonzero(self.codes == code) for code in range(self.count)]
-        return _draw(members, len(self.codes), count, rng)
-
-    def estimates(self, weights: Floats) -> Estimates:
+    def effects(self, confidence: float) -> Effects:
+        members = [self.codes == code for code in range(self.count)]
         if self.count > 2:
-            parts = [weights * (self.codes == code) for code in range(self.count)]
-            share = self._variance_ratio(parts)[1]
-            none = np.full_like(share, np.nan)
-            return Estimates(share, none, share, none)
-        first, second = (weights * (self.codes == code) for code in (0, 1))
-        difference, error, _, (n1, n2), pooled = self._two(first, second)
+            ratio, share = self._variance_ratio([own[None] for own in members])
+            total = self._given.mask.sum(axis=0)
+            limits = share_interval(ratio[0], self.count - 1, total - self.count, total, confidence)
+            return Effects(share[0], limits, share[0], limits)
+        found = self._two(*(own[None] for own in members))
+        difference, error, numbers, pooled = found[0][0], found[1][0], found[3], found[4][0]
+        n1, n2 = (number[0] for number in numbers)
+        variances, thirds = zip(*(self._spread(own) for own in members))
+        shares = variances[0] / np.maximum(n1, 1), variances[1] / np.maximum(n2, 1)
+        below = shares[0] ** 2 / np.maximum(n1 - 1, 1) + shares[1] ** 2 / np.maximum(n2 - 1, 1)
+        free = _divide((shares[0] + shares[1]) ** 2, below)  # Welch's
+        third = thirds[1] / np.maximum(n2, 1) ** 2 - thirds[0] / np.maximum(n1, 1) ** 2
+        skewness = np.nan_to_num(_divide(third, error**3), posinf=0, neginf=0)
         total = n1 + n2
         correction = 1 - 3 / np.maximum(4 * total - 9, 1)
         size = correction * _divide(difference, np.sqrt(pooled))
         size_error = np.sqrt(total / np.maximum(n1 * n2, 1) + size**2 / (2 * np.maximum(total, 1)))
-        return Estimates(difference, error, size, size_error)
+        return Effects(
+            difference, mean_interval(difference, error, free, skewness, confidence),
+            size, size_interval(size, size_error, confidence),
+        )  # fmt: skip
+
+    def _spread(self, own: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Return variance and third central moment (M,) of the values of some units."""
+        mask, values = self._given.mask[own], self._given.values[own]
+        count = mask.sum(axis=0)
+        centred = np.where(mask > 0, values - values.sum(axis=0) / np.maximum(count, 1), 0.0)
+        variance = np.square(centred).sum(axis=0) / np.maximum(count - 1, 1)
+        return variance, _third_moments(centred, count)
 
     def _two(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[Any, ...]:
         """Return difference of means, its error, their ratio, the numbers and pooled variance."""
@@ -208,19 +224,23 @@ class Pairs:
         means = rows @ values / np.maximum(count, 1)
         return self._ratio(means, count, squares)
 
-    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
-        units = len(self.values)
-        return _draw([np.arange(units)], units, count, rng)
-
-    def estimates(self, weights: Floats) -> Estimates:
+    def effects(self, confidence: float) -> Effects:
         known = np.isfinite(self.values)
         values = np.where(known, self.values, 0.0)
-        count, sums, squares = weights @ known.astype(float), weights @ values, weights @ values**2
-        variance = _variances(count, sums, squares, NOTHING * np.square(values).mean(axis=0))
-        mean, number = sums / np.maximum(count, 1), np.maximum(count, 1)
+        count, sums = known.sum(axis=0).astype(np.float64), values.sum(axis=0)
+        squares = np.square(values).sum(axis=0)
+        variance = _variances(count, sums, squares, NOTHING * squares / len(values))
+        number = np.maximum(count, 1)
+        mean = sums / number
+        error = np.sqrt(variance / number)
+        third = _third_moments(np.where(known, values - mean, 0.0), count)
+        skewness = np.nan_to_num(_divide(third / number**2, error**3), posinf=0, neginf=0)
         size = _divide(mean, np.sqrt(variance))
         size_error = np.sqrt(1 / number + size**2 / (2 * number))
-        return Estimates(mean, np.sqrt(variance / number), size, size_error)
+        return Effects(
+            mean, mean_interval(mean, error, count - 1, skewness, confidence),
+            size, size_interval(size, size_error, confidence),
+        )  # fmt: skip
 
     @staticmethod
     def _ratio(means: Floats, count: Floats, squares: Floats) -> Floats:
@@ -261,17 +281,14 @@ class Repeated:
         total = np.broadcast_to(np.square(centred).sum(axis=(0, 1)), sums.shape[::2])
         return self._shares(sums, number, total)[0]
 
-    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
-        units = len(self.values)
-        return _draw([np.arange(units)], units, count, rng)
-
-    def estimates(self, weights: Floats) -> Estimates:
+    def effects(self, confidence: float) -> Effects:
         centred, known = self._centred
-        sums = np.einsum("bu,ucm->bcm", weights, centred)
-        total = weights @ np.square(centred).sum(axis=1)
-        share = self._shares(sums, weights @ known, total)[1]
-        none = np.full_like(share, np.nan)
-        return Estimates(share, none, share, none)
+        number, total = known.sum(axis=0), np.square(centred).sum(axis=(0, 1))
+        ratio, share = self._shares(centred.sum(axis=0)[None], number[None], total[None])
+        between = centred.shape[1] - 1
+        within = (number - 1) * between
+        limits = share_interval(ratio[0], between, within, number * between, confidence)
+        return Effects(share[0], limits, share[0], limits)
 
     @staticmethod
     def _shares(sums: Floats, number: Floats, total: Floats) -> tuple[Floats, Floats]:
@@ -322,19 +339,32 @@ class Regression:
         slope, error, _, _ = self._slopes(given, ones, covariate[rows])
         return np.where(np.isnan(error), 0.0, _divide(slope, error))
 
-    def resample(self, count: int, rng: np.random.RandomState) -> Floats:
-        names, number = np.unique(self.blocks, return_inverse=True)
-        if len(names) == 1:
-            return _draw([np.arange(len(number))], len(number), count, rng)
-        return _draw([np.arange(len(names))], len(names), count, rng)[:, number]
-
-    def estimates(self, weights: Floats) -> Estimates:
+    def effects(self, confidence: float) -> Effects:
         given, covariate = self._within
-        slope, error, correlation, count = self._slopes(
-            given, weights, np.broadcast_to(covariate, weights.shape)
-        )
-        size_error = (1 - correlation**2) / np.sqrt(np.maximum(count - 3, 1))
-        return Estimates(slope, error, correlation, size_error)
+        ones = np.ones((1, len(covariate)))
+        found = self._slopes(given, ones, covariate[None])
+        slope, error, correlation, count = (values[0] for values in found)
+        blocks = len(np.unique(self.blocks))
+        pulls = self._pulls(given, covariate, slope)
+        free = count - 1 - blocks
+        if blocks > 1:  # what recordings of a subject have in common is one error
+            pulls = np.stack([pulls[self.blocks == b].sum(axis=0) for b in np.unique(self.blocks)])
+            spread = np.sqrt(blocks / (blocks - 1) * np.square(pulls).sum(axis=0))
+            error, free = np.where(np.isnan(error), np.nan, spread), np.full_like(count, blocks - 1)
+        skewness = np.nan_to_num(_divide((pulls**3).sum(axis=0), error**3), posinf=0, neginf=0)
+        return Effects(
+            slope, mean_interval(slope, error, free, skewness, confidence), correlation,
+            correlation_interval(correlation, count + 1 - blocks, confidence),
+        )  # fmt: skip
+
+    def _pulls(self, given: _Values, covariate: Floats, slope: Floats) -> Floats:
+        """Return what the error of each unit (U, M) adds to that of the slope."""
+        count = np.maximum(given.mask.sum(axis=0), 1)
+        x = given.mask * (covariate[:, None] - covariate @ given.mask / count)
+        y = given.mask * (given.values - given.values.sum(axis=0) / count)
+        spread = np.square(x).sum(axis=0)
+        pulls: Floats = x * (y - slope * x) / np.where(spread > 0, spread, 1.0)
+        return pulls
 
     def _slopes(
         self, given: _Values, weights: Floats, covariates: Floats

@@ -1,4 +1,4 @@
-"""What users give of a study, put in one form: arrays by recording, names, labels."""
+"""What users give of a study, put in one form: coefficients by recording, and labels."""
 
 from __future__ import annotations
 
@@ -8,51 +8,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["as_labels", "as_recordings", "named"]
+from graphdict.engine.recordings import recording_names
+
+__all__ = ["as_labels", "coefficient_arrays", "named"]
 
 NAMED = 5  # recordings that an error names
 
 
-def as_recordings(
-    given: Any, what: str = "coefficients", names: Sequence[Any] | None = None
+def coefficient_arrays(
+    given: Any, names: Sequence[Any] | None = None
 ) -> tuple[list[str], list[NDArray[Any]]]:
-    """Return names and arrays (T_r, M) of recordings.
+    """Return names and coefficients (T_r, K) of recordings.
 
     Parameters
     ----------
     given : list or dict of arrays, or a fitted model
         Arrays by recording; of a model, its ``coefficients_`` cut by its ``recordings_``.
-    what : str
-        What the arrays are, for errors.
     names : sequence, optional
         Names of the recordings, instead of those of ``given``.
     """
-    own: Iterable[Any] | None = None
     if hasattr(given, "coefficients_"):
         layout = getattr(given, "recordings_", None)
-        pieces = [given.coefficients_]
-        if layout is not None:
-            own, pieces = layout.names, layout.split(given.coefficients_)
-    elif isinstance(given, Mapping):
-        own, pieces = given.keys(), list(given.values())
+        whole = given.coefficients_
+        given = [whole] if layout is None else dict(zip(layout.names, layout.split(whole)))
     elif isinstance(given, np.ndarray) and given.ndim == 2:
-        pieces = [given]
-    else:
-        pieces = list(given)
+        given = [given]
+    elif not isinstance(given, Mapping):
+        given = list(given)
+    labels = recording_names(given, names)
+    pieces = given.values() if isinstance(given, Mapping) else given
     arrays = [np.asarray(piece) for piece in pieces]
     if not arrays:
-        raise ValueError(f"{what} must hold at least one recording, got none")
-    chosen = own if names is None else names
-    labels = [str(name) for name in (range(1, len(arrays) + 1) if chosen is None else chosen)]
-    if len(labels) != len(arrays):
-        raise ValueError(f"names has {len(labels)} entries, but there are {len(arrays)} recordings")
-    repeated = sorted({name for name in labels if labels.count(name) > 1})
-    if repeated:
-        raise ValueError(f"names of recordings must differ, but {named(repeated)} occur twice")
+        raise ValueError("coefficients must hold at least one recording, got none")
     for label, array in zip(labels, arrays):
         if array.ndim != 2 or array.shape[1] != arrays[0].shape[-1] or not len(array):
             raise ValueError(
-                f"{what} of recording {label} must have the shape (samples, "
+                f"coefficients of recording {label} must have the shape (samples, "
                 f"{arrays[0].shape[-1] if arrays[0].ndim == 2 else 'columns'}), got {array.shape}"
             )
     return labels, arrays

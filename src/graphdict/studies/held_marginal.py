@@ -38,7 +38,8 @@ class MarginalRecording:
 
     @classmethod
     def of(cls, model: Any, signals: Any, name: str) -> Self:
-        """Return the recording of some signals (T, N) under a fitted GraphDictMarginal."""
+        """Return the recording of some signals, as a fit takes them, under a GraphDictMarginal."""
+        signals = {name: signals}
         prepared = np.asarray(model._prepare(signals)[0])
         atoms = model._active_atoms.astype(np.float64)
         likelihood = model._pattern_likelihood(atoms)
@@ -47,7 +48,7 @@ class MarginalRecording:
                 f"recording {name} has missing values, with which atoms of a recording are known "
                 'for filter_power=1 and tails="gaussian" only: fill them, or fit with these'
             )
-        shares = model.predict_proba(signals)
+        (shares,) = model.predict_proba(signals)
         return cls(likelihood, atoms, prepared, shares, shares.mean(axis=0))
 
     @property

@@ -40,7 +40,7 @@ class SoftRecording:
 
     @classmethod
     def of(cls, model: Any, signals: Any, name: str) -> Self:
-        """Return the recording of some signals (T, N) under a fitted soft dictionary."""
+        """Return the recording of some signals, as a fit takes them, under a soft dictionary."""
         likelihood = model._likelihood()
         plain = type(likelihood).signal_term is Likelihood.signal_term
         if not plain or not hasattr(likelihood.barrier, "slope"):
@@ -48,7 +48,7 @@ class SoftRecording:
                 f"atoms of a recording are not known for {type(model).__name__}: use "
                 "GraphDictMarginal, GraphDictLog or GraphDictExact"
             )
-        prepared, atoms, coefficients, _ = model._encode(signals)
+        prepared, atoms, coefficients, _ = model._encode({name: signals})
         prepared = np.asarray(prepared)
         if has_gaps(prepared):
             raise ValueError(

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
+from graphdict.engine.recordings import are_several, recording_names
 from graphdict.selection.folds import error_of_mean
 from graphdict.selection.held_out import CLEARLY
 from graphdict.studies.distances import map_of, model_distances
-from graphdict.studies.given import as_recordings
 from graphdict.studies.held_marginal import MarginalRecording
 from graphdict.studies.held_soft import SoftRecording
 
@@ -122,7 +122,7 @@ class RecordingAtoms:
 
 def recording_atoms(
     model: GraphDictionary,
-    recordings: Sequence[ArrayLike] | Mapping[Any, ArrayLike],
+    recordings: Sequence[Any] | Mapping[Any, Any],
     *,
     names: Sequence[Any] | None = None,
     pseudo_samples: float | None = None,
@@ -140,10 +140,10 @@ def recording_atoms(
     ----------
     model : fitted GraphDictMarginal, GraphDictLog or GraphDictExact
         Fitted to all recordings.
-    recordings : list or dict of arrays (T_r, N)
+    recordings : list or dict of what a fit takes for one recording
         Signals of each recording, of 40 samples at least.
     names : sequence, optional
-        Names of the recordings; 1, 2, ... by default, or the keys of a dict.
+        Names of the recordings; the keys of a dict by default, or 0, 1, ...
     pseudo_samples : float, optional
         As how many samples the group counts; ``numpy.inf`` gives the group's atoms, and 0 those of
         each recording alone. Chosen from the recordings by default.
@@ -153,7 +153,9 @@ def recording_atoms(
     RecordingAtoms
     """
     check_is_fitted(model, "atoms_")
-    labels, signals = as_recordings(recordings, "signals", names)
+    if not are_several(recordings):
+        raise ValueError("recordings must be a list or a dict of signals (samples, nodes)")
+    labels = recording_names(recordings, names)
     if getattr(model, "prior", None) == "hierarchy":
         raise ValueError(
             'recording_atoms does not take prior="hierarchy", whose activations are given by time'
@@ -162,17 +164,17 @@ def recording_atoms(
         raise ValueError(
             f"what differs between recordings needs two at least, got {labels[0]} alone"
         )
-    for label, array in zip(labels, signals):
-        if len(array) < LEAST:
-            raise ValueError(
-                f"recording {label} has {len(array)} samples, and atoms of its own need at least "
-                f"{LEAST}: leave it out"
-            )
     if pseudo_samples is not None and not pseudo_samples >= 0:
         raise ValueError(f"pseudo_samples must be 0 or more, got {pseudo_samples!r}")
     kind = MarginalRecording if hasattr(model, "patterns_") else SoftRecording
     given = recordings.values() if isinstance(recordings, Mapping) else recordings
     held: list[Any] = [kind.of(model, part, label) for label, part in zip(labels, given)]
+    for label, one in zip(labels, held):
+        if one.samples < LEAST:
+            raise ValueError(
+                f"recording {label} has {one.samples} samples, and atoms of its own need at least "
+                f"{LEAST}: leave it out"
+            )
     if kind is MarginalRecording:
         lengths = np.array([one.samples for one in held])
         usage = lengths @ np.stack([one.usage for one in held]) / lengths.sum()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.exceptions import import_extra
 from graphdict.studies.features import active_states, feature_table, hard_labels, switching_rates
-from graphdict.studies.given import as_recordings
+from graphdict.studies.given import coefficient_arrays
 from graphdict.studies.transitions import expected_transitions, observed_transitions
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -142,7 +142,8 @@ def activation_statistics(
         reach a threshold. By default the largest, and 0.5 for a model whose atoms may be active
         together.
     names, atom_names : sequence, optional
-        Names of recordings and atoms; 1, 2, ... by default, or the keys of a dict.
+        Names of recordings (by default the keys of a dict or those of the model, or 0, 1, ... as a
+        model names them) and of atoms (1, 2, ...).
 
     Returns
     -------
@@ -161,7 +162,7 @@ def activation_statistics(
     """
     if not sfreq > 0:
         raise ValueError(f"sfreq must be positive, got {sfreq}")
-    labels, arrays = as_recordings(coefficients, "coefficients", names)
+    labels, arrays = coefficient_arrays(coefficients, names)
     if activity is None:
         patterns = getattr(coefficients, "patterns_", None)
         together = patterns is not None and (np.asarray(patterns) > 0).sum(axis=1).max() > 1
@@ -227,5 +228,5 @@ def as_columns(
         raise ValueError(f"values must have the shape (recordings, columns), got {array.shape}")
     items = getattr(values, "columns", None)
     heads = range(1, array.shape[1] + 1) if items is None else items
-    rows = range(1, len(array) + 1) if own is None else own
+    rows = range(len(array)) if own is None else own
     return array, [("value", str(item)) for item in heads], [str(name) for name in rows]

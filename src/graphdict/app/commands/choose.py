@@ -12,16 +12,15 @@ from sklearn.base import clone
 from graphdict.app.commands.console import Console
 from graphdict.app.commands.models import build_model, given_settings
 from graphdict.app.files import SignalTable
-from graphdict.core.marginal.patterns import default_max_active
+from graphdict.core.marginal.patterns import pattern_sizes
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.selection.folds import Blocks
     from graphdict.selection.one_graph import Evidence
 
-__all__ = ["Choices", "choose_counts", "choose_degree"]
+__all__ = ["Choices", "choose_counts", "choose_degree", "compare_fitted"]
 
 FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
-HALVES = 2  # folds where the number of atoms is given, which is quicker
 
 
 @dataclass
@@ -34,47 +33,86 @@ class Choices:
         Chosen settings with the scores of all values, for the JSON result.
     evidence : Evidence, optional
         Whether there is more than one graph; None where that was not asked.
+    blocks : Blocks, optional
+        What to hold out, where that is to be asked of the model once it is fitted.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
     evidence: Evidence | None = None
+    blocks: Blocks | None = None
 
 
 def choose_counts(
     signals: SignalTable, values: Any, options: dict[str, Any], console: Console
 ) -> Choices:
-    """Set ``atoms`` and ``active`` of the options where they are "auto"; compare with one graph.
+    """Set ``atoms`` and ``active`` of the options where ``atoms`` are "auto".
 
-    All by the same blocks of time, held out in turn. Where there is no clear sign of more than one
-    graph, "auto" is one.
+    By blocks of time, held out in turn. Where there is no clear sign of more than one graph, "auto"
+    is one. A number that is given is compared with one graph by the same blocks, but once it is
+    learned (:func:`compare_fitted`): that is much quicker.
     """
     from graphdict.selection.folds import complete, cut_blocks, cut_study
+    from graphdict.selection.one_graph import PROBABLE, SURROGATES, surrogate_statistics
+    from graphdict.selection.trials import split_pieces
 
     if options["model"] == "hier" or _is_hierarchy(options):
         return Choices()
-    auto = "auto" in (options["atoms"], options["active"]) and options["model"] == "marginal"
-    if options["atoms"] == 1 or not (auto or options["evidence"]):
+    if options["atoms"] == 1 or not (options["atoms"] == "auto" or options["evidence"]):
         return Choices()
     trial = _trial(signals, options)
     try:
         if signals.recordings is None:
             blocks = cut_blocks(complete(np.asarray(values, dtype=float)), trial.window_size)
         else:
-            parts = signals.recordings.split(np.asarray(values, dtype=float))
-            blocks = cut_study([complete(part) for part in parts], trial.window_size)
+            parts, owners = split_pieces(np.asarray(values, dtype=float), signals.recordings)
+            given = [complete(part) for part in parts]
+            blocks = cut_study(given, trial.window_size, owners=owners)
     except ValueError as error:
         if "blocks" not in str(error):
             raise
         return _too_few(options, console)
-    console.say("Predicting held-out blocks of time, to see how many graphs there are ...")
     if len(blocks.memory):
         console.note(
-            f"samples repeat what the {len(blocks.memory)} before them say, which is taken out for "
-            "this comparison"
+            f"samples repeat what the {len(blocks.memory)} before them say, which is taken out to "
+            "compare with one graph"
         )
     if options["atoms"] == "auto":
+        console.say("Predicting held-out blocks of time, to see how many graphs there are ...")
         return _choose_atoms(trial, blocks, options, console)
-    return _choose_active(trial, blocks, options, console)
+    if options["model"] == "marginal":
+        statistics = surrogate_statistics(blocks, SURROGATES)
+        share = np.mean(statistics >= statistics[0]) if len(statistics) else 1.0
+        _let_states_last(options, bool(share <= PROBABLE), blocks)
+    return Choices(blocks=blocks)
+
+
+def compare_fitted(
+    model: Any,
+    blocks: Blocks,
+    signals: SignalTable,
+    options: dict[str, Any],
+    console: Console,
+) -> Evidence | None:
+    """Return the evidence that a fitted model has more than one graph; None if interrupted.
+
+    Of models that are no GraphDictMarginal, one with as many graphs is compared.
+    """
+    from graphdict.selection.folds import block_scores
+    from graphdict.selection.one_graph import compare_with_one
+
+    console.say("Predicting held-out blocks of time, to see whether one graph would do ...")
+    fitted = model if options["model"] == "marginal" else None
+    trial = _trial(signals, options)
+    if fitted is not None:
+        trial.set_params(max_active=int(pattern_sizes(model.patterns_).max()))
+    try:
+        several = block_scores(trial, blocks, fitted=fitted, cost=trial.n_atoms)
+        one = clone(trial).set_params(n_atoms=1, max_active=1)
+        alone = block_scores(one, blocks, fitted=several.model)
+        return compare_with_one(blocks, alone.blocks, several.blocks, several.model)
+    except KeyboardInterrupt:
+        console.interrupted = True
+        return None
 
 
 def _is_hierarchy(options: dict[str, Any]) -> bool:
@@ -110,10 +148,7 @@ def _too_few(options: dict[str, Any], console: Console) -> Choices:
         options["atoms"] = options["active"] = 1
         console.note("too few samples to tell whether there is more than one graph: one is learned")
     else:
-        console.note(
-            "too few samples to tell whether there is more than one graph, or how many are active "
-            "at a time: using at most 2"
-        )
+        console.note("too few samples to tell whether there is more than one graph")
     return Choices()
 
 
@@ -121,7 +156,7 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     """Set atoms and active: one graph unless more are clearly better."""
     from graphdict.selection.folds import error_of_mean
     from graphdict.selection.held_out import CLEARLY, ScoreChoice, choose_by_blocks
-    from graphdict.selection.one_graph import SURROGATES, compare_with_one
+    from graphdict.selection.one_graph import LASTING, SURROGATES, compare_with_one
 
     active = options["active"]
     first: int = 1 if active == "auto" else active
@@ -148,48 +183,15 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     found = compare_with_one(blocks, one, *given, count)
     value = choice.value if found.clear else 1
     options["atoms"], options["active"] = value, min(most, value)
-    _let_states_last(options, found, blocks)
+    _let_states_last(options, found.stay >= LASTING, blocks)
     return Choices({"atoms": {"value": value, "active": most, "scores": choice.scores}}, found)
 
 
-def _choose_active(
-    trial: Any, blocks: Blocks, options: dict[str, Any], console: Console
-) -> Choices:
-    """Set active where it is "auto", and compare the atoms that the user wants with one."""
-    from graphdict.selection.folds import block_scores
-    from graphdict.selection.held_out import choose_by_blocks
-    from graphdict.selection.one_graph import compare_with_one
-
-    chosen: dict[str, Any] = {}
-    if options["model"] == "marginal" and options["active"] == "auto":
-        most = range(1, default_max_active(trial.n_atoms) + 1)
-        choice = choose_by_blocks(
-            trial, blocks, "max_active", most, tolerance=0.0, folds=HALVES, report=console.note
-        )
-        options["active"] = choice.value
-        chosen = {"active": {"value": choice.value, "scores": choice.scores}}
-        several, model = choice.block_scores[choice.value], choice.models[choice.value]
-    elif options["evidence"]:
-        if options["model"] == "marginal":
-            trial.set_params(max_active=min(options["active"], trial.n_atoms))
-        scores = block_scores(trial, blocks, HALVES)
-        several, model = scores.blocks, scores.model
-    if not options["evidence"]:
-        return Choices(chosen)
-    one = block_scores(clone(trial).set_params(n_atoms=1, max_active=1), blocks, HALVES).blocks
-    found = compare_with_one(blocks, one, several, model)
-    if options["model"] == "marginal":
-        _let_states_last(options, found, blocks)
-    return Choices(chosen, found)
-
-
-def _let_states_last(options: dict[str, Any], found: Evidence, blocks: Blocks) -> None:
+def _let_states_last(options: dict[str, Any], last: bool, blocks: Blocks) -> None:
     """Set the prior of states that last where they do and the user did not say otherwise."""
-    from graphdict.selection.one_graph import LASTING
-
     given = given_settings(options)
     one_by_one = options["window"] is None and not len(blocks.memory)
-    if found.stay >= LASTING and one_by_one and "prior" not in given and options["atoms"] > 1:
+    if last and one_by_one and "prior" not in given and options["atoms"] > 1:
         options["settings"] = (*options["settings"], "prior=markov")
 
 

@@ -20,6 +20,7 @@ from graphdict.app.commands.recording_tables import (
     RecordingTable,
     read_activations,
     read_recording_table,
+    written_table,
 )
 from graphdict.app.files import write_table
 
@@ -37,13 +38,15 @@ FILES = ("statistics.csv", "tests.csv", "effects.png")
     "recording", or a table of coefficients for each recording, as `graphdict transform` writes
     them. Writes occupancy, lifetimes, intervals, switching and transitions of each recording. With
     --table, recordings are compared: between groups, between conditions of the same subjects, or on
-    a covariate, by permutations that keep the recordings of a subject together.
+    a covariate, by permutations that keep the recordings of a subject together. A fit to a BIDS
+    folder, or to a table with --group, has written that table (recordings.csv) itself.
 
     \b
     Examples:
       graphdict compare study-graphdict
       graphdict compare study-graphdict --table subjects.csv --group diagnosis
       graphdict compare study-graphdict --table runs.csv --condition eyes --subject subject
+      graphdict compare bids-graphdict --condition task --subject subject
       graphdict compare *-coefficients.csv --table runs.csv --covariate age --measure lifetime
     """,
 )
@@ -81,7 +84,11 @@ def compare(sources: tuple[Path, ...], table_file: Path | None, output: Path | N
     console = Console(quiet, as_json)
     asked = {name: options[name] for name in ("group", "condition", "covariate") if options[name]}
     if asked and table_file is None:
-        raise click.UsageError(f"--{next(iter(asked))} names a column of --table FILE: give both")
+        table_file = written_table(sources)
+        if table_file is None:
+            raise click.UsageError(
+                f"--{next(iter(asked))} names a column of --table FILE: give both"
+            )
     if table_file is not None and not asked:
         raise click.UsageError("--table needs --group, --condition or --covariate COLUMN")
     if options["condition"] and not options["subject"]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from graphdict.app.commands.choose import choose_counts, choose_degree
+from graphdict.app.commands.choose import choose_counts, choose_degree, compare_fitted
 from graphdict.app.commands.console import (
     EXIT_CODES,
     STOPPED,
@@ -55,7 +55,14 @@ from graphdict.app.commands.results import (
     write_results,
 )
 from graphdict.app.files import InputError, SignalTable
-from graphdict.app.files.several import combine, expand_paths, recording_names, separate
+from graphdict.app.files.several import (
+    about_recordings,
+    combine,
+    expand_paths,
+    recording_names,
+    separate,
+)
+from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.tasks import part
 from graphdict.selection.findings import describe_findings
 
@@ -64,7 +71,7 @@ if TYPE_CHECKING:  # pragma: no cover
 
 CONFIDENT = 0.5  # from which on an edge counts
 MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
-LEARNING = 0.4  # of what as many graphs take on held-out blocks: the work of learning them
+LEARNING, COMPARING, AGAIN = 1.0, 0.5, 0.4  # work for each graph: to learn, and to tell how sure
 FEW_GRAPHS = 2  # as many as there usually are, before that is known
 ROWS_FOR_HALVES = 10  # windows in each half of the time
 
@@ -99,7 +106,8 @@ class _Count(click.ParamType):
 
     Several files (or a folder, or a pattern in quotes) are recordings: one dictionary is learned
     from all, and nothing crosses the end of one. Nodes are matched by name. --group names the
-    column of recordings of a single table.
+    column of recordings of a single table. Of a BIDS folder, the EEG recordings are read, and
+    recordings.csv says which subject, session, task and run each is.
 
     \b
     Examples:
@@ -111,6 +119,7 @@ class _Count(click.ParamType):
       graphdict fit large.parquet -k 5 --model log --memory 500MB
       graphdict fit subject*.edf -k 6 --window 0.5s -o study
       graphdict fit study.csv --group subject --time seconds -k 4
+      graphdict fit bids-folder -k 4 --bads interpolate
     """,
 )
 @file_argument("files", metavar="FILE...", nargs=-1, required=True)
@@ -268,23 +277,30 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
                 if options["dask"] is not None:
                     raise click.UsageError("--dask is for one file: give one, or leave it out")
                 X = dict(zip(recordings.names, recordings.split(values), strict=True))
-            later = 1 + bool(options["evidence"])
-            choosing, graphs = _choosing_work(options)
-            whole.plan(choosing + later * LEARNING * graphs)
+            choosing, later, graphs = _planned_work(options)
+            whole.plan(choosing + later * graphs)
             with part("Choosing", choosing, choosing) as task:
                 choices = choose_counts(signals, subsample(values), options, console)
                 task.cost = task.done
             model = build_model(signals, options, console)
             learning = LEARNING * options["atoms"]
-            whole.plan(whole.done + later * learning)
+            whole.plan(whole.done + later * options["atoms"])
             if options["degree"] is not None or options["density"] is not None:
                 with part("Choosing the penalty", 5, 5 * learning):
                     penalty = choose_degree(model, subsample(values), options, console)
                 choices.settings["penalty"] = penalty
             with part("Learning", cost=learning):
                 seconds, objective = _learn(model, X, console)
+            if options["model"] == "marginal" and options["active"] == "auto":
+                chosen = int(pattern_sizes(model.patterns_).max())
+                choices.settings["active"] = {"value": chosen}
         learned = not console.interrupted
-        with part("Learning again", cost=learning):
+        if choices.blocks is not None and learned:
+            work = COMPARING * options["atoms"]
+            with part("Comparing with one graph", options["atoms"] + 1, work):
+                given = model, choices.blocks, signals, options, console
+                choices.evidence = compare_fitted(*given)
+        with part("Learning again", cost=AGAIN * options["atoms"]):
             again = _stability(model, values, options, console)
         with part("Writing", cost=0):
             least = _min_confidence(options)
@@ -405,11 +421,12 @@ def _read(paths: list[Path], options: dict[str, Any], console: Console) -> Signa
         if signals.recordings is None:
             _preprocess(signals, options, console)
             return signals
-        tables, known = separate(signals), signals.notes
+        tables, known, about = separate(signals), signals.notes, signals.about
         for table in tables:
             _preprocess(table, options, console)
         signals = combine(tables, signals.recordings.names)
         signals.notes = known  # they say already what recordings lack
+        signals.about = about
         return signals
     if options["group"] is not None:
         raise click.UsageError(
@@ -432,6 +449,7 @@ def _read(paths: list[Path], options: dict[str, Any], console: Console) -> Signa
             "least 2: the warnings above say why"
         )
     signals = combine(tables, recording_names(read))
+    signals.about = about_recordings(read)
     for note in signals.notes:
         console.note(note)
     return signals
@@ -497,15 +515,15 @@ def _stopped(model: Any, learned: bool) -> str:
     )
 
 
-def _choosing_work(options: dict[str, Any]) -> tuple[float, int]:
-    """Return the planned cost of choosing, and the likely number of graphs.
+def _planned_work(options: dict[str, Any]) -> tuple[float, float, int]:
+    """Return the planned cost of choosing, of the rest for each graph, and the likely number.
 
-    The unit is what one graph takes on held-out blocks, folds and all.
+    The unit is what learning one graph takes.
     """
-    if options["atoms"] == "auto":
-        return FEW_GRAPHS + 3.0, FEW_GRAPHS
-    asked = options["evidence"] or options["active"] == "auto"
-    return (3.0 * options["atoms"] + 1 if asked else 0.0), options["atoms"]
+    auto, asked = options["atoms"] == "auto", bool(options["evidence"])
+    graphs = FEW_GRAPHS if auto else options["atoms"]
+    later = LEARNING + asked * (AGAIN + (not auto) * COMPARING)
+    return (FEW_GRAPHS + 3.0 if auto else 0.0), later, graphs
 
 
 def _min_confidence(options: dict[str, Any]) -> float:
@@ -525,16 +543,17 @@ def _stability(
     known = model.get_params()
     by_time = options["model"] == "hier" or known.get("prior") == "hierarchy"
     rows = len(values) // (2 * known.get("window_size", 1))
-    several = len(getattr(model, "recordings_", ())) > 1
-    if not options["evidence"] or by_time or several or not isinstance(values, np.ndarray):
+    if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
         return None
     if console.interrupted:
         return None
     if values.size > MOST_VALUES or rows < max(ROWS_FOR_HALVES, len(model.atoms_)):
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
+    recordings = getattr(model, "recordings_", None)
+    given = values if recordings is None or len(recordings) == 1 else recordings.split(values)
     try:
-        return stability(model, values)
+        return stability(model, given)
     except KeyboardInterrupt:
         console.interrupted = True
         return None

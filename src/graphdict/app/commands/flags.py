@@ -9,6 +9,7 @@ __all__ = ["READING_OPTIONS", "with_flags"]
 READING_OPTIONS = (
     "time", "no_time", "node", "value", "layout", "columns", "ignore", "rate", "sort", "transpose",
     "header", "delimiter", "decimal", "encoding", "na", "keep_codes", "number_duplicates", "array",
+    "bads",
 )  # fmt: skip
 ARGUMENT = re.compile(
     rf"(?<![\w'\"])({'|'.join((*READING_OPTIONS, 'group', 'restart', 'signed'))})="

@@ -87,6 +87,9 @@ def reading_options(function: Callable) -> Callable:
                      help="Number columns of the same name."),
         click.option("--array", cls=_Reading, metavar="NAME",
                      help="The array of an NPZ file, or the sheet of a workbook."),
+        click.option("--bads", cls=_Reading, type=click.Choice(["missing", "interpolate"]),
+                     default="missing", show_default=True,
+                     help="Bad channels of EEG: missing values, or interpolated."),
     ]  # fmt: skip
     for option in reversed(options):
         function = option(function)

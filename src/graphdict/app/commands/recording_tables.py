@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from graphdict.app.files import InputError, is_model_file
 from graphdict.exceptions import import_extra
 
-__all__ = ["Activations", "RecordingTable", "read_activations", "read_recording_table"]
+__all__ = [
+    "Activations",
+    "RecordingTable",
+    "read_activations",
+    "read_recording_table",
+    "written_table",
+]
 
 ENDING = "-coefficients"
 NAMED = 5
@@ -85,6 +91,13 @@ def _of_fit(path: Path) -> Activations:
     together = patterns is not None and (np.asarray(patterns) > 0).sum(axis=1).max() > 1
     names = map(str, layout.names)
     return Activations(dict(zip(names, pieces)), 1 / step if step else None, bool(together))
+
+
+def written_table(sources: tuple[Path, ...]) -> Path | None:
+    """Return the table of recordings that a fit has written into its folder, where it has."""
+    folder = sources[0] if sources[0].is_dir() else sources[0].parent
+    candidates = [folder / f"recordings{ending}" for ending in (".csv", ".parquet")]
+    return next((path for path in candidates if len(sources) == 1 and path.is_file()), None)
 
 
 def _is_model(path: Path) -> bool:

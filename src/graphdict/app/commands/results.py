@@ -140,7 +140,7 @@ def evidence_summary(evidence: Any) -> dict[str, Any]:
         "block_length": evidence.block_length, "memory": evidence.memory,
         "stay_probability": evidence.stay,
         "p_value": float(evidence.p_value) if known else None,
-        "surrogates": len(evidence.surrogate_gains), "in_words": evidence.in_words(),
+        "surrogates": len(evidence.surrogate_statistics), "in_words": evidence.in_words(),
     }  # fmt: skip
 
 
@@ -186,6 +186,8 @@ def write_results(
             temporary / f"coefficients.{table_format}", model.coefficients_, signals.times,
             signals.time_name, signals.recordings,
         )  # fmt: skip
+        if signals.about is not None:
+            write_table(temporary / f"recordings.{table_format}", signals.about)
         rows = atom_rows(model, table_format == "csv", min_confidence)
         write_table(temporary / f"atoms.{table_format}", rows)
         write_report(

@@ -23,6 +23,7 @@ from graphdict.app.files.recordings import read_recording
 from graphdict.app.files.table import SignalTable, Table
 from graphdict.app.files.text import is_compressed, open_bytes
 from graphdict.app.files.zarrs import is_zarr, read_zarr
+from graphdict.eeg.bids import is_bids_file
 
 __all__ = ["FORMATS", "Format", "ReaderOptions", "format_of", "is_model_file"]
 
@@ -49,10 +50,11 @@ FOREIGN = (
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What readers are told: the name of an array or sheet, and the layout of text."""
+    """What readers are told: the name of an array or sheet, layout of text, use of bad channels."""
 
     array: str | None = None
     text: dict[str, Any] = field(default_factory=dict)
+    bads: str = "missing"
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,8 @@ def _starts(*marks: bytes) -> Callable[[_File], bool]:
 
 FORMATS = (
     Format("zarr", lambda f: is_zarr(f.path), lambda p, o: read_zarr(p, o.array)),
-    Format("recording", lambda f: f.path.suffix.lower() in RECORDINGS,
-           lambda p, _: read_recording(p)),
+    Format("recording", lambda f: f.path.suffix.lower() in RECORDINGS or is_bids_file(f.path),
+           lambda p, o: read_recording(p, o.bads)),
     Format("npy", _starts(b"\x93NUMPY"), lambda p, _: read_npy(p)),
     Format("model", lambda f: "manifest.json" in f.members, None),
     Format("npz", lambda f: bool(f.members) and all(n.endswith(".npy") for n in f.members),

@@ -48,6 +48,7 @@ def signals_by_group(table: Table, group: str, options: ReadOptions) -> SignalTa
                 "need at least 2: leave group=... out"
             )
     others = [c for c in table.columns if c is not column]
+    about = _about(others, rows)
     others = _without_constants(others, list(rows.values()), table.notes, options)
     found, left_out = [], set()
     for name, own in rows.items():
@@ -63,6 +64,7 @@ def signals_by_group(table: Table, group: str, options: ReadOptions) -> SignalTa
     found = [_without(signals, left_out) for signals in found]
     whole = combine(found, list(rows))
     told = f"column {group!r} says which of {len(rows)} recordings a row is from"
+    whole.about = about
     whole.notes = [*table.notes, told, *_shared_notes(found, list(rows)), *whole.notes]
     return whole
 
@@ -79,6 +81,20 @@ def _rows_by_value(column: Column) -> dict[str, NDArray[np.intp]]:
 def _name(value: Any) -> str:
     """Return a value as the name of a recording: 1.0 is "1"."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _about(columns: list[Column], rows: dict[str, NDArray[np.intp]]) -> dict[str, NDArray[Any]]:
+    """Return what columns that are constant in each recording say of it; "recording" names it."""
+    found: dict[str, NDArray[Any]] = {"recording": np.array(list(rows), dtype=object)}
+    for column in columns:
+        values = [column.values[own][~column.missing[own]] for own in rows.values()]
+        if column.values.dtype.kind == "M" or not any(map(len, values)):
+            continue
+        if all(len(set(own.tolist())) <= 1 for own in values):
+            nothing = np.nan if column.numeric else ""
+            firsts = [own[0] if len(own) else nothing for own in values]
+            found[column.name] = np.array(firsts, dtype=float if column.numeric else object)
+    return found
 
 
 def _without_constants(

@@ -43,6 +43,7 @@ def read_signals(
     keep_codes: bool = False,
     number_duplicates: bool = False,
     array: str | None = None,
+    bads: str = "missing",
     group: str | None = None,
     in_parts: bool = False,
     expected: tuple[str, ...] = (),
@@ -86,6 +87,9 @@ def read_signals(
         Number columns of the same name instead of raising an error.
     array : str, optional
         The array of an NPZ file or a Zarr group, or the sheet of a workbook.
+    bads : {"missing", "interpolate"}
+        What becomes of the bad channels of an EEG recording: they are left out (and are missing
+        values beside recordings that have them), or interpolated from their neighbours.
     group : str, optional
         The column that says which recording a row is from: each is read as a table of its own,
         whose times may begin anew, and ``recordings`` of the result tells them apart.
@@ -108,6 +112,8 @@ def read_signals(
     MissingExtraError
         For a format that needs a package which is not installed.
     """
+    if bads not in ("missing", "interpolate"):
+        raise ValueError(f"bads must be 'missing' or 'interpolate', got {bads!r}")
     path = Path(path)
     options = ReadOptions(
         time, no_time, node, value, layout, tuple(columns), tuple(ignore), rate, sort,
@@ -130,7 +136,7 @@ def read_signals(
         if source is not None and too_large((source.length, len(source.names)), np.float64):
             return read_out_of_core(source, options)
         with damage_named(f"cannot be read as {kind.name}"):
-            found = kind.read(path, ReaderOptions(array, text))
+            found = kind.read(path, ReaderOptions(array, text, bads))
         if isinstance(found, SignalTable):
             if group is not None:
                 raise InputError(f"is one recording, without a column {group!r} of recordings")

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from graphdict.app.files.errors import InputError, MissingExtraError, first_line
 from graphdict.app.files.fif import check_fif
 from graphdict.app.files.table import SignalTable, quote_names
+from graphdict.eeg.bids import is_bids_file, read_bids_file
+from graphdict.eeg.preprocessing import interpolate_bads
 
 __all__ = ["read_recording"]
 
@@ -20,8 +22,12 @@ ALWAYS, MOST_RATIO = 1 << 27, 100  # bytes of signals allowed in any file, and f
 KINDS = ("eeg", "seeg", "ecog", "mag", "grad", "hbo", "misc")
 
 
-def read_recording(path: Path) -> SignalTable:
-    """Read the channels of one type (EEG where there are any) of an EDF, BDF or FIF file."""
+def read_recording(path: Path, bads: str = "missing") -> SignalTable:
+    """Read the channels of one type (EEG where there are any) of an EDF, BDF or FIF file.
+
+    Or of a recording in a BIDS folder. Bad channels are left out, or interpolated
+    (``bads="interpolate"``).
+    """
     try:
         import mne
     except ImportError:
@@ -30,8 +36,8 @@ def read_recording(path: Path) -> SignalTable:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            raw, data = _load(mne, path, notes)
-        except InputError:
+            raw, data = _load(mne, path, notes, bads)
+        except (InputError, MissingExtraError):
             raise
         except Exception as error:  # readers of binary formats fail in many ways
             raise InputError(f"cannot be read as a recording: {first_line(error)}") from None
@@ -46,11 +52,13 @@ def read_recording(path: Path) -> SignalTable:
     )  # fmt: skip
 
 
-def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray[Any]]:
+def _load(mne: Any, path: Path, notes: list[str], bads: str) -> tuple[Any, NDArray[Any]]:
     """Return the MNE object with its good channels of one type, and their signals (T, N)."""
     if path.suffix.lower() == ".fif":
         check_fif(path)
-    if path.suffix.lower() == ".fif" and "epo" in path.stem:
+    if is_bids_file(path):
+        recording = read_bids_file(path)
+    elif path.suffix.lower() == ".fif" and "epo" in path.stem:
         recording = mne.read_epochs(path, verbose="error", preload=True)
         notes.append(f"joined {len(recording)} epochs: windows may run from one into the next")
     elif path.suffix.lower() == ".fif":
@@ -64,6 +72,10 @@ def _load(mne: Any, path: Path, notes: list[str]) -> tuple[Any, NDArray[Any]]:
     if kind is None:
         raise InputError(f"has no two channels of signals, only {quote_names(sorted(set(kinds)))}")
     bad = [name for name in recording.info["bads"] if name in recording.ch_names]
+    if bads == "interpolate" and kind == "eeg" and bad:
+        recording = interpolate_bads(recording)
+        notes.append(f"interpolated bad channel(s): {quote_names(bad)}")
+        bad = [name for name in recording.info["bads"] if name in recording.ch_names]
     chosen = [
         name for name, own in zip(recording.ch_names, kinds) if own == kind and name not in bad
     ]  # fmt: skip

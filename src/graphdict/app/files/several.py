@@ -14,18 +14,24 @@ from numpy.typing import NDArray
 from graphdict.app.files.checks import InputError
 from graphdict.app.files.table import SignalTable, quote_names
 from graphdict.core.recordings import Recordings
+from graphdict.eeg.bids import bids_files, bids_name, bids_root, describe_bids, is_bids_file
 
-__all__ = ["combine", "expand_paths", "recording_names", "separate"]
+__all__ = ["about_recordings", "combine", "expand_paths", "recording_names", "separate"]
 
 STORES = (".zarray", ".zgroup", "zarr.json")  # in a folder that is an array
 
 
 def expand_paths(given: Sequence[Path]) -> list[Path]:
-    """Return the files that paths, folders and patterns (``"day*.csv"``) stand for, sorted."""
+    """Return the files that paths, folders and patterns (``"day*.csv"``) stand for, sorted.
+
+    Of a BIDS folder, or one inside it, these are the EEG recordings.
+    """
     found: list[Path] = []
     for path in given:
         if path.is_dir() and not any((path / name).exists() for name in STORES):
-            inside = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] != ".")
+            inside = _bids_files_in(path)
+            if inside is None:
+                inside = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] != ".")
             if not inside:
                 raise InputError(f"{path} is a folder without files")
             found += inside
@@ -39,9 +45,37 @@ def expand_paths(given: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def _bids_files_in(folder: Path) -> list[Path] | None:
+    """Return the EEG recordings of a BIDS folder, or of a part of it; None where it is in none."""
+    root = bids_root(folder.resolve())
+    if root is None:
+        return None
+    try:
+        found = [path for path in bids_files(root).values() if folder.resolve() in path.parents]
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    if not found:
+        raise InputError(f"{folder} has no EEG recordings, and is part of the BIDS folder {root}")
+    return found
+
+
+def about_recordings(paths: Sequence[Path]) -> dict[str, NDArray] | None:
+    """Return what names and participants.tsv of a BIDS folder say of each file, as columns.
+
+    None where files are not of one BIDS folder.
+    """
+    roots = {bids_root(path) if is_bids_file(path) else None for path in paths}
+    if None in roots or len(roots) > 1:
+        return None
+    table = describe_bids(dict(zip(recording_names(paths), paths))).reset_index()
+    return {name: table[name].to_numpy() for name in table}
+
+
 def recording_names(paths: Sequence[Path]) -> list[str]:
     """Return a name for each file: without its folder and ending, where that tells them apart."""
-    short = [path.name.split(".")[0] for path in paths]
+    short = [
+        bids_name(path) if is_bids_file(path) else path.name.split(".")[0] for path in paths
+    ]  # fmt: skip
     if max(Counter(short).values()) == 1:
         return short
     return [str(path) for path in paths]

@@ -101,6 +101,8 @@ class SignalTable:
         Whether the file is an EEG or MEG recording, whose channels have one common unit.
     recordings : Recordings or None
         Which samples are of which recording, where several files were read.
+    about : dict of name to array (R,), or None
+        What is known of each recording, such as subject and age; "recording" is its name.
     """
 
     values: Any  # an array, or what reads one part by part
@@ -114,6 +116,7 @@ class SignalTable:
     step: float | None = None
     recording: bool = False
     recordings: Recordings | None = None
+    about: dict[str, NDArray[Any]] | None = None
 
     @property
     def missing(self) -> int:

@@ -84,7 +84,7 @@ def _cells(values: NDArray[Any], digits: int) -> list[str]:
     if values.dtype.kind == "f":
         pattern = f"%.{digits}g"
         return ["" if value != value else pattern % value for value in values.tolist()]
-    return [str(value) for value in values.tolist()]
+    return ["" if value is None or value != value else str(value) for value in values.tolist()]
 
 
 def _iso_times(values: NDArray[Any]) -> list[str]:

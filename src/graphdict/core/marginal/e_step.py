@@ -57,6 +57,7 @@ class EStep:
     factors: Any  # of the likelihood
     windows: int  # of all signals, of which blocks are a part
     inverse_temperature: float = 1.0  # power to which likelihoods are raised
+    starts: tuple[int, ...] = (0,)  # first window of each recording
 
     @classmethod
     def prepare(
@@ -66,10 +67,11 @@ class EStep:
         *,
         missing: bool = False,
         inverse_temperature: float = 1.0,
+        starts: tuple[int, ...] = (0,),
     ) -> EStep:
         """Return the E-step of signals of so many windows, with or without missing values."""
         factors = dictionary.likelihood.factors(dictionary.atoms, missing=missing)
-        return cls(dictionary, factors, windows, inverse_temperature)
+        return cls(dictionary, factors, windows, inverse_temperature, starts)
 
     @property
     def nbytes(self) -> int:
@@ -120,7 +122,8 @@ class EStep:
         values = self.log_likelihoods(block)
         if dictionary.known_in_time:
             count = len(dictionary.patterns)
-            return known_posterior(values, time_positions(self.windows, count, first, len(values)))
+            given = self.windows, count, first, len(values), self.starts
+            return known_posterior(values, time_positions(*given))
         return independent_posterior(values, dictionary.probabilities)
 
     def coefficients(self, posterior: Posterior) -> NDArray:

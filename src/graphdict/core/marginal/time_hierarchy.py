@@ -10,6 +10,7 @@ two leaves (or marks) wide, so that graphs blend where intervals meet instead of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from math import isqrt
 
@@ -61,11 +62,21 @@ def _leaves(n_atoms: int) -> int:
 
 
 def time_positions(
-    rows: int, count: int, first: int = 0, some: int | None = None
+    rows: int,
+    count: int,
+    first: int = 0,
+    some: int | None = None,
+    starts: Sequence[int] | NDArray[np.intp] = (0,),
 ) -> NDArray[np.intp]:
     """Return the position in time (rows,), out of ``count``, of each sample or window.
 
-    With ``some``, those of so many rows from the one numbered ``first`` on: (some,).
+    With ``some``, those of so many rows from the one numbered ``first`` on: (some,). ``starts`` are
+    the first rows of recordings, in each of which positions begin anew.
     """
     last = rows if some is None else first + some
-    return np.arange(first, last) * count // rows
+    place = np.arange(first, last)
+    begins = np.asarray(starts, dtype=np.intp)
+    own = np.searchsorted(begins, place, side="right") - 1
+    ends = np.append(begins[1:], rows)
+    found: NDArray[np.intp] = (place - begins[own]) * count // (ends - begins)[own]
+    return found

@@ -39,8 +39,6 @@ from graphdict.engine.marginal.passes import (
 from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = [
-    "WARM_ANNEALING",
-    "WARM_STEPS",
     "Settings",
     "Trials",
     "annealing_schedule",
@@ -49,6 +47,7 @@ __all__ = [
     "random_start",
     "restart_idle_atoms",
     "rule_out_edges",
+    "sparsity_penalty",
 ]
 
 COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 40, 10
@@ -65,10 +64,6 @@ def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
     return np.linspace(first, 1, steps, endpoint=False).tolist()
 
 
-WARM_STEPS = 3 * TRIAL_STEPS  # from a given start
-WARM_ANNEALING = annealing_schedule(TRIAL_STEPS, 0.5)  # to leave what it owes to other samples
-
-
 @dataclass(frozen=True)
 class Settings:
     """How to learn; the names up to ``callback`` are those of the estimator."""
@@ -83,7 +78,7 @@ class Settings:
     filter: GraphFilter | None = PAPERS  # None where it is learned
     tails: float | None = np.inf  # degrees of freedom, None where they are learned
     signed: bool = False
-    start: PatternDictionary | None = None  # where to begin instead of searching among starts
+    pooled: float | None = None  # samples that atoms have in common; None where they are chosen
     callback: Callback | None = None
     trial_callback: Callback | None = None  # called after each short run of the search
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
@@ -190,12 +185,7 @@ def learn(
     else:
         shrink = shrinkage_for(patterns, alpha, noise / NOISE)
         searched = data if some is None else some
-        if settings.start is None:
-            found = _search(searched, patterns, noise, shrink, settings, rng)
-        else:
-            found = settings.run(
-                searched, settings.start, shrink, annealing=WARM_ANNEALING, max_iter=WARM_STEPS
-            )
+        found = _search(searched, patterns, noise, shrink, settings, rng)
         if not found.interrupted:
             found = restart_idle_atoms(searched, found, shrink, settings, rng)
         if found.interrupted:
@@ -218,7 +208,7 @@ def learn(
         given = settings.average, settings.pattern_prior, rng, settings.callback
         stage = settings.checkpoint.stage()
         return average_draws(data, best, shrink, *given, stage=stage)
-    penalty = _sparsity_penalty(data, best, shrink, settings.sparsity)
+    penalty = sparsity_penalty(data, best, shrink, settings.sparsity)
     # Pruning only lowers the objective of this last stage, whose history is kept.
     options["history"] = History()
     best = settings.run(data, dictionary, penalty, **options)
@@ -355,7 +345,7 @@ def restart_idle_atoms(
     return best
 
 
-def _sparsity_penalty(
+def sparsity_penalty(
     data: OpenSignals, fit: Fit, shrink: ConcavePenalty, sparsity: float
 ) -> ConcavePenalty:
     """Return the concave penalty for as many samples as each atom was learned from."""

@@ -30,7 +30,7 @@ from graphdict.core.marginal.filter_search import (
     present_edges,
     search_power,
 )
-from graphdict.core.marginal.filtered import POWERS, PooledSamples
+from graphdict.core.marginal.filtered import POWERS
 from graphdict.core.marginal.filters import PAPERS, HeatFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
@@ -50,8 +50,6 @@ from graphdict.engine.marginal.held_out import (
     without_unprofitable,
 )
 from graphdict.engine.marginal.learn import (
-    WARM_ANNEALING,
-    WARM_STEPS,
     Settings,
     Trials,
     restart_idle_atoms,
@@ -124,7 +122,7 @@ def learn_filtered(
         with some(patterns) as few:
             search = replace(runs, data=few)
             if patterns.shape[1] > 1:
-                dictionary = _alternate(search, _searched(search, one, patterns, rng))
+                dictionary = _alternate(search, _search(search, one, patterns, rng).dictionary)
             dictionary = _try_heat(search, dictionary)
         dictionary = _for_more_samples(dictionary, data.total / few.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
@@ -152,33 +150,6 @@ def anneal_filtered(
     return (trials or Trials(runs.data, NO_PENALTY, runs.settings)).run(
         starts, annealing=annealing, max_iter=ANNEALING_STEPS + TRIAL_STEPS, atom_steps=ATOM_STEPS
     )
-
-
-def _searched(
-    runs: FilteredRuns,
-    one: PatternDictionary,
-    patterns: NDArray,
-    rng: np.random.RandomState,
-) -> PatternDictionary:
-    """Return the best of annealed runs, or one from the start that the settings give."""
-    start = runs.settings.start
-    if start is None:
-        return _search(runs, one, patterns, rng).dictionary
-    start = with_pool(runs, one, start)
-    return runs.run(start, WARM_STEPS, ATOM_STEPS, WARM_ANNEALING).dictionary
-
-
-def with_pool(
-    runs: FilteredRuns, one: PatternDictionary, start: PatternDictionary
-) -> PatternDictionary:
-    """Return a start whose atoms have pooled samples beside their own, as many as dimensions."""
-    likelihood = filtered(start)
-    if len(start.atoms) == 1 or not likelihood.alone.all():
-        return start
-    targets, _ = runs.expect(one)
-    pool = PooledSamples(targets.moments.sum(axis=0), likelihood.dimension / runs.data.total)
-    learns = filtered(one).learns_tails
-    return replace(start, likelihood=replace(likelihood, pool=pool, learns_tails=learns))
 
 
 def _search(
@@ -228,7 +199,7 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         before = filtered(dictionary)
         dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
         if number < POOL_ROUNDS:
-            dictionary = choose_pool(runs, dictionary)
+            dictionary = _pooled(runs, dictionary)
         if runs.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
             dictionary = _choose_power(runs, dictionary, step)
@@ -244,6 +215,15 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         fit = runs.run(runs.renew_heat(dictionary), iterations, ATOM_STEPS, callback=callback)
         dictionary = fit.dictionary
     return dictionary
+
+
+def _pooled(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return the dictionary with as many pooled samples as are given, or else chosen."""
+    likelihood, given = filtered(dictionary), runs.settings.pooled
+    if given is None or likelihood.pool is None:
+        return choose_pool(runs, dictionary)
+    pool = likelihood.pool._replace(share=given / runs.data.total)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
 def _choose_power(

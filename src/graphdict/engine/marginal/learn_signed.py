@@ -28,7 +28,7 @@ from graphdict.engine.marginal.filtered_starts import (
     InterruptedFitError,
     filtered,
 )
-from graphdict.engine.marginal.learn import STAY, WARM_ANNEALING, WARM_STEPS, Settings
+from graphdict.engine.marginal.learn import STAY, Settings
 from graphdict.engine.marginal.learn_filtered import (
     ELIMINATION_ROUNDS,
     ITERATIONS,
@@ -36,7 +36,6 @@ from graphdict.engine.marginal.learn_filtered import (
     ROUNDS,
     best_of_starts,
     copies_of,
-    with_pool,
 )
 from graphdict.engine.marginal.model_choice import tails_pay
 from graphdict.engine.marginal.passes import e_step, random_statistics
@@ -76,12 +75,8 @@ def learn_signed(
 def _searched(
     runs: FilteredRuns, one: PatternDictionary, patterns: NDArray, rng: np.random.RandomState
 ) -> PatternDictionary:
-    """Return the best of annealed runs, or one from the start that the settings give."""
-    settings = runs.settings
-    if settings.start is not None:
-        start = with_pool(runs, one, settings.start)
-        return runs.run(start, WARM_STEPS, STEPS, WARM_ANNEALING).dictionary
-    count = (settings.n_init + 1) // 2
+    """Return the best of annealed runs."""
+    count = (runs.settings.n_init + 1) // 2
     starts = (_random_start(runs, one, patterns, rng) for _ in range(count))
     return best_of_starts(runs, starts).dictionary
 

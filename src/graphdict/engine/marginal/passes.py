@@ -248,7 +248,7 @@ def _prepare(
 ) -> EStep:
     return EStep.prepare(
         dictionary, data.windows, missing=data.windowed.has_missing,
-        inverse_temperature=inverse_temperature,
+        inverse_temperature=inverse_temperature, starts=tuple(data.windowed.starts.tolist()),
     )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 __all__ = ["assemble"]
 
-SCRIPTS = ("data.js", "draw.js", "graph.js", "recordings.js", "moments.js", "timeline.js", "mix.js",
-           "atoms.js", "about.js", "tables.js", "main.js")  # fmt: skip
+SCRIPTS = ("data.js", "draw.js", "graph.js", "recordings.js", "strips.js", "moments.js",
+           "timeline.js", "mix.js", "atoms.js", "about.js", "tables.js", "main.js")  # fmt: skip
 
 
 def assemble(content: dict[str, Any]) -> str:

@@ -75,6 +75,7 @@ function setUpRecordings() {
       timeline.setView(span.left[first], span.right[last]);
       go(first);
     }
+    strips.show(one, other);
     compare(one, other);
     for (const row of byId('recordings-table').tBodies[0].rows)
       row.classList.toggle('chosen', one >= 0 && row.dataset.recording === String(one));
@@ -144,7 +145,7 @@ function setUpRecordings() {
     make('tbody', {}, ...body),
   );
   byId('recordings-hint').textContent =
-    `${whole(all.length)} recordings, one after the other in the timeline. Cells: mean coefficient of an atom. A switch is a sample whose strongest atom is another than before. Press a row to see its recording.`;
+    `${whole(all.length)} recordings, one after the other in the timeline. Cells: mean coefficient of an atom. A switch is a sample whose strongest atom is another than before. Press a row to see its recording; choose another beside it to see both, in samples from the beginning of each.`;
   for (const box of chosen) box.addEventListener('change', choose);
   compare(-1, -1);
 }
