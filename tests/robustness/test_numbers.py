@@ -21,6 +21,7 @@ from graphdict import (
     GraphDictSpectralRelaxed,
 )
 from graphdict.core import graphs
+from graphdict.core.marginal.likelihood import _inverses
 from graphdict.exceptions import ConvergenceWarning
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -328,3 +329,12 @@ def test_a_last_iterate_that_leads_nowhere_says_so():
             2, alpha_modes=1e4, tau_atoms=1e-3, max_iter=20, last_iterate=True, random_state=0
         ).fit(samples())
     assert np.isfinite(model.atoms_).all()
+
+
+def test_precisions_that_are_singular_to_rounding_have_inverses():
+    ring = np.roll(np.eye(5), 1, axis=0)
+    laplacian = 2 * np.eye(5) - ring - ring.T
+    for matrices in (laplacian[None], np.stack([np.ones((5, 5)), np.eye(5)])):
+        found = _inverses(matrices)
+        assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[1], np.eye(5), atol=1e-12)
