@@ -20,7 +20,11 @@ fuzz: $(TESTS)  ## attack at random, ten minutes of each kind; FUZZ="kills --cas
 
 # Everything else stays as it is: the checked build and what it needs have an environment of their own.
 SANITIZED := build/sanitize
-sanitize:  ## test the compiled part with errors in memory, undefined behaviour and bounds checked
+CHECKED = LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	OPENBLAS_NUM_THREADS=1 $(SANITIZED)/venv/bin/python
+CALLS ?= native --cases 10000
+sanitize:  ## test and attack the compiled part with errors in memory, undefined behaviour and bounds checked
 	$(PYTHON) -m venv $(SANITIZED)/venv
 	$(SANITIZED)/venv/bin/python -m pip install --quiet --upgrade pip
 	rm -rf $(SANITIZED)/source && mkdir -p $(SANITIZED)/source
@@ -28,10 +32,9 @@ sanitize:  ## test the compiled part with errors in memory, undefined behaviour 
 	find $(SANITIZED)/source -name "*.so" -delete
 	$(SANITIZED)/venv/bin/python -m pip install --quiet \
 		--config-settings=cmake.define.GRAPHDICT_SANITIZE=ON "$(SANITIZED)/source[test]"
-	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
-		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OPENBLAS_NUM_THREADS=1 \
-		$(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider \
+	$(CHECKED) -m pytest -q -p no:cacheprovider \
 		tests/native tests/engine/backends tests/engine/test_thread_pool.py
+	$(CHECKED) tests/fuzz/run.py $(CALLS)
 
 OLDEST := build/oldest
 oldest:  ## test with the oldest versions that pyproject.toml admits

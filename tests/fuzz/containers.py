@@ -22,6 +22,7 @@ SMALL = {
     "KGraphs": {"n_clusters": 2, "max_iter": 5, "n_init": 1, "random_state": 0},
     "GaussianMixtureGraphs": {"n_clusters": 2, "max_iter": 5, "n_init": 1, "random_state": 0},
     "TGFA": {"window_size": 5, "max_iter": 10},
+    "ConsensusGraphs": {"max_iter": 10},
     "LogModel": {},
     "WindowLogModel": {"window_size": 5},
 }

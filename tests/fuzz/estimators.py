@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from odd_signals import draw_signals
+from odd_signals import draw_recordings, draw_signals
 
 from graphdict import (
     GraphDictExact,
@@ -26,6 +26,7 @@ from graphdict.baselines import (
     LogModel,
     WindowLogModel,
 )
+from graphdict.related import ConsensusGraphs
 
 WORST = 1 + 1e-6  # above which a coefficient is wrong: one, and rounding of float32
 
@@ -49,54 +50,76 @@ def any_tails(rng):
     return float(rng.choice([2.0001, 3, 30, 1e6, 2 + 10.0 ** rng.uniform(-15, 300), np.inf]))
 
 
+def or_nothing(draw):
+    return lambda rng: pick(None, None, draw(rng))(rng)
+
+
 count, seed, window = pick(1, 2, 3, 5), pick(0, 1, 2), pick(1, 1, 2, 5)
 tolerance = pick(0.0, 1e-12, 1e-4, 1e-2, 1.0, 1e300)
+unit = pick(True, True, False, "recording")
 SOFT = {
     "n_atoms": count, "alpha_w": any_size, "alpha_c": any_size, "alpha_orth": any_size,
     "alpha_diff": any_size, "window_size": window,
     "solver": pick("auto", "bipds", "mm", "alternating"),
     "init": pick("k-means++", "uniform", "discrete"), "n_init": pick(1, 2), "tol": tolerance,
-    "max_iter": pick(1, 4, 20), "rescale": pick(True, False), "random_state": seed,
+    "max_iter": pick(1, 4, 20), "rescale": unit, "random_state": seed,
 }  # fmt: skip
+ALGORITHM_1 = {
+    **SOFT, "tau_atoms": or_nothing(any_size), "tau_coefficients": or_nothing(any_size),
+    "sigma": or_nothing(any_size), "last_iterate": pick(False, True),
+}  # fmt: skip
+MODAL = {**ALGORITHM_1, "modes": pick("covariance", "covariance", None)}
 LOG_DEGREE = {
     "avg_degree": pick(1, 2.5, 5, 1e3, 1e300), "beta": lambda rng: pick(None, any_size(rng))(rng),
-    "alpha_w": any_size, "rescale": pick(True, False),
+    "alpha_w": any_size, "rescale": unit,
 }  # fmt: skip
 CLUSTERS = {
     "n_clusters": count, "n_init": pick(1, 2), "max_iter": pick(1, 8), "tol": tolerance,
     "random_state": seed,
 }  # fmt: skip
 OPTIONS = {
-    GraphDictLog: {**SOFT, "forgetting": pick(1.0, 0.9, 1e-300)},
-    GraphDictSpectral: SOFT,
-    GraphDictSpectralRelaxed: SOFT,
-    GraphDictExact: {**SOFT, "max_iter": pick(1, 5)},
+    GraphDictLog: {**ALGORITHM_1, "forgetting": pick(1.0, 0.9, 1e-300)},
+    GraphDictSpectral: MODAL,
+    GraphDictSpectralRelaxed: {**MODAL, "alpha_modes": any_size},
+    GraphDictExact: {
+        **SOFT, "max_iter": pick(1, 5),
+        "filter_power": lambda rng: pick(1, 1, "auto", any_power(rng))(rng),
+        "tails": lambda rng: pick("gaussian", "gaussian", "auto", any_tails(rng))(rng),
+    },
     GraphDictHier: {
         "depth": pick(0, 1, 2, 9), "n_windows": pick(None, None, 1, 3), "alpha_w": any_size,
         "likelihood": pick("log-det", "log-degree"), "beta": any_size,
         "avg_degree": pick(None, 1, 2, 1e300), "max_iter": pick(1, 7, 60), "tol": tolerance,
-        "rescale": pick(True, False),
+        "rescale": unit,
     },
     GraphDictMarginal: {
         "n_atoms": pick(1, 2, 3, 7), "max_active": pick(None, 1, 2),
         "alpha_w": lambda rng: pick("auto", any_size(rng))(rng),
-        "levels": pick(1, 1, 2, 3),
-        "filter_power": lambda rng: pick("auto", "auto", 1, any_power(rng))(rng),
+        "levels": pick(1, 1, 2, 3), "signed": pick(False, False, True),
+        "filter_power": lambda rng: pick("auto", "auto", 1, "heat", any_power(rng))(rng),
         "tails": lambda rng: pick("auto", "auto", "gaussian", any_tails(rng))(rng),
         "sparsity": any_size, "prior": pick("independent", "free", "markov", "hierarchy"),
         "average": pick(0, 0, 0, 3), "window_size": window, "forgetting": pick(1.0, 0.9),
         "n_init": pick(1, 2), "max_iter": pick(1, 8), "tol": tolerance,
-        "rescale": pick(True, True, False), "random_state": seed,
+        "rescale": unit, "random_state": seed,
     },
     LogModel: LOG_DEGREE,
-    WindowLogModel: {"window_size": window, **LOG_DEGREE},
+    WindowLogModel: {"window_size": window, "stride": pick(None, 1, 3), **LOG_DEGREE},
     TGFA: {
         **LOG_DEGREE, "window_size": window, "alpha_diff": any_size, "penalty": pick("l1", "l2"),
         "max_iter": pick(1, 20), "tol": tolerance,
     },
-    GLMM: {**CLUSTERS, **LOG_DEGREE},
+    GLMM: {**CLUSTERS, **LOG_DEGREE, "responsibilities": pick("log-degree", "log-det")},
     KGraphs: {**CLUSTERS, **LOG_DEGREE},
-    GaussianMixtureGraphs: {**CLUSTERS, "reg_covar": any_size, "rescale": pick(True, False)},
+    GaussianMixtureGraphs: {
+        **CLUSTERS, "reg_covar": any_size, "rescale": unit,
+        "matrix": pick("covariance", "correlation"),
+    },
+    ConsensusGraphs: {
+        "alpha_views": any_size, "penalty": pick("l1", "l2"), "alpha_w": any_size, "beta": any_size,
+        "likelihood": pick("log-degree", "log-det"), "avg_degree": pick(None, 1, 2.5, 1e300),
+        "max_iter": pick(1, 20), "tol": tolerance, "rescale": unit,
+    },
 }  # fmt: skip
 KINDS = list(OPTIONS)
 
@@ -112,40 +135,54 @@ def draw_model(rng, kind):
 
 
 def attack(rng):
-    """One estimator, one array. Returns how it ended; whatever is wrong is raised."""
-    return one_fit(rng, draw_model(rng, KINDS[rng.integers(len(KINDS))]), draw_signals(rng))
+    """One estimator, one array or several. Returns how it ended; whatever is wrong is raised."""
+    model = draw_model(rng, KINDS[rng.integers(len(KINDS))])
+    draw = draw_recordings if rng.random() < 0.25 else draw_signals
+    return one_fit(rng, model, draw(rng))
 
 
 def attack_filters(rng):
-    """The marginal model where it learns power and tails, from enough samples for them."""
-    model = draw_model(rng, GraphDictMarginal)
+    """Models that learn power and tails, from enough samples for them."""
+    model = draw_model(rng, GraphDictExact if rng.random() < 0.2 else GraphDictMarginal)
     power = pick("auto", "auto", 1, 2, any_power(rng))(rng)
     tails = pick("auto", "auto", "gaussian", 5.0, any_tails(rng))(rng)
-    model.set_params(
-        filter_power=power, tails=tails, n_atoms=pick(1, 2, 3)(rng),
-        prior=pick("independent", "free", "markov")(rng), average=pick(0, 0, 0, 0, 2)(rng),
-    )  # fmt: skip
-    x = draw_signals(rng, nodes=pick(2, 3, 4, 5)(rng), samples=pick(30, 60, 100)(rng))
-    return one_fit(rng, model, x)
+    model.set_params(filter_power=power, tails=tails, n_atoms=pick(1, 2, 3)(rng))
+    if isinstance(model, GraphDictMarginal):
+        model.set_params(
+            filter_power=pick(power, power, power, "heat")(rng), average=pick(0, 0, 0, 0, 2)(rng),
+            prior=pick("independent", "free", "markov")(rng),
+        )  # fmt: skip
+    draw = draw_recordings if rng.random() < 0.2 else draw_signals
+    return one_fit(rng, model, draw(rng, nodes=pick(2, 3, 4, 5)(rng), samples=pick(30, 60)(rng)))
 
 
 def one_fit(rng, model, x):
-    told = f"{model!r} on {x.shape} {x.dtype}"
+    """Fit, and use all methods. One array has views, where the estimator asks for them."""
+    several = isinstance(x, (list, dict))
+    arrays = list(x.values() if isinstance(x, dict) else x) if several else [x]
+    shapes = ", ".join(f"{part.shape} {np.asarray(part).dtype}" for part in arrays)
+    told = f"{model!r} on {type(x).__name__} of {shapes}"
+    given = [x]
+    if isinstance(model, ConsensusGraphs) and rng.random() < 0.8:
+        given.append(rng.integers(3, size=sum(map(len, arrays))))
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         try:
-            copy = x.copy()
-            said = refusal(model, model.fit, x)
-            np.testing.assert_array_equal(x, copy)
+            copies = [part.copy() for part in arrays]
+            said = refusal(model, model.fit, *given)
+            for part, copy in zip(arrays, copies):
+                np.testing.assert_array_equal(part, copy)
             if said:
                 return "refused"
-            check_fitted(model, x)
-            check_use(rng, model, x)
+            check_fitted(model)
+            check_use(rng, model, *given)
         except Exception as error:
             raise AssertionError(f"{type(error).__name__}: {error}\n  {told}") from error
     odd = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
     assert not odd, f"{odd[0]}\n  {told}"
-    return "fitted"
+    if collapsed(model):
+        assert any("where the objective is" in str(w.message) for w in caught), told
+    return "fitted several" if several else "fitted"
 
 
 def refusal(model, function, *given):
@@ -158,20 +195,27 @@ def refusal(model, function, *given):
         said = str(error)
     else:
         return None
-    names = "|".join(map(re.escape, ["X", *model.get_params()]))
+    names = "|".join(map(re.escape, ["X", "y", *model.get_params()]))
     assert re.search(rf"\b({names})\b", said), f"names no argument: {said}"
     return said
 
 
-def check_fitted(model, x):
+def collapsed(model):
+    """Whether the last iterate of Algorithm 1 was asked for, and leads nowhere."""
+    return getattr(model, "last_iterate", False) and model.objective_ > 1e12
+
+
+def check_fitted(model):
     """All that was learned are numbers inside their bounds."""
     for name, value in vars(model).items():
-        if name.endswith("_") and isinstance(value, (float, np.ndarray)) and name != "tails_":
+        if name == "tails_" or (name == "objective_" and collapsed(model)):
+            continue
+        if name.endswith("_") and isinstance(value, (float, np.ndarray)):
             numbers = np.asarray(value)
             if name == "edge_intervals_":  # without end where nothing is known
                 numbers = np.where(np.isinf(numbers), 0, numbers)
             assert numbers.dtype.kind != "f" or np.isfinite(numbers).all(), f"{name} not finite"
-    assert (model.atoms_ >= 0).all(), "negative weights"
+    assert getattr(model, "signed", False) or (model.atoms_ >= 0).all(), "negative weights"
     for name, values in getattr(model, "history_", {}).items():
         assert not np.isnan(values).any(), f"history_[{name!r}] has NaN"
     if hasattr(model, "coefficients_"):
@@ -184,17 +228,24 @@ def check_coefficients(found):
     assert found.max(initial=0) <= WORST, "coefficients above one"
 
 
-def check_use(rng, model, x):
+def together(found):
+    """What a method gives for several recordings, one after the other."""
+    return np.concatenate(found) if isinstance(found, list) else np.asarray(found)
+
+
+def check_use(rng, model, x, *views):
     """What fit accepts, all methods accept, and give numbers of."""
-    weights = model.instantaneous_graphs(x).weights
+    weights = model.instantaneous_graphs(x, *views).weights
     assert np.isfinite(weights).all(), "graphs not finite"
-    assert (weights >= 0).all(), "graphs below zero"
+    assert getattr(model, "signed", False) or (weights >= 0).all(), "graphs below zero"
     if hasattr(model, "transform"):
-        check_coefficients(np.asarray(model.transform(x)))
-    if hasattr(model, "score"):
-        assert np.isfinite(model.score(x)), "score not finite"
+        check_coefficients(together(model.transform(x)))
+    if hasattr(model, "score") and not collapsed(model):
+        assert np.isfinite(model.score(x, *views)), "score not finite"
+    if hasattr(model, "score_samples") and not collapsed(model):
+        assert np.isfinite(together(model.score_samples(x))).all(), "scores not finite"
     if hasattr(model, "predict_proba"):
-        np.testing.assert_allclose(model.predict_proba(x).sum(axis=1), 1, rtol=1e-3)
+        np.testing.assert_allclose(together(model.predict_proba(x)).sum(axis=1), 1, rtol=1e-3)
     if hasattr(model, "predict"):
         model.predict(x)
     if rng.random() < 0.1:
@@ -204,6 +255,7 @@ def check_use(rng, model, x):
         with tempfile.TemporaryDirectory() as folder:
             model.save(Path(folder) / "model")
             np.testing.assert_array_equal(load_model(Path(folder) / "model").atoms_, model.atoms_)
-    goes_on = hasattr(model, "partial_fit") and rng.random() < 0.3
-    if goes_on and refusal(model, model.partial_fit, x[::-1]) is None:
-        check_fitted(model, x)
+    if hasattr(model, "partial_fit") and rng.random() < 0.3:
+        batch = x if isinstance(x, (list, dict)) else x[::-1]
+        if refusal(model, model.partial_fit, batch) is None:
+            check_fitted(model)

@@ -18,9 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas
 from sklearn import config_context
 
+from graphdict import GraphDictLog
 from graphdict.files import InputError, MissingExtraError, read_signals
+from graphdict.viz.report import write_report
 
 MOST_SECONDS = 20
 VALUES = np.random.default_rng(0).standard_normal((80, 5))
@@ -32,8 +35,13 @@ class TooSlow(BaseException):
 
 
 def attack(rng: np.random.Generator) -> str:
-    """Damage one file and read it; return how it ended, or raise AssertionError at a break."""
+    """Damage one file and read it; return how it ended, or raise AssertionError at a break.
+
+    One file of ten is whole instead, and its channels have names that no channel should have.
+    """
     chance = random.Random(int(rng.integers(2**63)))
+    if chance.random() < 0.1:
+        return odd_channels(chance)
     original = chance.choice(originals())
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -42,6 +50,58 @@ def attack(rng: np.random.Generator) -> str:
         end = outcome(path, in_parts=chance.random() < 0.3)
     assert end in ("read", "refused"), f"{original.name}, {how}: {end}"
     return f"{original.suffix[1:]} {end}"
+
+
+def odd_channels(rng: random.Random) -> str:
+    """Read an EDF or FIF file with odd names, and make a table and a page of a fit to it."""
+    names = channel_names(rng, 5)
+    kind = rng.choice(["edf", "fif"])
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder) / f"signals_raw.{kind}"
+        if kind == "edf":
+            path.write_bytes(edf(VALUES, names))
+        else:
+            _write_fif(path, names)
+        end = outcome(path, in_parts=False)
+        assert end in ("read", "refused"), f"{kind} with channels {names}: {end}"
+        if end == "refused":
+            return f"{kind} names refused"
+        page = Path(folder) / "page.html"
+        signals = read_signals(path)
+        frame = pandas.DataFrame(np.asarray(signals.values), columns=list(signals.names))
+        model = GraphDictLog(2, max_iter=3, random_state=0).fit(frame)
+        model.instantaneous_graphs().to_pandas().to_csv(Path(folder) / "table.csv")
+        write_report(model, page)
+        text = page.read_text(encoding="utf-8")
+    assert "<img src=x" not in text, f"markup of {names} is on the page"
+    assert text.count("<script") == text.count("</script>"), f"a script of {names} is on the page"
+    return f"{kind} names read"
+
+
+def channel_names(rng: random.Random, count: int) -> list[str]:
+    """Return names that are alike, long, empty, in any script, of control characters or markup."""
+    pieces = [
+        "", " ", "C3", "C3", "C3-0", "EEG Fp1-LE", "Ü µV", "脳波", "\u202eabc", "\x1b[31mred",
+        "a\nb", "a\tb", "\x7f", "\x00x", "</script><script>alert(1)</script>",
+        "<img src=x onerror=1>",
+        "'; DROP", '"q"', "%s{0}", "../../x", "=1+1", "nan", "-1", "🧠", "é", "\x85", "\ud7ff",
+        "EDF Annotations", "STI 014", "MARKER", "x" * 300, "time",
+    ]  # fmt: skip
+    return [rng.choice(pieces) + rng.choice(["", "", rng.choice(pieces)]) for _ in range(count)]
+
+
+def _write_fif(path: Path, names: list[str]) -> None:
+    """Write a FIF file, in which names are put where others were: its library refuses some."""
+    import mne
+
+    places = [f"channel {i:07}" for i in range(len(names))]
+    info = mne.create_info(places, 50.0, "eeg")
+    mne.io.RawArray(1e-5 * VALUES.T, info, verbose="error").save(path, verbose="error")
+    content = path.read_bytes()
+    for place, name in zip(places, names, strict=True):
+        content = content.replace(place.encode(), name.encode()[: len(place)].ljust(len(place)))
+    path.write_bytes(content)
 
 
 @functools.cache
@@ -117,8 +177,6 @@ def write_originals(folder: Path) -> list[Path]:
 
 
 def _write_tables(folder: Path) -> None:
-    import pandas
-
     frame = pandas.DataFrame(VALUES, columns=NAMES)
     frame.to_parquet(folder / "table.parquet")
     frame.to_feather(folder / "table.feather")
@@ -145,8 +203,8 @@ def _write_recordings(folder: Path) -> None:
     (folder / "signals.edf").write_bytes(edf(VALUES))
 
 
-def edf(values: np.ndarray) -> bytes:
-    """Return an EDF file with one record of all samples (T, N)."""
+def edf(values: np.ndarray, names: list[str] | None = None) -> bytes:
+    """Return an EDF file with one record of all samples (T, N); names are cut to 16 bytes."""
     rows, nodes = values.shape
     fields = [
         (8, "0"), (80, "X"), (80, "X"), (8, "01.01.20"), (8, "00.00.00"),
@@ -155,10 +213,12 @@ def edf(values: np.ndarray) -> bytes:
     head = "".join(text.ljust(width) for width, text in fields)
     each = [(16, "C"), (80, ""), (8, "uV"), (8, "-100"), (8, "100"), (8, "-32768"), (8, "32767"),
             (80, ""), (8, str(rows)), (32, "")]  # fmt: skip
+    given = names or [f"C{i + 1}" for i in range(nodes)]
+    content = head.encode("ascii")
     for width, text in each:
-        for i in range(nodes):
-            head += (f"C{i + 1}" if text == "C" else text).ljust(width)
-    return head.encode("ascii") + (values * 300).astype("<i2").T.tobytes()
+        for name in given:
+            content += (name if text == "C" else text).encode()[:width].ljust(width)
+    return content + (values * 300).astype("<i2").T.tobytes()
 
 
 def damaged_copy(original: Path, path: Path, rng: random.Random) -> str:

@@ -1,6 +1,7 @@
 """Signals of every odd kind: what users have, what sensors give, and what nobody should have."""
 
 import numpy as np
+import pandas as pd
 
 FILL = 9.96921e36  # what NetCDF writes where there is no value
 
@@ -20,6 +21,29 @@ def draw_signals(rng, *, nodes=None, samples=None, gaps=True):
         if gaps and rng.random() < 0.1:
             x[rng.random(x.shape) < rng.choice([0.02, 0.3, 0.9])] = np.nan
     return as_type(rng, x)
+
+
+def draw_recordings(rng, *, nodes=None, samples=None):
+    """A list or a dict of such arrays, as different in length, kind and unit as they come.
+
+    Some have names for nodes, of which each recording may lack a few.
+    """
+    nodes = nodes or int(rng.choice([2, 3, 4, 6]))
+    count = int(rng.choice([1, 2, 2, 3, 5]))
+    lengths = [1, 2, 3, 8, 20] if samples is None else [1, samples // 4 + 1, samples]
+    found = [draw_signals(rng, nodes=nodes, samples=int(rng.choice(lengths))) for _ in range(count)]
+    if rng.random() < 0.3:
+        names = np.array([f"node {i}" for i in range(nodes)])
+        some = rng.random() < 0.5
+        found = [
+            pd.DataFrame(x.astype(x.dtype.newbyteorder("=")), columns=names)[
+                list(rng.permutation(names)[: nodes - some])
+            ]
+            for x in found
+        ]
+    if rng.random() < 0.4:
+        return {f"recording {place}": x for place, x in enumerate(found)}
+    return found
 
 
 def as_type(rng, x):

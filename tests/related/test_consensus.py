@@ -1,5 +1,7 @@
 """Views of one graph: the convex problem, and what a consensus is good for."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -159,3 +161,20 @@ def test_scores_and_graphs_are_those_of_the_view():
         model.score(signals, np.full(len(signals), "sleep"))
     with pytest.raises(ValueError, match="shape"):
         model.fit(signals, names[1:])
+
+
+@pytest.mark.parametrize("likelihood", ["log-det", "log-degree"])
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+@pytest.mark.parametrize("stop", [{"max_iter": 1}, {"max_iter": 3}, {"tol": 1e300}])
+def test_stopped_early_it_has_graphs_of_finite_objective(likelihood, penalty, stop):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        x, views = rng.standard_normal((12, 6)), np.arange(12) % 3
+        model = ConsensusGraphs(
+            float(rng.choice([0.01, 1, 100])), likelihood=likelihood, penalty=penalty,
+            avg_degree=None, beta=float(rng.choice([0, 10])), alpha_w=10.0, **stop,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(x, views)
+        assert np.isfinite([model.objective_, model.score(x, views)]).all()

@@ -316,3 +316,10 @@ def test_accuracy_falls_slowly_with_the_share_missing():
         complete, some, many = (recovery(make, share) for share in (0.0, 0.1, 0.4))
         assert some > 0.75 * complete
         assert many > 0.4 * complete
+
+
+def test_large_values_of_nodes_that_are_never_seen_together_are_refused():
+    x = np.full((20, 4), np.nan)
+    x[np.arange(20), np.arange(20) % 4] = 1e20 * np.random.default_rng(0).standard_normal(20)
+    with pytest.raises(ValueError, match="X has no sample in which two nodes are observed"):
+        GraphDictMarginal(2, rescale=False, random_state=0).fit(x)

@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from strange import KINDS, LAYOUTS, few, models, plain, signals
 
-from graphdict import GraphDictExact, GraphDictHier, GraphDictMarginal, GraphDictSpectral
+from graphdict import (
+    GraphDictExact,
+    GraphDictHier,
+    GraphDictLog,
+    GraphDictMarginal,
+    GraphDictSpectral,
+    GraphDictSpectralRelaxed,
+)
 from graphdict.core import graphs
+from graphdict.core.marginal.likelihood import _inverses
 from graphdict.exceptions import ConvergenceWarning
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -286,3 +294,47 @@ def test_a_penalty_that_leaves_no_edge_is_named():
     x = np.random.default_rng(0).standard_normal((8, 4))
     with pytest.raises(ValueError, match="alpha_w"):
         GraphDictExact(2, alpha_diff=10.0, alpha_w=1e12, max_iter=5, random_state=0).fit(x)
+
+
+@pytest.mark.parametrize("name", ["tau_atoms", "tau_coefficients", "sigma"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_steps_of_any_size_give_numbers_or_are_named(name, dtype):
+    def relaxed(size, last):
+        return GraphDictSpectralRelaxed(
+            2, solver="bipds", max_iter=12, last_iterate=last, random_state=0, **{name: size}
+        )
+
+    x = samples().astype(dtype)
+    for last in (False, True):
+        for size in (0.0, 1e-30, 1e-9, 1e9, 1e12, 1e20, 1e30):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                model = relaxed(size, last).fit(x)
+            assert np.isfinite(model.atoms_).all()
+            for found in (model.coefficients_, *model.history_.values()):
+                assert not np.isnan(found).any()
+        for size in (1e-300, 1e-126, 1e160, np.inf, np.nan, -1.0):
+            with pytest.raises(ValueError, match=name):
+                relaxed(size, last).fit(x)
+
+
+def test_a_last_iterate_that_leads_nowhere_says_so():
+    start = {"atoms": np.full((3, 10), 0.5), "coefficients": np.full((40, 3), 0.5)}
+    given = {"solver": "bipds", "rescale": False, "tol": 0, "last_iterate": True, **start}
+    with pytest.warns(ConvergenceWarning, match="last_iterate=True ends at .* is inf: some node"):
+        model = GraphDictLog(3, sigma=0.1, max_iter=50, **given).fit(samples())
+    assert model.objective_ == np.inf
+    with pytest.warns(ConvergenceWarning, match="steps are too long"):
+        model = GraphDictSpectralRelaxed(
+            2, alpha_modes=1e4, tau_atoms=1e-3, max_iter=20, last_iterate=True, random_state=0
+        ).fit(samples())
+    assert np.isfinite(model.atoms_).all()
+
+
+def test_precisions_that_are_singular_to_rounding_have_inverses():
+    ring = np.roll(np.eye(5), 1, axis=0)
+    laplacian = 2 * np.eye(5) - ring - ring.T
+    for matrices in (laplacian[None], np.stack([np.ones((5, 5)), np.eye(5)])):
+        found = _inverses(matrices)
+        assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[1], np.eye(5), atol=1e-12)

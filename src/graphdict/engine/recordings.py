@@ -160,7 +160,10 @@ def recording_names(X: Collection[Any], given: Sequence[Any] | None = None) -> l
             raise ValueError(f"names has {len(names)} entries, but there are {len(X)} recordings")
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"two recordings are called {name!r}: give each a name of its own")
+            raise ValueError(
+                f"{'X' if given is None else 'names'}: two recordings are called {name!r}: give "
+                "each a name of its own"
+            )
     return names
 
 
@@ -261,7 +264,8 @@ def _match(
         text = text if len(text) <= 500 else text[:500] + " ..."
         if not missing:
             raise ValueError(
-                f"recordings differ in their nodes, and this model takes no missing values: {text}"
+                "X: recordings differ in their nodes, and this model takes no missing values: "
+                f"{text}"
             )
         warn(
             f"{len(lacking)} of {len(parts)} recording(s) lack nodes, which are missing values "

@@ -75,6 +75,11 @@ class Preparation:
         # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
         if (all(agree) or not sum(squares)) and (rescale or largest < LARGEST):
             return cls(active, 1.0 if largest <= limit else largest)
+        if not sum(freedom):
+            raise ValueError(
+                f"X has no sample in which two nodes are observed, and values up to {largest:.3g}; "
+                "divide X by a constant, or leave that to rescale=True"
+            )
         # Without overflow or underflow, whatever the unit; for all nodes, observed or not.
         nodes = int(active.sum())
         mean_square = sum(squares) / sum(freedom) * ((nodes - 1) / nodes)

@@ -51,14 +51,15 @@ tol : float, default=1e-4
     Relative residual of the optimality conditions at which to stop; majorise-minimise also stops
     when an iteration lowers the objective by less than a hundredth of it, relatively.
 tau_atoms, tau_coefficients, sigma : float, optional
-    Fixed step sizes of "bipds", zero included; by default they follow the norms of the operator at
-    the current point. ``sigma`` and ``tau_coefficients`` are the paper's; the objective being a
-    mean over T samples, ``tau_atoms`` is T times the paper's. The dual starts at ``prox_{sigma h*}(
-    sigma A(Delta, W))``.
+    Fixed step sizes of "bipds", zero or from 1e-30 to 1e30; by default they follow the norms of the
+    operator at the current point. ``sigma`` and ``tau_coefficients`` are the paper's; the objective
+    being a mean over T samples, ``tau_atoms`` is T times the paper's. The dual starts at
+    ``prox_{sigma h*}(sigma A(Delta, W))``.
 last_iterate : bool, default=False
-    Return the last iterate of the solver as Algorithm 1 prints it, whatever its objective. By
-    default "bipds" returns the best iterate that it checked, and a last step finds the coefficients
-    that are best for the atoms.
+    Return the last iterate of the solver as Algorithm 1 prints it, whatever its objective; a
+    warning says where that is infinite or above 1e12, and scores may be infinite then. By default
+    "bipds" returns the best iterate that it checked, and a last step finds the coefficients that
+    are best for the atoms.
 n_init : int, default=1
     Number of starts; the lowest objective is kept.
 init : {"k-means++", "uniform", "discrete"}, default="k-means++"

@@ -19,10 +19,9 @@ from graphdict.core.graph_learning.admm import CoupledGraphs
 from graphdict.core.graph_learning.determinant import coupled_likelihood, likelihood_objective
 from graphdict.core.graph_learning.tree import WindowTree, window_tree
 from graphdict.core.graph_learning.windows import (
-    dense_graphs,
+    connected_graphs,
     edges_between,
     even_counts,
-    mix_in,
     without_rounding,
 )
 from graphdict.core.recordings import Recordings
@@ -232,12 +231,9 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
             fit = float(shares @ measure(weights, costs, self.beta_, active))
             return fit + self.alpha_w * tree.total(weights)
 
+        largest = costs + self.alpha_w + self.beta_**0.5  # what keeps weights from growing
+        weights = connected_graphs(weights, objective, largest, active)
         self.objective_ = objective(weights)
-        if not np.isfinite(self.objective_):  # stopped before its graphs were connected
-            largest = costs + self.alpha_w + self.beta_**0.5  # what keeps weights from growing
-            points = mix_in(weights, dense_graphs(largest, active))
-            weights = min(points, key=objective)
-            self.objective_ = objective(weights)
         self.history_ = found.history.as_dict()
         self.n_iter_ = len(found.history.objective)
         self.atoms_ = self._preparation.embed(tree.split(weights).astype(signals.dtype))

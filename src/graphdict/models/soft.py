@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from graphdict.core import graphs
 from graphdict.core.annotations import (
@@ -50,6 +50,9 @@ from graphdict.models.starts import STARTS, begin, check_given, start_coefficien
 __all__ = ["SoftDictionary", "penalties"]
 
 CODING = 0.3  # of the work for one start: the coefficients for the atoms in the end
+DIVERGED = 1e12  # the objective of a last iterate that leads nowhere
+# What single precision can multiply and divide by.
+STEP_SIZES = [Interval(Real, 1e-30, 1e30, closed="both"), Options(Real, {0.0}), None]
 
 
 class SoftDictionary(GraphDictionary):
@@ -71,9 +74,9 @@ class SoftDictionary(GraphDictionary):
         "solver": [StrOptions({"auto", "bipds", "alternating", "mm"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "tau_atoms": [Interval(Real, 0, None, closed="left"), None],
-        "tau_coefficients": [Interval(Real, 0, None, closed="left"), None],
-        "sigma": [Interval(Real, 0, None, closed="left"), None],
+        "tau_atoms": STEP_SIZES,
+        "tau_coefficients": STEP_SIZES,
+        "sigma": STEP_SIZES,
         "last_iterate": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions(set(STARTS))],
@@ -214,6 +217,16 @@ class SoftDictionary(GraphDictionary):
                 interrupted = interrupted or not coded
         if not interrupted:
             kept.finish()
+        if self.last_iterate and not objective <= DIVERGED:
+            why = "its steps are too long"
+            if not np.isfinite(objective):
+                why = "some node has no edge in some sample"
+            warn(
+                f"{type(self).__name__} with last_iterate=True ends at iteration {best.n_iter}, "
+                f"where the objective is {objective:.3g}: {why}. Raise max_iter, choose other "
+                "steps, or use last_iterate=False for the best iterate.",
+                ConvergenceWarning,
+            )
         self._describe(best, atoms, objective, coefficients)
         return self
 

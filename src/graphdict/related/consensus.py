@@ -12,9 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core.annotations import RescaleName, Signals
 from graphdict.core.gaussian import log_likelihoods
-from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs
-from graphdict.core.graph_learning.determinant import coupled_likelihood
-from graphdict.core.graph_learning.windows import active_nodes, edges_between, without_rounding
+from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs, log_degree_objective
+from graphdict.core.graph_learning.determinant import coupled_likelihood, likelihood_objective
+from graphdict.core.graph_learning.windows import (
+    active_nodes,
+    connected_graphs,
+    edges_between,
+    without_rounding,
+)
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
@@ -177,7 +182,6 @@ class ConsensusGraphs(SignalEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        self.objective_ = found.history.objective[-1]
         self.history_ = found.history.as_dict()
         self.n_iter_ = len(found.history.objective)
         if not found.converged:
@@ -185,6 +189,13 @@ class ConsensusGraphs(SignalEstimator):
             self._warn_unconverged(self.max_iter, f"largest relative residual {residual:.2g}")
         weights = found.tied if self.likelihood == "log-det" else found.weights
         weights = weights * edges_between(active)
+        measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
+
+        def objective(weights: NDArray[np.float64]) -> float:
+            return float(shares @ measure(weights, costs, self.beta_, active)) + deviation(weights)
+
+        weights = connected_graphs(weights, objective, costs + self.beta_**0.5, active)
+        self.objective_ = objective(weights)
         consensus = consensus_of(weights, shares, self.penalty)
         self.atoms_ = self._preparation.embed(weights.astype(signals.dtype))
         self.consensus_ = self._preparation.embed(consensus.astype(signals.dtype))

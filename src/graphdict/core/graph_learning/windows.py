@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from graphdict.core import graphs
 
 __all__ = [
     "active_nodes",
+    "connected_graphs",
     "dense_graphs",
     "edges_between",
     "even_counts",
-    "mix_in",
     "without_rounding",
     "without_single_nodes",
 ]
@@ -64,9 +65,23 @@ def dense_graphs(costs: NDArray[Any], active: NDArray[Any]) -> NDArray[np.float6
     return dense * np.where(energy > 0, freedom / np.where(energy > 0, energy, 1), 1)
 
 
-def mix_in(weights: NDArray[Any], other: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return points between two sets of graphs (B, E), from little of the other to all of it."""
-    return [(1 - share) * weights + share * other for share in np.logspace(-9, 0, 10)]
+def connected_graphs(
+    weights: NDArray[Any],
+    objective: Callable[[NDArray[Any]], float],
+    costs: NDArray[Any],
+    active: NDArray[Any],
+) -> NDArray[Any]:
+    """Return graphs (B, E) whose objective is finite: those given, or with all edges mixed in.
+
+    Iterations that stop early may leave graphs of which some node has no edge. ``costs`` are what
+    keeps weights from growing, as in `dense_graphs`; of ten shares of dense graphs, from a
+    billionth to all, the one with the least objective is taken.
+    """
+    if np.isfinite(objective(weights)):
+        return weights
+    dense = dense_graphs(costs, active)
+    points = [(1 - share) * weights + share * dense for share in np.logspace(-9, 0, 10)]
+    return min(points, key=objective)
 
 
 def even_counts(samples: int, windows: int) -> NDArray[np.intp]:

@@ -181,7 +181,7 @@ class GaussianLikelihood:
         of each ``L_c`` by a matrix of rank one: O(C K E N^2) for all weights.
         """
         atoms = np.array(atoms, dtype=np.float64, order="C")
-        inverses = np.concatenate([np.linalg.inv(m) for _, m in self.precisions(atoms)])
+        inverses = np.concatenate([_inverses(m) for _, m in self.precisions(atoms)])
         order = rng.permutation(np.flatnonzero(atoms))
         drawn = AtomDraw(
             atoms, np.zeros_like(atoms), np.zeros_like(atoms), np.zeros_like(log_prior)
@@ -217,7 +217,14 @@ class GaussianLikelihood:
         found = np.empty((len(self.patterns), self.nodes, self.nodes))
         units = self._units(atoms)
         for rows, matrices in self.precisions(atoms):
-            found[rows] = np.linalg.inv(matrices) - 1 / (units[rows, None, None] * self.nodes)
+            try:
+                inverses = np.linalg.inv(matrices)
+            except np.linalg.LinAlgError:
+                raise ValueError(
+                    "X has missing values, and nodes that differ by more orders of magnitude than "
+                    "float64 can hold: divide each column by its spread, or leave some out"
+                ) from None
+            found[rows] = inverses - 1 / (units[rows, None, None] * self.nodes)
         for index, basis in self.components.items():
             # On the null space the variance is ``noise``; in the inverse it is that of the unit.
             missing = self.noise - 1 / units[index]
@@ -241,7 +248,7 @@ class GaussianLikelihood:
         inverses = np.zeros((count, size))
         for rows, matrices in self.precisions(atoms, np.flatnonzero(~connected)):
             weighted = self.patterns[rows] * weights[rows, None]
-            inverses += weighted.T @ np.linalg.inv(matrices).reshape(-1, size)
+            inverses += weighted.T @ _inverses(matrices).reshape(-1, size)
         return found + graphs.laplacian_adjoint(inverses.reshape(count, self.nodes, self.nodes))
 
     def precisions(
@@ -276,6 +283,21 @@ class GaussianLikelihood:
         """
         total = self._activations @ atoms.sum(axis=1, dtype=np.float64)
         return np.where(total > 0, 2 * total / self.nodes, 1.0)
+
+
+def _inverses(matrices: NDArray) -> NDArray:
+    """Return inverses (C, N, N); where one is singular to rounding, small eigenvalues are raised.
+
+    Signals whose nodes differ by many orders of magnitude have precisions that no inverse in double
+    precision is known of.
+    """
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(matrices)
+        values = np.maximum(values, np.finfo(float).eps * values[:, -1:])
+        inverses: NDArray = (vectors / values[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+        return inverses
 
 
 def _log_determinants(matrices: NDArray) -> NDArray:

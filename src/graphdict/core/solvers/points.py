@@ -68,5 +68,7 @@ def residuals(problem: Problem, fixed: str | None, before: Point, after: Point) 
 
 
 def _relative(size: Any, reference: Any) -> float:
-    """Return ``size / reference``, or ``size`` where the reference is zero."""
+    """Return ``size / reference``, ``size`` where the reference is zero, and inf at an overflow."""
+    if not (np.isfinite(size) and np.isfinite(reference)):
+        return np.inf
     return float(size / reference) if reference > 0 else float(size)
