@@ -39,7 +39,7 @@ oldest:  ## test with the oldest versions that pyproject.toml admits
 	$(PYTHON) tools/oldest.py > $(OLDEST)/versions.txt
 	$(OLDEST)/venv/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/venv/bin/python -m pip install --quiet --constraint $(OLDEST)/versions.txt \
-		".[cli,eeg,dask]" hypothesis import-linter pytest pytest-xdist
+		".[bids,cli,dask,ot]" hypothesis import-linter playwright pytest pytest-xdist
 	$(OLDEST)/venv/bin/python -m pytest -n 2 -W default --disable-warnings -p no:cacheprovider
 
 # PYTHONS="python3.11 python3.14" chooses interpreters; those on the path otherwise.

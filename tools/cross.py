@@ -162,7 +162,7 @@ def pack(wheel: Path, system: System, modules: list[Path], folder: Path) -> Path
         shutil.copy(module, native)
     (about,) = content.glob("*.dist-info/WHEEL")
     lines = about.read_text(encoding="utf-8").splitlines()
-    kept = [line for line in lines if not line.startswith("Tag: ")]
+    kept = [line for line in lines if line and not line.startswith("Tag: ")]
     about.write_text("\n".join([*kept, f"Tag: cp312-abi3-{system.tag}", ""]), encoding="utf-8")
     run(*tool, "pack", "-d", DIST, content)
     (packed,) = DIST.glob(f"*-{system.tag}.whl")

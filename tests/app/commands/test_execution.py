@@ -66,7 +66,11 @@ def test_a_file_larger_than_memory_gives_the_same_model(run, wide, tmp_path, sma
     there = fitted(run, wide, tmp_path / "there", *options, "--memory", "10kB")
     assert_same(there, here)
     tables = [(tmp_path / name / "coefficients.csv").read_text() for name in ("here", "there")]
-    assert tables[0] == tables[1]
+    (head, *rows), (other_head, *others) = (table.splitlines() for table in tables)
+    assert head == other_head
+    np.testing.assert_allclose(
+        np.loadtxt(rows, delimiter=","), np.loadtxt(others, delimiter=","), 1e-5
+    )
 
 
 def test_missing_values_in_a_large_file(run, wide, tmp_path, small_blocks, truth):

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from graphdict import load_model
 from graphdict.app.cli import main
+from invoking import invoke
 
 PLAIN = ["-k", "2", "--active", "1", "--no-evidence", "--set", "n_init=1", "--set", "max_iter=10"]
 
@@ -26,7 +26,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, ["fit", *map(str, arguments)])
+    return invoke(main, "fit", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_cannot_be_one_study_is_refused(folder):
 def test_new_recordings_are_coded_together(folder):
     assert run("data", *PLAIN, "-o", "out").exit_code == 0
     (folder / "data/broken.csv").write_text("a,b\nx,y\n")
-    done = CliRunner().invoke(main, ["transform", "out", "data", "-o", "new.csv"])
+    done = invoke(main, "transform", "out", "data", "-o", "new.csv")
     assert done.exit_code == 0, done.output
     assert "left out: data/broken.csv" in done.output
     table, trained = pd.read_csv(folder / "new.csv"), pd.read_csv(folder / "out/coefficients.csv")
@@ -123,7 +123,7 @@ def test_a_column_of_recordings_is_as_many_files(study, tmp_path, changes):
     assert list(one.node_names) == list("abcd")  # neither ages nor flags are signals
     np.testing.assert_array_equal(one.coefficients_, many.coefficients_)
     new = [*GROUP, "--time", "seconds", "-o", "new.csv"]
-    done = CliRunner().invoke(main, ["transform", "one", *new])
+    done = invoke(main, "transform", "one", *new)
     assert done.exit_code == 0, done.output
     trained = pd.read_csv("one/coefficients.csv")
     pd.testing.assert_frame_equal(pd.read_csv("new.csv"), trained, atol=1e-4)

@@ -132,7 +132,7 @@ def _modes(backbone: sparse.csr_array) -> NDArray[np.float64]:
     nodes = backbone.shape[0]
     links = sparse.csr_array(backbone + backbone.T)
     degree = np.asarray(links.sum(axis=1)).ravel() + 1e-3
-    scale = sparse.diags_array(1 / np.sqrt(degree))
+    scale = sparse.dia_array((1 / np.sqrt(degree)[None], [0]), shape=(nodes, nodes))
     first = np.cos(np.arange(nodes) * (1 + np.sqrt(5)))  # a fixed, generic start
     modes = eigsh(scale @ links @ scale, k=3, which="LA", v0=first)[1][:, :2]
     modes = modes / np.sqrt(degree)[:, None]
