@@ -230,7 +230,8 @@ def eyes(
 def own(folder: Path | None, subjects: int, seconds: int, atoms: int, figure: Path | None) -> list:
     """Return what atoms of their own gain in halves of recordings that they were not learned from.
 
-    Each subject has a recording with eyes open and one with eyes closed; channels as in ``eyes``.
+    Each subject has a recording with eyes open and one with eyes closed, divided by its own size;
+    channels as in ``eyes``.
     """
     from graphdict.datasets import load_eyes
     from graphdict.studies import recording_atoms
@@ -241,7 +242,9 @@ def own(folder: Path | None, subjects: int, seconds: int, atoms: int, figure: Pa
         for state in ("open", "closed"):
             chosen = (loaded.times < seconds) & (loaded.states == state)
             data[f"{subject + 1} {state}"] = loaded.signals[chosen, ::3]
-    model = GraphDictMarginal(atoms, max_active=1, prior="markov", random_state=0)
+    model = GraphDictMarginal(
+        atoms, max_active=1, prior="markov", rescale="recording", random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(data)
@@ -281,7 +284,11 @@ def _draw_own(found: Any, path: Path) -> None:
     shown = left.imshow(found.distances, cmap="viridis")
     drawing.colorbar(shown, ax=left, label="distance (root nats)")
     left.set(xlabel="recording", ylabel="recording", title="Distances")
-    plot_recordings(found, groups=[name.split()[1] for name in found.recordings], ax=right)
+    states = [name.split()[1] for name in found.recordings]
+    plot_recordings(found, right, groups=states, names=False)
+    for first, second in zip(found.positions[::2], found.positions[1::2]):  # of one subject
+        right.plot(*np.stack((first, second), axis=1), color="0.7", linewidth=0.8, zorder=0)
+    right.set_title("Map; lines join the two recordings of a subject", fontsize=9)
     drawing.savefig(path)
 
 

@@ -133,8 +133,9 @@ def recording_atoms(
     recording's own atoms are a convex problem, in which the group's dictionary stands for a number
     of pseudo-samples. This number is chosen: atoms learned from every second block of time of each
     recording have to predict the blocks between, and the number that does so best is taken, unless
-    it gains less than two standard errors, over recordings: then each has the group's atoms. Edges
-    are those of the group's atoms.
+    it gains less than two standard errors, over recordings: then each has the group's atoms. It is
+    never less than the number of nodes for each atom, so that an atom which a recording hardly uses
+    stays the group's. Edges are those of the group's atoms.
 
     Parameters
     ----------
@@ -181,7 +182,8 @@ def recording_atoms(
         for one in held:
             one.usage = usage
     typical = float(np.mean([one.samples for one in held]))
-    pulls = [share * typical for share in PULLS]
+    least = float(len(model.atoms_) * np.sum(model.active_nodes_))
+    pulls = [*(share * typical for share in PULLS if share * typical > least), least]
     if pseudo_samples is not None:
         pulls = [np.inf, float(pseudo_samples)]
     scores, halves = _held_out_scores(held, pulls)
