@@ -33,6 +33,7 @@ __all__ = [
 
 PATIENCE = 2  # values to try after the best
 NEGLIGIBLE = 0.01  # share of the gain over the worst that is not worth another atom
+ACTIVE_ERRORS = 0.5  # standard errors that one more active atom has to gain
 CLEARLY = 2.0  # standard errors by which more than one atom has to beat one
 
 
@@ -127,7 +128,7 @@ def choose_max_active(
     Works like :func:`choose_n_atoms`. With one, atoms are exclusive states. With many more than
     there are, other decompositions explain the same signals. One too many costs little, since the
     number of active atoms is learned, while one too few mixes atoms up: hence the best score wins
-    here, whatever its standard error, unless its gain over a smaller value is below a hundredth.
+    here, unless its gain over a smaller value is below half of its standard error, or a hundredth.
 
     Parameters
     ----------
@@ -152,7 +153,9 @@ def choose_max_active(
     check_comparable(model, "max_active")
     tried = range(1, default_max_active(model.n_atoms) + 1) if candidates is None else candidates
     blocks = _blocks(model, X, groups, block_length)
-    return choose_by_blocks(model, blocks, "max_active", tried, tolerance=0.0, report=report)
+    return choose_by_blocks(
+        model, blocks, "max_active", tried, tolerance=ACTIVE_ERRORS, report=report
+    )
 
 
 def check_groups(groups: Sequence[Any] | None, recordings: int | None) -> None:
@@ -224,6 +227,8 @@ def choose_by_blocks(
             if found and (given.model.coefficients_.sum(axis=0) < 1).any():
                 break  # no sample uses some atom: there are too many
             found[value], models[value] = given.blocks, given.model
+            if name == "n_atoms" and value == 1 and given.model._is_papers_model:
+                model = clone(model).set_params(filter_power=1)  # nor do several need another
             if report is not None:
                 most = given.model.max_active or int(given.model.patterns_.sum(axis=1).max())
                 count = value if name == "n_atoms" else model.n_atoms

@@ -164,7 +164,10 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     tried = range(1, MOST + 1)
     choice = choose_by_blocks(trial, blocks, "n_atoms", tried, report=console.note)
     one, most = choice.block_scores[1], first
+    if choice.models[1]._is_papers_model:
+        trial.set_params(filter_power=1)
     # States of several active atoms are fewer atoms than states: that can only be seen from three.
+    # Two states that share edges would otherwise be three atoms, of which one is what they share.
     for more in range(2, MOST_ACTIVE + 1 if active == "auto" and choice.value > FEW else 0):
         other: ScoreChoice = choose_by_blocks(
             trial.set_params(max_active=more), blocks, "n_atoms",
