@@ -193,7 +193,7 @@ def test_missing_values_are_told_and_survive(run, tmp_path, truth):
 def test_a_model_that_takes_no_missing_values_gets_them_filled_in(
     run, tmp_path, truth, monkeypatch
 ):
-    monkeypatch.setattr("graphdict.app.commands.fit.accepts_missing", lambda model: False)
+    monkeypatch.setattr("graphdict.app.commands.reading.accepts_missing", lambda model: False)
     columns = columns_of(truth)
     columns["n3"][::17] = np.nan
     write_table(tmp_path / "gappy.csv", columns, digits=10)

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 
 from graphdict import GraphDictLog, GraphDictSpectral
 from graphdict.core.operators import Bilinear, Degrees
+from graphdict.core.solvers.base import History
 from graphdict.core.terms.likelihoods import LogBarrier, log_determinants, smoothness
 from graphdict.solvers import Problem, bipds
 from graphdict.terms import NonNegative, UnitBox
@@ -91,3 +92,10 @@ def test_the_bound_of_the_first_lemma():
         value = -log_determinants(np.tensordot(x, matrices, 1)[None])[0]
         bound = -log_determinants(whole[None])[0] - gains * start @ np.log(x / start)
         assert value <= bound + 1e-9
+
+
+def test_an_objective_that_is_no_number_counts_as_infinite():
+    history = History()
+    history.add(float("nan"), {"atoms": 1.0})
+    history.add(2.0, {"atoms": 0.5})
+    assert history.objective == [np.inf, 2.0]

@@ -43,9 +43,12 @@ class History:
     def add(
         self, objective: float, residuals: dict[str, float], iteration: int | None = None
     ) -> None:
-        """Add the figures of a check; ``iteration`` counts on where it is not given."""
+        """Add the figures of a check; ``iteration`` counts on where it is not given.
+
+        An objective whose terms overflow against one another is infinite.
+        """
         self.iteration.append(len(self.iteration) + 1 if iteration is None else iteration)
-        self.objective.append(objective)
+        self.objective.append(np.inf if np.isnan(objective) else objective)
         self.residual.append(max(residuals.values()))
         self.residuals.append(residuals)
         self.seconds.append(time.perf_counter() - self.started)
