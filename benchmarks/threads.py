@@ -21,9 +21,9 @@ from graphdict import GraphDictExact, GraphDictLog, GraphDictMarginal
 from graphdict.datasets import make_superposition
 
 MODELS = {
-    "GraphDictLog": lambda: GraphDictLog(3, random_state=0, n_jobs=1),
-    "GraphDictExact": lambda: GraphDictExact(3, random_state=0, n_jobs=1),
-    "GraphDictMarginal": lambda: GraphDictMarginal(3, random_state=0, n_jobs=1),
+    "GraphDictLog": lambda: GraphDictLog(3, random_state=0),
+    "GraphDictExact": lambda: GraphDictExact(3, random_state=0),
+    "GraphDictMarginal": lambda: GraphDictMarginal(3, random_state=0),
 }
 
 

@@ -66,17 +66,19 @@ def any_argument(rng):
 
 def fitting_argument(rng, kind, sizes):
     """An argument of the kind that a signature names, of sizes that others of the call have."""
-    if kind.startswith(("tuple[", "collections", "typing.Annotated")):
+    if kind.startswith(("tuple[", "collections")):
         return tuple(
             fitting_argument(rng, part, sizes)
-            for part in re.findall(r"numpy\.ndarray\[numpy\.\w+|SupportsFloat|SupportsInt", kind)
+            for part in re.findall(r"numpy\.ndarray\[numpy\.\w+|\bfloat\b|\bint\b", kind)
         )
     if "ndarray" in kind:
         dtype = re.search(r"ndarray\[numpy\.(\w+)", kind)[1]
         shape = tuple(rng.choice(sizes, size=rng.choice([1, 2, 2, 3])))
         numbers = np.abs(rng.standard_normal(shape))
         return np.ascontiguousarray(numbers * (2 if dtype.startswith("int") else 1)).astype(dtype)
-    return int(rng.choice([1, 2, 5])) if "SupportsInt" in kind else float(rng.choice([0.1, 1.0]))
+    if kind == "bool":
+        return bool(rng.integers(2))
+    return int(rng.choice([1, 2, 5])) if kind == "int" else float(rng.choice([0.1, 1.0]))
 
 
 @functools.cache

@@ -184,9 +184,22 @@ using WithoutGil = py::gil_scoped_release;
 
 namespace nanobind::detail {
 
+// What signatures call such an array; tests/fuzz makes arguments from it.
+template <class T>
+constexpr auto array_name() {
+    if constexpr (std::is_same_v<T, bool>)
+        return const_name("numpy.ndarray[numpy.bool]");
+    else if constexpr (std::is_floating_point_v<T>)
+        return const_name("numpy.ndarray[numpy.float") + const_name<8 * sizeof(T)>() +
+               const_name("]");
+    else
+        return const_name("numpy.ndarray[numpy.int") + const_name<8 * sizeof(T)>() +
+               const_name("]");
+}
+
 template <class T>
 struct type_caster<graphdict::Array<T>> {
-    NB_TYPE_CASTER(graphdict::Array<T>, const_name("numpy.ndarray"))
+    NB_TYPE_CASTER(graphdict::Array<T>, array_name<T>())
 
     bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
         if (!PyObject_TypeCheck(source.ptr(), graphdict::ndarray)) return false;
