@@ -128,7 +128,7 @@ def load_flight_delays(folder: StrPath | None = None, *, n_airports: int = 30) -
     delays: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     flown: Counter[str] = Counter()
     first = np.datetime64("2013-01-01")
-    days = {str(first + day): day for day in range(365)}
+    days = {str(first + np.timedelta64(day, "D")): day for day in range(365)}
     with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as raw:
         for row in csv.DictReader(io.TextIOWrapper(raw, newline="")):
             if row["arr_delay"] not in ("NA", ""):

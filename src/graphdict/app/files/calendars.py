@@ -42,7 +42,7 @@ def join_date_and_time(
         seconds = parse_time_of_day(clocks[0].values)
         assert seconds is not None
         used, passed = [clocks[0]], np.round(seconds * 1e6)
-    elif "hour" in parts and (np.diff(days) == np.timedelta64(0)).any():
+    elif "hour" in parts and (np.diff(days) == np.timedelta64(0, "us")).any():
         used = [parts[part] for part in CLOCK if part in parts]
         if any(column.missing.any() for column in used):
             return None

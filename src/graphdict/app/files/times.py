@@ -95,7 +95,7 @@ def _parse_column(column: Column) -> tuple[NDArray[Any], str, list[str]] | None:
         if low <= known.min() and known.max() <= high and named_like_time(column.name):
             whole = np.where(np.isfinite(values), values, 0) * (1e6 * SECONDS[name])
             times = np.round(whole).astype("datetime64[us]")
-            times[~np.isfinite(values)] = np.datetime64("NaT")
+            times[~np.isfinite(values)] = np.datetime64("NaT", "us")
             return times, "datetime", [f"its numbers count {name} since 1970: read as dates"]
     if "date" in column.name.lower() and (known % 1 == 0).all() and 19e6 < known.min() < 22e6:
         return parse_time_text(np.array([f"{value:.0f}" for value in values], dtype=object))
@@ -146,7 +146,7 @@ def _spread(found: NDArray[Any], cells: Sequence) -> NDArray[Any]:
     """Return ``found`` at the rows that have a cell, NaT or NaN at the others."""
     if len(found) == len(cells):
         return found
-    blank = np.datetime64("NaT") if found.dtype.kind == "M" else np.nan
+    blank = np.datetime64("NaT", "us") if found.dtype.kind == "M" else np.nan
     times = np.full(len(cells), blank, dtype=found.dtype)
     times[[cell is not None for cell in cells]] = found
     return times
@@ -205,7 +205,7 @@ def _formats(cells: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
             found = np.array([datetime.strptime(t, pattern) for t in texts], dtype="datetime64[us]")
         except ValueError:
             continue
-        readings.append((bool((np.diff(found) >= np.timedelta64(0)).all()), pattern, found))
+        readings.append((bool((np.diff(found) >= np.timedelta64(0, "us")).all()), pattern, found))
     if not readings:
         raise ValueError
     _, pattern, found = max(readings, key=lambda reading: reading[0])
