@@ -151,6 +151,14 @@ def test_streams_are_refused_and_missing_values_are_not(two, rng):
     assert found.score(two[2]) == pytest.approx(two[3].score(two[2]), abs=0.1)
 
 
+def test_columns_that_are_equal_leave_numbers():
+    counts = np.random.default_rng(0).integers(0, 5, 30)
+    model = GraphDictMarginal(3, signed=True, n_init=2, max_iter=8, random_state=1)
+    model.fit(np.column_stack([counts, counts]))
+    assert np.isfinite(model.atoms_).all()
+    assert np.isfinite(model.score(np.column_stack([counts, counts])))
+
+
 def test_a_file_keeps_it_and_refuses_what_no_fit_leaves(two, tmp_path):
     _, _, fresh, model = two
     path = tmp_path / "signed.graphdict"

@@ -143,12 +143,17 @@ def judge_by_halves(halves: Halves, samples: float) -> Judge:
 
 
 def common_factor(likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets) -> float:
-    """Return what to multiply all weights by so that energies are right on average."""
+    """Return what to multiply all weights by so that energies are right on average.
+
+    It is 1 where there is no energy to speak of: without edges, or where nothing varies.
+    """
     eigenvalues, vectors = pattern_spectra(likelihood.activations, atoms)
     seen = np.arange(likelihood.dimension) >= likelihood.flat[:, None]
     variances = np.einsum("cin,cin->cn", vectors, targets.moments @ vectors)
     values = np.exp(likelihood.filter.log_values(eigenvalues))
     energy = float((np.maximum(variances, 0) * values * seen).sum())
+    if energy <= 0:
+        return 1.0
     return float((targets.usage[:, None] * seen).sum() / energy) ** (
         1 / likelihood.filter.parameter
     )

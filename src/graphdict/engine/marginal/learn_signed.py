@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
 from graphdict.core.marginal.filtered import PooledSamples
@@ -23,11 +22,13 @@ from graphdict.core.marginal.signed import (
     SignedLikelihood,
     best_pool_size,
     make_definite,
+    precision_weights,
 )
 from graphdict.core.marginal.spectra import reduce_moments
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import (
+    FIRST_TAILS,
     FilteredRuns,
     InterruptedFitError,
     filtered,
@@ -46,7 +47,7 @@ from graphdict.engine.marginal.model_choice import tails_pay
 from graphdict.engine.marginal.passes import e_step, random_statistics
 from graphdict.engine.marginal.samples import OpenSignals
 
-__all__ = ["learn_signed", "moments_of", "nonnegative_graph"]
+__all__ = ["learn_signed", "steadying_moments"]
 
 STEPS = 4  # of Newton's method in an iteration of EM, where some pairs have no edge
 SAME = 0.05  # relative change of the pooled samples that is none
@@ -93,30 +94,33 @@ def _one_graph(runs: FilteredRuns) -> PatternDictionary:
     suits it: as many as the evidence asks for.
     """
     given = runs.settings.tails
-    nonnegative = nonnegative_graph(runs)
-    smooth = filtered(nonnegative)
-    precision = smooth.factors(nonnegative.atoms).precision(0)
-    atoms = make_definite(graphs.laplacian_to_weights(precision)[None])
+    pooled, first = steadying_moments(runs)
+    atoms = make_definite(precision_weights(np.linalg.pinv(pooled, hermitian=True))[None])
     likelihood = SignedLikelihood.of(
         np.ones((1, 1), dtype=bool), atoms, runs.noise,
-        tails=smooth.tails if given is None else given, learns_tails=given is None,
+        tails=first if given is None else given, learns_tails=given is None,
     )  # fmt: skip
     dictionary = PatternDictionary(likelihood, atoms, np.ones(1))
-    pooled = moments_of(nonnegative)
     for _ in range(ROUNDS if given is None else 1):
         dictionary = _pooled(runs, dictionary, pooled)
         dictionary = runs.renew_tails(runs.run(dictionary, 10, STEPS).dictionary)
     return dictionary
 
 
-def nonnegative_graph(runs: FilteredRuns) -> PatternDictionary:
-    """Return a dictionary of one graph without negative edges, under the filter that suits it."""
-    return one_graph(replace(runs, settings=replace(runs.settings, filter=None)))
+def steadying_moments(runs: FilteredRuns) -> tuple[NDArray, float]:
+    """Return second moments (d, d) of samples that steady one graph, and tails to begin with.
 
-
-def moments_of(dictionary: PatternDictionary) -> NDArray:
-    """Return the second moments (d, d) that samples of one graph have."""
-    return reduce_moments(filtered(dictionary).covariances(dictionary.atoms))[0]
+    They are those of the one graph without negative edges, under the filter that suits it; where
+    that one joins not all nodes, those of samples without structure.
+    """
+    found = one_graph(replace(runs, settings=replace(runs.settings, filter=None)))
+    likelihood = filtered(found)
+    moments = reduce_moments(likelihood.covariances(found.atoms))[0]
+    if likelihood.flat.any() or not np.isfinite(moments).all():
+        own = _moments(runs, found)[0]
+        size = max(float(np.trace(own)) / len(own), runs.noise)
+        return size * np.eye(len(own)), FIRST_TAILS
+    return moments, likelihood.tails
 
 
 def _moments(runs: FilteredRuns, dictionary: PatternDictionary) -> NDArray:

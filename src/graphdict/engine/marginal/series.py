@@ -50,6 +50,8 @@ def memory_of(data: OpenSignals) -> float:
         return 1.0
     _, (moments,) = data.executor.map_blocks(_all_moments, [])
     values, vectors = np.linalg.eigh(reduce_moments(moments / data.total))
+    if values[-1] <= LEAST_SQUARE:  # nothing varies
+        return 1.0
     scales = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
     whitening = zero_sum_basis(data.nodes) @ (vectors / scales)
     before = data.executor.scan(_last_samples, [], None, lags)

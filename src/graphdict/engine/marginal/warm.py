@@ -26,7 +26,7 @@ from graphdict.engine.marginal.learn import (
     rule_out_edges,
     sparsity_penalty,
 )
-from graphdict.engine.marginal.learn_signed import moments_of, nonnegative_graph
+from graphdict.engine.marginal.learn_signed import steadying_moments
 from graphdict.engine.marginal.samples import OpenSignals
 
 __all__ = ["WarmStart", "learn_from"]
@@ -101,7 +101,7 @@ def _with_pool(runs: FilteredRuns, start: WarmStart) -> PatternDictionary:
     if start.pooled == 0 or not likelihood.alone.all():
         return start.dictionary
     if len(start.dictionary.atoms) == 1:  # of either sign, steadied by one that has no negative
-        moments = moments_of(nonnegative_graph(runs))
+        moments, _ = steadying_moments(runs)
     else:
         moments = runs.expect(start.dictionary)[0].moments.sum(axis=0)
     pool = PooledSamples(moments, start.pooled / runs.data.total)
