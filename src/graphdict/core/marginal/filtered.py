@@ -79,6 +79,7 @@ class Energies(NamedTuple):
     values: NDArray  # (T, C): x' f(L_c) x
     log_determinants: NDArray  # (C,), or (T, C) where values are missing
     dimension: Any  # of a sample: a number, or (T, 1) where values are missing
+    observed: ObservedSignals | None = None  # the samples, where values are missing
 
 
 class PooledSamples(NamedTuple):
@@ -200,15 +201,14 @@ class FilteredLikelihood:
         found = self.energies(factors, block)
         shares = block.repeat_windows(responsibilities)
         roots = np.sqrt(shares * gains(found.values, self.tails, found.dimension))
-        observed = ObservedSignals(block.signals) if factors.missing else None
         signals = block.signals.astype(np.float64, copy=False)
-        moments = np.empty((len(self.patterns), self.nodes, self.nodes))
+        moments = np.zeros((len(self.patterns), self.nodes, self.nodes))
         for index, matrix in enumerate(moments):
-            matrix[:] = 0
-            if observed is not None:
-                completed = observed.complete(factors.precision(index))
-                # What gains weight is certain; the covariance of the rest has their inverse.
-                signals, matrix[:] = completed.signals, observed.spread(completed, shares[:, index])
+            if found.observed is not None:
+                completed = found.observed.complete(factors.precision(index))
+                signals = completed.signals
+                # A missing value varies by one over the gain, which its weight, the gain, undoes.
+                matrix += found.observed.spread(completed, shares[:, index])
             weighted = signals * roots[:, index, None]
             matrix += weighted.T @ weighted
         tails = np.vdot(shares, tail_statistic(found.values, self.tails, found.dimension))
@@ -234,7 +234,7 @@ class FilteredLikelihood:
         if observed is not None:
             logs[observed.seen < 2] = 0
         dimension = self.dimension if observed is None else observed.dimensions
-        found = Energies(values, logs, dimension)
+        found = Energies(values, logs, dimension, observed)
         if block.kept is not None:
             block.kept.update(factors=factors, energies=found)
         return found

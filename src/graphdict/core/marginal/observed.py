@@ -18,12 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Completed", "Gaps", "ObservedSignals"]
+__all__ = ["Completed", "MissingNodes", "ObservedSignals"]
 
 BLOCK_BYTES = 1 << 26
 
 
-class Gaps(NamedTuple):
+class MissingNodes(NamedTuple):
     """Samples that miss the same number of values."""
 
     nodes: NDArray[np.intp]  # (sets, m) which nodes are missing
@@ -60,7 +60,7 @@ class ObservedSignals:
         return np.maximum(self.seen - 1, 0)[:, None]
 
     @cached_property
-    def gaps(self) -> list[Gaps]:
+    def gaps(self) -> list[MissingNodes]:
         """Samples with gaps, by how many values they miss."""
         rows = np.flatnonzero(self.missing.any(axis=1))
         packed = np.packbits(self.missing[rows], axis=1)
@@ -75,7 +75,7 @@ class ObservedSignals:
                 places[chosen] = np.arange(len(chosen))
                 own = np.flatnonzero(places[which] >= 0)
                 nodes = np.nonzero(sets[chosen])[1].reshape(len(chosen), size)
-                found.append(Gaps(nodes, rows[own], places[which[own]]))
+                found.append(MissingNodes(nodes, rows[own], places[which[own]]))
         return found
 
     def complete(self, precision: NDArray) -> Completed:
