@@ -1,12 +1,13 @@
 """How often edges are there, by the confidence in them, and how many noise has.
 
-    python benchmarks/edges.py [files of each kind, default 10] [seed, default 0]
+    python benchmarks/edges.py [files of each kind, default 10] [seed, default 0] [kinds]
 
 Files with known graphs of 8 to 24 nodes: one graph with 1,000 independent samples, autoregressive
 ones with 0.9, Student t with 4 degrees of freedom, a tenth of the values missing; three graphs that
-switch (2,000 samples); and noise without edges, independent and autoregressive. Prints the share of
-pairs of each kind that are joined among those of some confidence, and how many weights lie in their
-intervals.
+switch (2,000 samples), which may be disconnected; one or two of three graphs at a time, for 50
+samples each; and noise without edges, independent and autoregressive. Prints the share of pairs of
+each kind that are joined among those of some confidence, and how many weights lie in their
+intervals. Only those are run whose names hold ``kinds``.
 """
 
 from __future__ import annotations
@@ -19,14 +20,19 @@ from scipy.optimize import linear_sum_assignment
 
 from graphdict import GraphDictMarginal
 from graphdict.datasets import sample_lgmrf
-from graphdict.graphs import n_edges
+from graphdict.graphs import degrees, n_edges
 
 BINS = ((0.0, 0.1), (0.1, 0.5), (0.5, 0.85), (0.85, 0.95), (0.95, 1.01))
 
 
-def random_graphs(rng, count, nodes):
+def random_graphs(rng, count, nodes, density=0.3):
     pairs = n_edges(nodes)
-    return (rng.random((count, pairs)) < 0.3) * rng.uniform(0.5, 2, (count, pairs))
+    return (rng.random((count, pairs)) < density) * rng.uniform(0.5, 2, (count, pairs))
+
+
+def every_node_joined(atoms):
+    """Return whether every node has an edge in every atom: it is silent otherwise."""
+    return bool((degrees(atoms) > 0).all())
 
 
 def remember(steps, memory):
@@ -45,11 +51,16 @@ def draw(rng, kind):
     if kind.startswith("noise"):
         signals = remember(rng.standard_normal((1000, nodes)), 0.9 if "AR" in kind else 0.0)
         return signals, np.zeros((1, n_edges(nodes))), {}
-    atoms = random_graphs(rng, 3 if kind == "three graphs" else 1, nodes)
-    if kind == "three graphs":
-        path = np.repeat(rng.integers(3, size=40), 50)
-        signals = np.asarray(sample_lgmrf(atoms[path], random_state=seed))
-        return signals, atoms, {"prior": "markov", "max_active": 1}
+    if kind.startswith(("three", "two")):
+        atoms = random_graphs(rng, 3, nodes, 0.15 if "disconnected" in kind else 0.3)
+        while kind.startswith("two") and not every_node_joined(atoms):
+            atoms = random_graphs(rng, 3, nodes)
+        most = 1 if kind.startswith("three") else 2
+        active = np.eye(3) if most == 1 else np.vstack([np.eye(3), 1 - np.eye(3)])
+        path = np.repeat(rng.integers(len(active), size=40), 50)
+        signals = np.asarray(sample_lgmrf((active @ atoms)[path], random_state=seed))
+        return signals, atoms, {"prior": "markov", "max_active": most}
+    atoms = random_graphs(rng, 1, nodes)
     steps = np.asarray(sample_lgmrf(np.repeat(atoms, 1000, 0), random_state=seed))
     if kind == "Student t 4":
         steps = steps / np.sqrt(rng.chisquare(4, (1000, 1)) / 4)
@@ -79,9 +90,12 @@ if __name__ == "__main__":
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     kinds = (
         "independent", "AR 0.9", "Student t 4", "three graphs", "noise", "noise, AR 0.9",
-        "a tenth missing",
+        "a tenth missing", "three disconnected graphs", "two of three graphs",
     )  # fmt: skip
+    wanted = sys.argv[3] if len(sys.argv) > 3 else ""
     for place, kind in enumerate(kinds):
+        if wanted not in kind:
+            continue
         rng = np.random.default_rng((seed, place))
         found = [measure(rng, kind) for _ in range(count)]
         confidence, truth, inside = (np.concatenate(column) for column in zip(*found))

@@ -1,12 +1,15 @@
 """How often ``graphdict fit FILE`` finds the right number of graphs, and what p-values it gives.
 
-    python benchmarks/one_graph.py [files of each kind, default 25] [seed, default 0]
+    python benchmarks/one_graph.py [files of each kind, default 25] [seed, default 0] [kinds]
+    python benchmarks/one_graph.py p-values [files of each kind, default 50] [seed, default 0]
 
-Files with one graph (ring, random, lattice; 5 to 40 nodes; independent samples, autoregressive ones
-with 0.5 and 0.9, Student t with 4 degrees of freedom), with two to four graphs that switch (10 to
-30 nodes, states of 20 to 200 samples), and with superpositions of two of three graphs. Each has
+Files with one graph (5 to 40 nodes; independent samples, autoregressive ones with 0.5 and 0.9,
+Student t with 4 degrees of freedom), with two to four graphs that switch (10 to 30 nodes, states of
+20 to 200 samples), and with superpositions of two of three graphs. Graphs are rings, lattices,
+random ones, small worlds, trees, stars with a ring, and neighbours in the plane. Each file has
 2,000 samples. Prints how many were right, with the standard error of the share, and for files with
-one graph a Kolmogorov-Smirnov test of whether p-values are uniform.
+one graph a Kolmogorov-Smirnov test of whether p-values are uniform. Only those are run whose names
+hold ``kinds``. With ``p-values``, only these are computed, which takes no fit.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from scipy.stats import kstest
 
 from graphdict.app.cli import main
 from graphdict.datasets import sample_lgmrf
-from graphdict.graphs import edge_index
+from graphdict.graphs import edge_index, n_nodes
+from graphdict.selection.folds import cut_blocks
+from graphdict.selection.one_graph import PROBABLE, SURROGATES, surrogate_statistics
 
 SAMPLES = 2000
 
@@ -42,8 +47,56 @@ def lattice(rng, nodes):
 
 def random_graph(rng, nodes, density=0.3):
     pairs = nodes * (nodes - 1) // 2
-    graph = (rng.random(pairs) < max(density, 2.5 / nodes)) * rng.uniform(0.5, 2, pairs)
+    low, high = ((0.5, 2), (0.1, 3))[rng.integers(2)]
+    graph = (rng.random(pairs) < max(density, 2.5 / nodes)) * rng.uniform(low, high, pairs)
     return graph + 0.3 * ring(rng, nodes)  # connected
+
+
+def small_world(rng, nodes):
+    """Return a ring whose nodes are joined to the second next, too, a fifth of edges rewired."""
+    first, second = edge_index(nodes)
+    apart = np.minimum(second - first, nodes - second + first)
+    graph = ((apart == 1) | ((apart == 2) & (rng.random(len(first)) < 0.8))).astype(float)
+    graph[rng.random(len(first)) < 0.4 / nodes] = 1
+    return graph * rng.uniform(0.5, 2, len(first))
+
+
+def tree(rng, nodes):
+    """Return a tree in which nodes with many edges get more, and as many random edges."""
+    first, second = edge_index(nodes)
+    adjacency = np.zeros((nodes, nodes))
+    for node in range(1, nodes):
+        likely = 1 + adjacency[:node].sum(axis=1)
+        adjacency[node, rng.choice(node, p=likely / likely.sum())] = 1
+    adjacency += adjacency.T
+    graph = adjacency[first, second] + (rng.random(len(first)) < 2 / nodes)
+    return np.minimum(graph, 1) * rng.uniform(0.5, 2, len(first))
+
+
+def star(rng, nodes):
+    """Return one node joined to all others, which are a ring."""
+    first, _ = edge_index(nodes)
+    return (first == 0) * rng.uniform(0.5, 2, len(first)) + 0.5 * ring(rng, nodes)
+
+
+def plane(rng, nodes):
+    """Return points in a square, joined to neighbours the more the nearer they are."""
+    first, second = edge_index(nodes)
+    points = rng.random((nodes, 2))
+    distance = np.linalg.norm(points[first] - points[second], axis=1)
+    near = distance < np.sort(distance)[min(2 * nodes, len(distance) - 1)]
+    return near * np.exp(-distance) * 2 + 0.2 * ring(rng, nodes)
+
+
+def any_graph(rng, nodes):
+    """Return a graph of some family, its nodes in any order."""
+    families = ring, lattice, random_graph, small_world, tree, star, plane
+    weights = families[rng.integers(len(families))](rng, nodes)
+    size = n_nodes(len(weights))
+    matrix = np.zeros((size, size))
+    matrix[edge_index(size)] = weights
+    order = rng.permutation(size)
+    return (matrix + matrix.T)[np.ix_(order, order)][edge_index(size)]
 
 
 def draw(rng, weights):
@@ -51,8 +104,8 @@ def draw(rng, weights):
 
 
 def one_graph(rng, memory, tails):
-    make = (ring, lattice, random_graph)[rng.integers(3)]
-    steps = draw(rng, np.repeat(make(rng, int(rng.integers(5, 41)))[None], SAMPLES, 0))
+    graph = any_graph(rng, int(rng.integers(5, 41)))
+    steps = draw(rng, np.repeat(graph[None], SAMPLES, 0))
     signals = steps.copy()
     for t in range(1, SAMPLES):
         signals[t] = memory * signals[t - 1] + np.sqrt(1 - memory**2) * steps[t]
@@ -61,9 +114,19 @@ def one_graph(rng, memory, tails):
     )
 
 
+def several(rng, count, nodes):
+    """Return graphs of any families, or random ones only."""
+    if rng.random() < 0.5:
+        return [random_graph(rng, nodes) for _ in range(count)]
+    found = [any_graph(rng, nodes) for _ in range(count)]
+    while len({len(graph) for graph in found}) > 1 or len(found[0]) != nodes * (nodes - 1) // 2:
+        found = [any_graph(rng, nodes) for _ in range(count)]
+    return found
+
+
 def switching(rng, states):
     nodes, length = int(rng.integers(10, 31)), int(rng.integers(20, 201))
-    atoms = np.array([random_graph(rng, nodes) for _ in range(states)])
+    atoms = np.array(several(rng, states, nodes))
     count = -(-SAMPLES // length)
     path = np.concatenate([np.arange(states), rng.integers(states, size=max(0, count - states))])
     return draw(rng, atoms[np.repeat(rng.permutation(path), length)[:SAMPLES]])
@@ -100,11 +163,36 @@ def found(signals, folder):
     return len(content["atoms"]), (content["evidence"] or {}).get("p_value")
 
 
-if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 25
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+def p_value(signals):
+    """Return the share of surrogates whose covariance varies as much, of signals as read."""
+    scaled = (signals - signals.mean(axis=0)) / signals.std(axis=0)
+    statistics = surrogate_statistics(cut_blocks(scaled), SURROGATES)
+    return float(np.mean(statistics >= statistics[0]))
+
+
+def print_uniform(p_values):
+    # one of 40 values: those of a uniform law, as far as 40 can be, are half a step lower
+    test = kstest(np.array(p_values) - 0.5 / (SURROGATES + 1), "uniform")
+    print(f"{len(p_values)} p-values with one graph: KS {test.statistic:.3f}, p {test.pvalue:.3f}")
+
+
+def only_p_values(count, seed):
     p_values = []
     for place, (name, (make, truth)) in enumerate(KINDS.items()):
+        rng = np.random.default_rng((seed, place))
+        found_here = [p_value(make(rng)) for _ in range(count)] if truth == 1 else []
+        if found_here:
+            below = np.mean(np.array(found_here) <= PROBABLE)
+            print(f"{name}: {below:.3f} of {count} p-values are at most {PROBABLE}", flush=True)
+        p_values += found_here
+    print_uniform(p_values)
+
+
+def main_counts(count, seed, kinds):
+    p_values = []
+    for place, (name, (make, truth)) in enumerate(KINDS.items()):
+        if kinds not in name:
+            continue
         rng = np.random.default_rng((seed, place))
         with tempfile.TemporaryDirectory() as folder:
             results = [found(make(rng), folder) for _ in range(count)]
@@ -115,5 +203,16 @@ if __name__ == "__main__":
         )
         if truth == 1:
             p_values += [p for _, p in results if p is not None]
-    test = kstest(p_values, "uniform")
-    print(f"{len(p_values)} p-values with one graph: KS {test.statistic:.3f}, p {test.pvalue:.3f}")
+    if p_values:
+        print_uniform(p_values)
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    if given[:1] == ["p-values"]:
+        count = int(given[1]) if len(given) > 1 else 50
+        only_p_values(count, int(given[2]) if len(given) > 2 else 0)
+    else:
+        count = int(given[0]) if given else 25
+        seed = int(given[1]) if len(given) > 1 else 0
+        main_counts(count, seed, given[2] if len(given) > 2 else "")

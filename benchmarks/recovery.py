@@ -1,19 +1,24 @@
 """What GraphDictMarginal finds of coefficients, powers and tails that signals were drawn with.
 
-    python benchmarks/recovery.py [graded] [filters] [--draws 3] [--seed 500]
+    python benchmarks/recovery.py [graded] [filters] [averages] [--draws 3] [--seed 500]
+
+With --real-dir DIR, where the measured sets are.
 
 graded   Coefficients uniform on [0.2, 1], up to two of five atoms: test MCC, the threshold from the
          training truth. *Given* fits atoms with the true training coefficients, and infers those
          of test signals at four levels.
 filters  Power and degrees of freedom found where both are learned, for signals of the superposition
          recipe (s = 1, 1,500 samples of 20 nodes, three atoms).
+averages What 50 draws from the posterior change: held-out nats a sample, and test MCC without a
+         threshold, with power 1 and Gaussian tails; and nats of measured signals, the pieces of 300
+         samples that follow one another learned from and held out in turn.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +27,7 @@ from graphdict import GraphDictMarginal
 from graphdict.core.marginal.likelihood import GaussianLikelihood
 from graphdict.core.marginal.patterns import uniform_probabilities
 from graphdict.core.marginal.penalty import shrinkage, with_sparsity
-from graphdict.datasets import make_superposition
+from graphdict.datasets import load_eyes, load_sp500, load_us_temperature, make_superposition
 from graphdict.datasets.superposition import MixtureSignals, Superposition
 from graphdict.metrics import edge_scores
 from graphdict.native.products import weighted_distances
@@ -80,7 +85,7 @@ def with_true_coefficients(drawn: Superposition, seed: int) -> GraphDictMarginal
     distances = weighted_distances(signals, activations) / samples
     atoms = np.full_like(model.atoms_, 0.5 / signals.shape[1])
     likelihood, usage = GaussianLikelihood.of(activations, atoms), np.full(samples, 1 / samples)
-    dense = shrinkage(model.alpha_w_, float(activations.mean()))
+    dense = shrinkage(model.alpha_w_, float(activations.mean()), variance=1.0)
     given = samples, float(activations.sum() / count), atoms.shape[1]
     sparse = with_sparsity(dense, 1.0, *given, separate=False, variance=1.0)
     for penalty, steps in ((dense, 60), (sparse, 100)):
@@ -112,7 +117,57 @@ def found_filter(power: float, tails: float, seed: int) -> tuple[float, float]:
     return (model.filter_power_ if model.filter_ == "power" else np.nan), model.tails_
 
 
-PARTS = {"graded": graded, "filters": filters}
+def averages(seeds: Sequence[int], real_dir: str | None = None) -> Iterator[Row]:
+    """Yield what averaging changes on each superposition, and on each set of measured signals."""
+    for size in (1, 2, 3, 5):
+        gains = []
+        for seed in seeds:
+            drawn = make_superposition(superposition=size, random_state=seed)
+            test = drawn.test
+            found = [plain_fit(5, drawn.train.signals, seed, average) for average in (0, 50)]
+            nats = [model.score(test.signals) for model in found]
+            graphs = [model.instantaneous_graphs(test.signals).weights for model in found]
+            mcc = [edge_scores(test.weights, weights).mcc.mean() for weights in graphs]
+            gains.append((nats[1] - nats[0], mcc[1] - mcc[0]))
+        yield f"s = {size}", mean_and_error(("nats", "MCC"), gains)
+    sets = {
+        "returns": load_sp500(),
+        "temperature": load_us_temperature(real_dir),
+        "EEG": load_eyes(1, real_dir, download=False),
+    }
+    for name, measured in sets.items():
+        pieces = [measured.signals[i * 300 : (i + 1) * 300] for i in range(2 * len(seeds))]
+        gains = []
+        for train, test in zip(pieces[::2], pieces[1::2], strict=True):
+            found = [plain_fit(3, train - train.mean(0), 0, average) for average in (0, 50)]
+            nats = [model.score(test - train.mean(0)) for model in found]
+            gains.append((nats[1] - nats[0],))
+        yield name, mean_and_error(("nats",), gains)
+
+
+def plain_fit(atoms: int, signals: NDArray, seed: int, average: int) -> GraphDictMarginal:
+    """Return a fit with power 1 and Gaussian tails."""
+    model = GraphDictMarginal(
+        atoms, filter_power=1, tails="gaussian", average=average, random_state=seed
+    )
+    return model.fit(signals)
+
+
+def mean_and_error(names: Sequence[str], gains: Sequence[tuple[float, ...]]) -> dict[str, float]:
+    """Return the mean gain in each measure with its standard error."""
+    values = np.array(gains)
+    errors = values.std(axis=0, ddof=1) / len(values) ** 0.5
+    found = {}
+    for name, mean, error in zip(names, values.mean(axis=0), errors, strict=True):
+        found |= {f"{name} gained": float(mean), f"error of {name}": float(error)}
+    return found
+
+
+PARTS: dict[str, Callable[..., Iterator[Row]]] = {
+    "graded": graded,
+    "filters": filters,
+    "averages": averages,
+}
 
 
 def main() -> None:
@@ -120,13 +175,15 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--seed", type=int, default=500)
+    parser.add_argument("--real-dir", help="folder of the measured sets, for averages")
     options = parser.parse_args()
     if unknown := [part for part in options.parts if part not in PARTS]:
         parser.error(f"unknown part {unknown[0]!r}; known: {', '.join(PARTS)}")
     seeds = range(options.seed, options.seed + options.draws)
     for part in options.parts or PARTS:
         print(f"{part}, seeds {seeds.start} to {seeds.stop - 1}", flush=True)
-        for case, columns in PARTS[part](seeds):
+        given = (seeds, options.real_dir) if part == "averages" else (seeds,)
+        for case, columns in PARTS[part](*given):
             figures = ", ".join(f"{name} {value:.3f}" for name, value in columns.items())
             print(f"  {case:20} {figures}", flush=True)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from invoking import invoke
 
@@ -19,7 +20,9 @@ import matplotlib.pyplot as plt
 
 from graphdict import GraphDictLog, load_model
 from graphdict.app.cli import main
+from graphdict.app.files import formats
 from graphdict.core import graphs
+from graphdict.files import InputError, read_signals
 
 ROOT = Path(__file__).parents[1]
 
@@ -119,6 +122,26 @@ def test_the_page_on_likelihoods():
     assert space["model"].backend_ == "plain"
     np.testing.assert_allclose(space["coefficients"], space["model"].coefficients_, atol=1e-6)
     assert np.isfinite(space["score"])
+
+
+def test_the_page_on_formats_and_commands(tmp_path, monkeypatch):
+    space = {}
+    for block in python_blocks("docs/add-a-format.md"):
+        exec(block, space)
+    signals = np.random.default_rng(0).standard_normal((40, 5))
+    savemat(tmp_path / "signals.mat", {"EEG": signals, "rate": 250.0})
+    monkeypatch.setattr(formats, "FORMATS", (space["line"], *formats.FORMATS))
+    found = read_signals(tmp_path / "signals.mat")
+    np.testing.assert_array_equal(found.values, signals)
+    (tmp_path / "damaged.mat").write_bytes((tmp_path / "signals.mat").read_bytes()[:150])
+    with pytest.raises(InputError, match="cannot be read as a MATLAB file"):
+        read_signals(tmp_path / "damaged.mat")
+    model = GraphDictLog(2, max_iter=20, tol=0.1, random_state=0).fit(signals)
+    model.save(tmp_path / "model.graphdict")
+    done = invoke(space["degrees"], str(tmp_path / "model.graphdict"))
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.output.splitlines()] == model.node_names
+    assert invoke(space["degrees"], str(tmp_path / "signals.mat")).exit_code == 3
 
 
 def test_the_page_on_graphs_views_and_nodes_that_do_not_match():

@@ -123,6 +123,8 @@ assert_type(graphs[graphs.degrees[:, 0] > 0].laplacians, Floats)
 assert_type(len(graphs), int)
 for graph in graphs:
     assert_type(graph, InstantaneousGraphs)
+sorted(graphs[0].to_networkx(threshold=0.1).edges(data="weight"), key=lambda edge: -edge[2])
+len(graphs.to_networkx())
 
 assert_type(LogModel().fit(X), LogModel)
 assert_type(WindowLogModel(10).fit(X).residual_, float)
@@ -178,6 +180,8 @@ assert_type(gfp_peaks(X.reshape(1, 6, 100), sfreq=100), Peaks)
 states = States.from_labels([0, 1, 1, 0], 100.0)
 assert_type(states, States)
 assert_type(states.labels, NDArray[np.intp])
+assert_type(states.by_event(), Floats)
+assert_type(states.by_event(states.labels), NDArray[np.intp])
 assert_type(state_features([0, 1, 1], 100.0), Floats)
 """
 

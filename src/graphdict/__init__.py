@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from graphdict import metrics as metrics
     from graphdict import models as models
     from graphdict import operators as operators
+    from graphdict import related as related
     from graphdict import results as results
     from graphdict import selection as selection
     from graphdict import solvers as solvers
@@ -53,7 +54,7 @@ __all__ = [
 
 _MODULES = (
     "baselines", "datasets", "eeg", "exceptions", "files", "graphs", "metrics", "models",
-    "operators", "results", "selection", "solvers", "studies", "terms", "viz",
+    "operators", "related", "results", "selection", "solvers", "studies", "terms", "viz",
 )  # fmt: skip
 
 

@@ -304,5 +304,4 @@ def cosines(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
         weights = np.asarray(atoms, dtype=np.float64)
         norms = np.linalg.norm(weights, axis=1, keepdims=True)
         units.append(weights / np.where(norms > 0, norms, 1))
-    products: NDArray[np.float64] = units[0] @ units[1].T
-    return products
+    return units[0] @ units[1].T

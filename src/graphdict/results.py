@@ -256,9 +256,8 @@ class InstantaneousGraphs:
         whole = sample if self._rows is None else self._rows[sample]
         return pd.DataFrame(table, index=sample_index(self.recordings, whole))
 
-    def to_networkx(
-        self, threshold: float = 0.0
-    ) -> networkx.Graph[Any] | list[networkx.Graph[Any]]:
+    # A union would ask everybody who knows how many samples there are to say so to the checker.
+    def to_networkx(self, threshold: float = 0.0) -> networkx.Graph[Any] | Any:
         """Return NetworkX graphs with ``weight`` on their edges.
 
         Parameters

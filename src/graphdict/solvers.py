@@ -57,7 +57,8 @@ def bipds(
         Iterations between two checks, at which objective and residuals are evaluated, entered in
         the history and shown to the callback. The last iteration is always checked.
     last_iterate : bool, default=False
-        Return the last iterate, as Algorithm 1 prints it. By default, where values overflow or both
+        Return the last iterate, as Algorithm 1 prints it; where values overflow, the last checked
+        one that does not, with NaN as its objective. By default, where values overflow or both
         variables reach zero, the solver goes back to the best iterate with shorter steps.
     callback : callable, optional
         Called with a :class:`Progress` at each check; returning True stops.

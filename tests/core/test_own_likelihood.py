@@ -7,7 +7,8 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from graphdict import GraphDict, GraphDictExact, GraphDictLog, graphs
-from graphdict.core.terms.likelihoods import centred_basis
+from graphdict.core.graphs import zero_sum_basis
+from graphdict.core.likelihood_checks import check_likelihood
 from graphdict.operators import Laplacians
 from graphdict.terms import Likelihood, LogDegrees, LogDet, LogDeterminant
 
@@ -59,7 +60,7 @@ def fit(eps=0.5, signals=X, **settings):
 
 def test_scores_are_densities():
     model = fit()
-    basis = centred_basis(5)
+    basis = zero_sum_basis(5)
     new = RNG.standard_normal((7, 5))
     found = model.score_samples(new)
     signals = (new - new.mean(axis=1, keepdims=True)) / model.scale_ @ basis
@@ -75,7 +76,7 @@ def test_the_convex_half_is_solved(solver):
     settings = {"coefficients": coefficients, "fix": "coefficients", "alpha_w": 0.05}
     model = fit(solver=solver, max_iter=20_000, **settings)
     signals = (X - X.mean(axis=1, keepdims=True)) / model.scale_
-    basis = centred_basis(5)
+    basis = zero_sum_basis(5)
 
     def objective(weights):
         total = 0.05 * weights.sum()
@@ -98,7 +99,7 @@ def test_coefficients_of_new_signals_are_optimal():
     new = RNG.standard_normal((5, 5))
     found = model.transform(new)
     signals = (new - new.mean(axis=1, keepdims=True)) / model.scale_
-    laplacians, basis = graphs.laplacian(model.atoms_), centred_basis(5)
+    laplacians, basis = graphs.laplacian(model.atoms_), zero_sum_basis(5)
     for x, coefficients in zip(signals, found):
 
         def cost(c, x=x):
@@ -167,6 +168,9 @@ def test_what_is_wrong_is_said():
         ("slope", lambda self, rows: -LogDet().slope(self.shift(rows)), "minus the gradient"),
         ("slope", lambda self, rows: np.ones(3), r"slope\(rows\).*shape \(3,\)"),
         ("curvature", lambda self, rows, images: np.ones((3, 2)), r"curvature.*shape \(3, 2\)"),
+        ("curvature", lambda self, rows, images: np.ones((3, 2, 2)), "the second derivative"),
+        ("prox", lambda self, rows, step: rows, "does not minimise"),
+        ("prox", lambda self, rows, step: self.plain.prox(rows, 2 * step), "does not minimise"),
     ],
 )
 def test_a_barrier_that_contradicts_itself_is_refused(monkeypatch, method, wrong, said):
@@ -175,14 +179,63 @@ def test_a_barrier_that_contradicts_itself_is_refused(monkeypatch, method, wrong
         fit(max_iter=3)
 
 
-def test_a_norm_that_is_a_method_is_refused():
-    class Map(Laplacians):
-        def norm(self):
-            return 1.0
-
+@pytest.mark.parametrize(
+    ("part", "wrong", "said"),
+    [
+        ("norm", lambda self: 1.0, "must be a property"),
+        ("norm", 0.5, "it must be the largest singular value"),
+        ("adjoint", lambda self, values: 2 * Laplacians(5).adjoint(values), "not the adjoint of"),
+        ("adjoint", lambda self, values: values, r"returns shape \(2, 5, 5\)"),
+    ],
+)
+def test_a_map_that_contradicts_itself_is_refused(part, wrong, said):
     class Mine(Shifted):
         def linear_map(self, nodes):
-            return Map(nodes)
+            return type("Map", (Laplacians,), {part: wrong})(nodes)
 
-    with pytest.raises(TypeError, match="norm of the linear map of Mine must be a property"):
+    with pytest.raises(TypeError, match=f"(?s)linear map of Mine.*{said}"):
         GraphDict(2, likelihood=Mine(0.5)).fit(X)
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 9, 40])
+@pytest.mark.parametrize("likelihood", [LogDegrees(), LogDeterminant(), Shifted(0.3)])
+def test_what_is_right_passes_the_checks(likelihood, nodes):
+    check_likelihood(likelihood, nodes)
+
+
+class Anchored(Likelihood):
+    """Precision ``L + eps I`` with a number for each node in ``rest``, as an example of such."""
+
+    def __init__(self, strengths):
+        self.strengths, self.barrier = np.asarray(strengths), ShiftedLogDet(0.5)
+
+    def linear_map(self, nodes):
+        return Laplacians(nodes)
+
+    def rest(self, signals):
+        return np.square(signals) @ self.strengths
+
+
+class AnchoredWhereActive(Anchored):
+    def on_nodes(self, active):
+        return AnchoredWhereActive(self.strengths[active])
+
+
+def test_numbers_of_nodes_follow_those_that_vary():
+    silent = X.copy()
+    silent[:, 2] = 1.0
+    strengths = np.arange(1.0, 6.0)
+    anchored, shifted = AnchoredWhereActive(strengths), Shifted(0.5)
+    with pytest.warns(UserWarning, match="never vary"):
+        model = GraphDict(2, likelihood=anchored, random_state=0).fit(silent)
+    with pytest.warns(UserWarning, match="never vary"):
+        plain = GraphDict(2, likelihood=shifted, random_state=0).fit(silent)
+    kept = np.delete(silent, 2, axis=1)
+    signals = (kept - kept.mean(axis=1, keepdims=True)) / model.scale_
+    wanted = np.square(signals) @ (0.5 - np.delete(strengths, 2)) / 2
+    assert_allclose(model.score_samples(silent) - plain.score_samples(silent), wanted)
+    with (
+        pytest.warns(UserWarning, match="never vary"),
+        pytest.raises(TypeError, match=r"Anchored cannot be used on graphs of 4 nodes.*on_nodes"),
+    ):
+        GraphDict(2, likelihood=Anchored(strengths)).fit(silent)

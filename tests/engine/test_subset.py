@@ -40,7 +40,9 @@ def switching(samples, seed=0):
     return np.asarray(sample_lgmrf(weights[states], random_state=seed))
 
 
-@pytest.mark.parametrize("options", [{}, {"tails": 6.0}])
+@pytest.mark.parametrize(
+    "options", [{}, {"filter_power": 1, "tails": "gaussian"}, {"tails": 6.0}, {"filter_power": 1.2}]
+)
 def test_a_search_on_some_ends_where_one_on_all_does(options, monkeypatch):
     x = switching(4000)
     fits = []

@@ -14,16 +14,20 @@ def draw_signals(rng, *, nodes=None, samples=None, gaps=True):
     with np.errstate(all="ignore"):
         for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
             rng.choice(WRONG)(rng, x)
-        x *= 10.0 ** rng.choice([0, 0, 0, rng.uniform(-15, 15), rng.uniform(-300, 300)])
+        dtype = np.dtype(rng.choice(["f8"] * 6 + ["f4"] * 3 + ["f2", "i8", "i2", "u1", "?", ">f8"]))
+        most = {"f8": 300, "f4": 36, "f2": 3}.get(dtype.str[1:], 1)  # which leaves some to vary
+        x *= 10.0 ** rng.choice(
+            [0, 0, 0, rng.uniform(-1, 1) * min(most, 15), rng.uniform(-1, 1) * most]
+        )
         x = np.clip(np.nan_to_num(x), -1e308, 1e308)
-        if rng.random() < 0.1:
+        if rng.random() < 0.1 and nodes > 2:
             x[:, rng.integers(nodes)] = rng.choice([FILL, -9999, 1e300, 0])
         if gaps and rng.random() < 0.1:
             x[rng.random(x.shape) < rng.choice([0.02, 0.3, 0.9])] = np.nan
-    return as_type(rng, x)
+    return as_type(dtype, x)
 
 
-def draw_recordings(rng, *, nodes=None, samples=None):
+def draw_recordings(rng, *, nodes=None, samples=None, gaps=True):
     """A list or a dict of such arrays, as different in length, kind and unit as they come.
 
     Some have names for nodes, of which each recording may lack a few.
@@ -31,10 +35,13 @@ def draw_recordings(rng, *, nodes=None, samples=None):
     nodes = nodes or int(rng.choice([2, 3, 4, 6]))
     count = int(rng.choice([1, 2, 2, 3, 5]))
     lengths = [1, 2, 3, 8, 20] if samples is None else [1, samples // 4 + 1, samples]
-    found = [draw_signals(rng, nodes=nodes, samples=int(rng.choice(lengths))) for _ in range(count)]
+    found = [
+        draw_signals(rng, nodes=nodes, samples=int(rng.choice(lengths)), gaps=gaps)
+        for _ in range(count)
+    ]
     if rng.random() < 0.3:
         names = np.array([f"node {i}" for i in range(nodes)])
-        some = rng.random() < 0.5
+        some = gaps and nodes > 2 and rng.random() < 0.5
         found = [
             pd.DataFrame(x.astype(x.dtype.newbyteorder("=")), columns=names)[
                 list(rng.permutation(names)[: nodes - some])
@@ -46,8 +53,8 @@ def draw_recordings(rng, *, nodes=None, samples=None):
     return found
 
 
-def as_type(rng, x):
-    dtype = np.dtype(rng.choice(["f8"] * 6 + ["f4"] * 3 + ["f2", "i8", "i2", "u1", "?", ">f8"]))
+def as_type(dtype, x):
+    """Signals in a type, within its bounds; one with NaN has to be of numbers with a point."""
     if dtype.kind != "f" and np.isnan(x).any():
         return x
     limit = float(np.finfo(dtype).max) if dtype.kind == "f" else 100.0
@@ -68,7 +75,9 @@ def low_rank(rng, samples, nodes):
 
 
 def few_rows(rng, samples, nodes):
-    return rng.standard_normal((2, nodes))[rng.integers(2, size=samples)]
+    return rng.standard_normal((2, nodes))[
+        np.append(rng.integers(2, size=samples - 1), rng.random() < 0.9)
+    ]
 
 
 def bursts(rng, samples, nodes):
@@ -76,7 +85,8 @@ def bursts(rng, samples, nodes):
 
 
 def constant_column(rng, x):
-    x[:, rng.integers(x.shape[1])] = rng.normal()
+    if x.shape[1] > 2 or rng.random() < 0.1:
+        x[:, rng.integers(x.shape[1])] = rng.normal()
 
 
 def equal_columns(rng, x):
@@ -117,7 +127,7 @@ def decades(rng, x):
 
 def one_change(rng, x):
     x[:] = x[0]
-    x[-1, 0] += 1
+    x[-1, : rng.integers(1, x.shape[1] + 1)] += 1
 
 
 WRONG = (

@@ -86,10 +86,17 @@ def test_given_steps_are_kept_and_others_found():
     assert not np.allclose(one.coefficients_, fitted(20, **free).coefficients_)
 
 
+def test_a_last_iterate_with_no_finite_objective_is_returned_as_it_is():
+    """Algorithm 1 passes through such points, at which a node has no edge in some sample."""
+    with pytest.warns(ConvergenceWarning, match="some node has no edge in some sample"):
+        model = fitted(20, sigma=0.0)
+    assert model.objective_ == model.history_["objective"][-1] == np.inf
+    assert np.isfinite(model.score(X))
+
+
 def test_overflow_ends_where_nothing_turns_back():
-    with pytest.warns(ConvergenceWarning):
-        model = fitted(200, tau_atoms=1e30, tau_coefficients=1e30, alpha_orth=0.0)
-    assert np.isfinite(model.atoms_).all()
+    with pytest.raises(ValueError, match=r"tau_atoms=1e\+30, .* too long"):
+        fitted(200, tau_atoms=1e30, tau_coefficients=1e30, alpha_orth=0.0)
 
 
 def test_iterates_of_the_relaxed_spectral_model_are_kept_too():

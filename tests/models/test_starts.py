@@ -21,9 +21,7 @@ def start_coefficients(kind, features, n_atoms, rng):
     problem = Problem(Smoothness(features), Bilinear(Degrees(nodes)), LogBarrier(), [], [], ones)
     atoms = np.ones((n_atoms, nodes * (nodes - 1) // 2))
     with open_executor(problem, atoms) as executor:
-        return executor.gather(
-            starts.start_coefficients(kind, executor, samples, n_atoms, rng, features.dtype)
-        )
+        return executor.gather(starts.STARTS[kind](executor, samples, n_atoms, rng, features.dtype))
 
 
 def start_atoms(problem, coefficients):

@@ -164,9 +164,28 @@ def test_permuting_nodes_permutes_the_graphs(kind):
     def holds(seed):
         x = samples(seed, nodes=6)
         order = np.random.default_rng(seed).permutation(6)
-        expected = graphs.adjacency(clone(plain(kind)).fit(x).atoms_)[:, order][:, :, order]
-        found = graphs.adjacency(clone(plain(kind)).fit(x[:, order]).atoms_)
+        model = clone(plain(kind))
+        if kind is GraphDictMarginal:  # learned filters and tails: the test below
+            model.set_params(filter_power=1, tails="gaussian")
+        expected = graphs.adjacency(clone(model).fit(x).atoms_)[:, order][:, :, order]
+        found = graphs.adjacency(clone(model).fit(x[:, order]).atoms_)
         assert close(found, expected, 1e-4)
+
+    holds()
+
+
+@quiet
+def test_learned_filters_explain_permuted_nodes_as_well():
+    """EM stops short of its optimum: rounding may decide where, but not what is explained."""
+
+    @few
+    @given(st.integers(0, 20))
+    def holds(seed):
+        x = samples(seed, nodes=6)
+        order = np.random.default_rng(seed).permutation(6)
+        one, other = (clone(plain(GraphDictMarginal)).fit(nodes) for nodes in (x, x[:, order]))
+        assert other.score(x[:, order]) == pytest.approx(one.score(x), abs=0.01)
+        assert other.filter_power_ == pytest.approx(one.filter_power_, rel=0.05)
 
     holds()
 
@@ -309,8 +328,13 @@ def test_steps_of_any_size_give_numbers_or_are_named(name, dtype):
         for size in (0.0, 1e-30, 1e-9, 1e9, 1e12, 1e20, 1e30):
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                model = relaxed(size, last).fit(x)
+                model, _, said = fit(relaxed(size, last), x)
+            if last and model is None:
+                assert "last_iterate=True ends at iteration 1" in said
+                assert f" by the steps {name}={size} where " in said
+                continue
             assert np.isfinite(model.atoms_).all()
+            assert np.isfinite(model.objective_) or (last and model.objective_ == np.inf)
             for found in (model.coefficients_, *model.history_.values()):
                 assert not np.isnan(found).any()
         for size in (1e-300, 1e-126, 1e160, np.inf, np.nan, -1.0):
@@ -321,14 +345,14 @@ def test_steps_of_any_size_give_numbers_or_are_named(name, dtype):
 def test_a_last_iterate_that_leads_nowhere_says_so():
     start = {"atoms": np.full((3, 10), 0.5), "coefficients": np.full((40, 3), 0.5)}
     given = {"solver": "bipds", "rescale": False, "tol": 0, "last_iterate": True, **start}
-    with pytest.warns(ConvergenceWarning, match="last_iterate=True ends at .* is inf: some node"):
-        model = GraphDictLog(3, sigma=0.1, max_iter=50, **given).fit(samples())
-    assert model.objective_ == np.inf
-    with pytest.warns(ConvergenceWarning, match="steps are too long"):
-        model = GraphDictSpectralRelaxed(
-            2, alpha_modes=1e4, tau_atoms=1e-3, max_iter=20, last_iterate=True, random_state=0
-        ).fit(samples())
-    assert np.isfinite(model.atoms_).all()
+    collapses = GraphDictLog(3, sigma=0.1, max_iter=50, **given)
+    explodes = GraphDictSpectralRelaxed(
+        2, alpha_modes=1e4, tau_atoms=1e-3, max_iter=20, last_iterate=True, random_state=0
+    )
+    for model, said in ((collapses, "sigma=0.1 .* is inf"), (explodes, "tau_atoms=0.001 .* is")):
+        with pytest.raises(ValueError, match=f"last_iterate=True ends at iteration .* {said}"):
+            model.fit(samples())
+        assert np.isfinite(model.set_params(last_iterate=False).fit(samples()).objective_)
 
 
 def test_precisions_that_are_singular_to_rounding_have_inverses():

@@ -34,7 +34,7 @@ def simulate(recordings, samples, spread, seed, power=1.0, tails=np.inf):
         for k, laplacian in enumerate(graphs.laplacian(atoms)):
             values, vectors = np.linalg.eigh(laplacian)
             values[0] = np.inf
-            rows[labels == k] = noise[labels == k] @ (vectors * values ** (-power / 2)).T
+            rows[labels == k] = noise[labels == k] @ (vectors * values ** (-power / 2)) @ vectors.T
         signals.append(rows)
         truth.append(atoms)
     return signals, np.array(truth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from graphdict.core.annotations import HasData, RowIndex, SeveralSignals, Signal
 from graphdict.core.graph_learning import choose_ridge
 from graphdict.core.recordings import Recordings
 from graphdict.engine.estimator import SignalEstimator
-from graphdict.engine.penalties import LEAST
+from graphdict.engine.penalties import strength
 from graphdict.engine.recordings import by_recording
 from graphdict.results import InstantaneousGraphs
 
@@ -135,7 +135,7 @@ class LogDegreeBaseline(SignalEstimator):
     beta: float | None
     alpha_w: float
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "avg_degree": [Interval(Real, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -149,10 +149,11 @@ class LogDegreeBaseline(SignalEstimator):
     @property
     def _shrinkage(self) -> float:
         """``alpha_w``, or zero where it is next to that."""
-        return float(self.alpha_w) if self.alpha_w > LEAST else 0.0
+        return strength(self, "alpha_w")
 
     def _ridge(
         self, costs: NDArray[np.float64], active: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
         """Return the ridge (B,) of edge costs (B, E): ``beta``, or by the average degree."""
-        return choose_ridge(costs, self.beta, self.avg_degree, active)
+        beta = None if self.beta is None else strength(self, "beta")
+        return choose_ridge(costs, beta, self.avg_degree, active)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
-from typing import Any, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +17,14 @@ from graphdict.baselines.mixtures import MixtureBaseline
 from graphdict.core import graphs
 from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
 from graphdict.core.recordings import Recordings
-from graphdict.core.terms.likelihoods import centred_basis
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.penalties import weights_in
 from graphdict.engine.recordings import by_recording
 
 __all__ = ["GaussianMixtureGraphs"]
 
 
+@dataclass(repr=False, eq=False)
 class GaussianMixtureGraphs(MixtureBaseline):
     """Scikit-learn's Gaussian mixture, with a graph from the precision of each component.
 
@@ -64,11 +66,11 @@ class GaussianMixtureGraphs(MixtureBaseline):
         As for the dictionaries.
     """
 
-    mixture_: Any
-    objective_: float
-    n_iter_: int
+    objective_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    mixture_: Any = field(init=False)
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [COUNT],
         "max_iter": [COUNT],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -79,26 +81,15 @@ class GaussianMixtureGraphs(MixtureBaseline):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 5,
-        *,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        n_init: int = 1,
-        reg_covar: float = 1e-6,
-        matrix: Literal["covariance", "correlation"] = "covariance",
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-    ):
-        self.n_clusters = n_clusters
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.reg_covar = reg_covar
-        self.matrix = matrix
-        self.rescale = rescale
-        self.random_state = random_state
+    n_clusters: int = 5
+    _: KW_ONLY
+    max_iter: int = 100
+    tol: float = 1e-3
+    n_init: int = 1
+    reg_covar: float = 1e-6
+    matrix: Literal["covariance", "correlation"] = "covariance"
+    rescale: bool | RescaleName = True
+    random_state: RandomState = None
 
     @property
     def _penalty_units(self) -> dict[str, int]:
@@ -142,7 +133,8 @@ class GaussianMixtureGraphs(MixtureBaseline):
             precisions = np.linalg.pinv(correlations, hermitian=True, rcond=1e-10)
         weights = np.maximum(graphs.laplacian_to_weights(precisions), 0)
         coefficients = self.mixture_.predict_proba(coordinates)
-        self._describe(weights.astype(signals.dtype), coefficients.astype(signals.dtype))
+        weights = weights_in(self, weights, signals.dtype)
+        self._describe(weights, coefficients.astype(signals.dtype))
         return self
 
     def _memberships(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
@@ -176,4 +168,6 @@ class GaussianMixtureGraphs(MixtureBaseline):
 
     def _basis(self, dtype: Any) -> NDArray[np.float64]:
         """Return an orthonormal basis (N, N - 1) of signals with zero mean."""
-        return centred_basis(int(self.active_nodes_.sum())).astype(dtype)
+        nodes = int(self.active_nodes_.sum())
+        # Any basis does; this one keeps the digits of earlier fits, which EM makes much of.
+        return np.linalg.qr(np.eye(nodes) - 1 / nodes)[0][:, : nodes - 1].astype(dtype)

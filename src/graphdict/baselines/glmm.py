@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, overload
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from graphdict.baselines.mixtures import Clusters, LogDegreeMixture
-from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
+from graphdict.core.annotations import HasData, SeveralSignals, Signals
 from graphdict.engine.recordings import by_recording
 
 __all__ = ["GLMM"]
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class GLMM(LogDegreeMixture):
     """Graph Laplacian mixture model (Maretic and Frossard 2020): soft clusters of signals.
 
@@ -79,30 +81,12 @@ class GLMM(LogDegreeMixture):
     """
 
     _free_means = True
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LogDegreeMixture._parameter_constraints,
         "responsibilities": [StrOptions({"log-degree", "log-det"})],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 5,
-        *,
-        avg_degree: float = 5,
-        beta: float | None = None,
-        alpha_w: float = 0.0,
-        responsibilities: Literal["log-degree", "log-det"] = "log-degree",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_init: int = 4,
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-    ):
-        super().__init__(
-            n_clusters, avg_degree=avg_degree, beta=beta, alpha_w=alpha_w, max_iter=max_iter,
-            tol=tol, n_init=n_init, rescale=rescale, random_state=random_state,
-        )  # fmt: skip
-        self.responsibilities = responsibilities
+    responsibilities: Literal["log-degree", "log-det"] = "log-degree"
 
     @overload
     def predict_proba(  # type: ignore[overload-overlap]
@@ -127,8 +111,7 @@ class GLMM(LogDegreeMixture):
     def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.responsibilities == "log-degree":
             return super()._costs(clusters, signals)
-        result: NDArray[np.float64] = clusters.energies(signals) - 2 * clusters.log_normalisers()
-        return result
+        return clusters.energies(signals) - 2 * clusters.log_normalisers()
 
     def _e_step(
         self, costs: NDArray[np.float64], shares: NDArray[np.float64]

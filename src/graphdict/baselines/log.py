@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +16,14 @@ from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.recordings import Recordings
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.core.terms.missing import GappySmoothness, Gaps
+from graphdict.engine.penalties import weights_in
 from graphdict.engine.signals import has_gaps
 from graphdict.native import products
 
 __all__ = ["LogModel"]
 
 
+@dataclass(repr=False, eq=False)
 class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
     """Static graph learning with a log barrier on the degrees (Kalofolias 2016).
 
@@ -60,26 +63,19 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         As for the dictionaries.
     """
 
-    atoms_: NDArray[np.float64]
-    objective_: float
-    residual_: float
-    beta_: float
-    n_iter_: int
+    atoms_: NDArray[np.float64] = field(init=False)
+    objective_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    residual_: float = field(init=False)
+    beta_: float = field(init=False)
 
     _takes_gaps = True
 
-    def __init__(
-        self,
-        avg_degree: float = 5,
-        *,
-        beta: float | None = None,
-        alpha_w: float = 0.0,
-        rescale: bool | RescaleName = True,
-    ):
-        self.avg_degree = avg_degree
-        self.beta = beta
-        self.alpha_w = alpha_w
-        self.rescale = rescale
+    avg_degree: float = 5
+    _: KW_ONLY
+    beta: float | None = None
+    alpha_w: float = 0.0
+    rescale: bool | RescaleName = True
 
     def fit(self, X: Signals, y: Any = None) -> Self:
         """Learn the graph of the signals.
@@ -105,7 +101,7 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         costs = costs + np.asarray(self._shrinkage, signals.dtype)
         ridge = self._ridge(costs)
         found = learn_graphs(costs, ridge)
-        self.atoms_ = self._preparation.embed(found.weights)
+        self.atoms_ = self._preparation.embed(weights_in(self, found.weights, signals.dtype))
         self.objective_ = float(log_degree_objective(found.weights, costs, ridge)[0])
         self.residual_ = float(found.residual[0])
         self.beta_ = float(ridge[0])

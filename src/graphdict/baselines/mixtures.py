@@ -10,9 +10,9 @@ A method defines how costs become responsibilities, and the objective that both 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Real
-from typing import Any, Self, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,7 @@ from graphdict.core.seeding import spread_labels
 from graphdict.core.solvers.base import History
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.penalties import weights_in
 from graphdict.engine.recordings import by_recording, check_output
 from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.exceptions import DeadAtomWarning, warn
@@ -163,23 +164,18 @@ class MixtureBaseline(
         self._n_features_out = len(weights)
 
 
+@dataclass(repr=False, eq=False)
 class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     """Base class of the mixtures whose graphs minimise the log-degree objective."""
 
-    objective_: float
-    history_: dict[str, NDArray[Any]]
-    n_iter_: int
-    shares_: NDArray[np.float64]
-    means_: NDArray[np.float64]
-    beta_: NDArray[np.float64]
-    n_clusters: int
-    max_iter: int
-    tol: float
-    n_init: int
-    random_state: RandomState
-
+    objective_: float = field(init=False)
+    history_: dict[str, NDArray[Any]] = field(init=False)
+    n_iter_: int = field(init=False)
+    shares_: NDArray[np.float64] = field(init=False)
+    means_: NDArray[np.float64] = field(init=False)
+    beta_: NDArray[np.float64] = field(init=False)
     _free_means = False
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LogDegreeBaseline._parameter_constraints,
         "n_clusters": [COUNT],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
@@ -189,28 +185,16 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 5,
-        *,
-        avg_degree: float = 5,
-        beta: float | None = None,
-        alpha_w: float = 0.0,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_init: int = 4,
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-    ):
-        self.n_clusters = n_clusters
-        self.avg_degree = avg_degree
-        self.beta = beta
-        self.alpha_w = alpha_w
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.rescale = rescale
-        self.random_state = random_state
+    n_clusters: int = 5
+    _: KW_ONLY
+    avg_degree: float = 5
+    beta: float | None = None
+    alpha_w: float = 0.0
+    max_iter: int = 200
+    tol: float = 1e-4
+    n_init: int = 4
+    rescale: bool | RescaleName = True
+    random_state: RandomState = None
 
     def _e_step(
         self, costs: NDArray[np.float64], shares: NDArray[np.float64]
@@ -262,7 +246,8 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         self.means_[:, self.active_nodes_] = clusters.means
         self.beta_ = clusters.ridge
         self._describe(
-            clusters.weights.astype(signals.dtype), responsibilities.astype(signals.dtype)
+            weights_in(self, clusters.weights, signals.dtype),
+            responsibilities.astype(signals.dtype),
         )
         self._warn(converged)
         return self

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,14 @@ from graphdict.core.annotations import RescaleName, Signals
 from graphdict.core.graph_learning import coupled_graphs
 from graphdict.core.terms import TotalVariation
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.penalties import strength, weights_in
 
 __all__ = ["TGFA"]
 
 STRONGEST = 1e12  # smoothing beside which there is something left of the values
 
 
+@dataclass(repr=False, eq=False)
 class TGFA(WindowBaseline):
     """Time-varying graphs with a penalty on changes of edges between adjacent windows.
 
@@ -76,13 +79,13 @@ class TGFA(WindowBaseline):
         As for the dictionaries.
     """
 
-    atoms_: NDArray[np.float64]
-    objective_: float
-    history_: dict[str, NDArray[Any]]
-    beta_: float
-    n_iter_: int
+    atoms_: NDArray[np.float64] = field(init=False)
+    objective_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    history_: dict[str, NDArray[Any]] = field(init=False)
+    beta_: float = field(init=False)
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **WindowBaseline._parameter_constraints,
         "alpha_diff": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions({"l1", "l2"})],
@@ -93,28 +96,16 @@ class TGFA(WindowBaseline):
 
     _copies = 10
 
-    def __init__(
-        self,
-        window_size: int = 20,
-        *,
-        alpha_diff: float = 1.0,
-        penalty: Literal["l1", "l2"] = "l1",
-        avg_degree: float = 5,
-        beta: float | None = None,
-        alpha_w: float = 0.0,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        rescale: bool | RescaleName = True,
-    ):
-        self.window_size = window_size
-        self.alpha_diff = alpha_diff
-        self.penalty = penalty
-        self.avg_degree = avg_degree
-        self.beta = beta
-        self.alpha_w = alpha_w
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rescale = rescale
+    window_size: int = 20
+    _: KW_ONLY
+    alpha_diff: float = 1.0
+    penalty: Literal["l1", "l2"] = "l1"
+    avg_degree: float = 5
+    beta: float | None = None
+    alpha_w: float = 0.0
+    max_iter: int = 500
+    tol: float = 1e-4
+    rescale: bool | RescaleName = True
 
     @property
     def _penalty_units(self) -> dict[str, int]:
@@ -138,16 +129,16 @@ class TGFA(WindowBaseline):
         self._validate_params()
         costs, active = self._windows(X)
         self.beta_ = float(self._ridge(costs.mean(axis=0, keepdims=True))[0])
+        alpha = strength(self, "alpha_diff")
         starts = self.recordings_.window_starts(self.window_size)[1:]  # nothing changes across
         found = coupled_graphs(
             costs,
             self.beta_,
             lambda values, step: np.concatenate(
-                [_smooth(v, step * self.alpha_diff, self.penalty) for v in np.split(values, starts)]
+                [_smooth(v, step * alpha, self.penalty) for v in np.split(values, starts)]
             ),
             lambda weights: (
-                self.alpha_diff
-                * sum(_change(own, self.penalty) for own in np.split(weights, starts))
+                alpha * sum(_change(own, self.penalty) for own in np.split(weights, starts))
             ),
             active=active,
             max_iter=self.max_iter,
@@ -158,7 +149,7 @@ class TGFA(WindowBaseline):
         if not found.converged:
             residual = history.residual[-1]
             self._warn_unconverged(self.max_iter, f"largest relative residual {residual:.2g}")
-        self.atoms_ = self._preparation.embed(found.weights.astype(costs.dtype))
+        self.atoms_ = self._preparation.embed(weights_in(self, found.weights, costs.dtype))
         self.objective_ = history.objective[-1]
         self.history_ = history.as_dict()
         return self

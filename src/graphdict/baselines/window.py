@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from graphdict.core.graph_learning.windows import active_nodes, without_rounding
 from graphdict.core.recordings import Recordings
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.memory import BLOCK
+from graphdict.engine.penalties import weights_in
 
 __all__ = ["WindowLogModel"]
 
@@ -32,7 +34,7 @@ class WindowBaseline(LogDegreeBaseline):
         building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
         return building, 8 * edges * size + self._copies * windows * edges * 8
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LogDegreeBaseline._parameter_constraints,
         "window_size": [COUNT],
     }
@@ -82,6 +84,7 @@ class WindowBaseline(LogDegreeBaseline):
         return StateGraphs(self.states_, self.atoms_, self.node_names, recordings)
 
 
+@dataclass(repr=False, eq=False)
 class WindowLogModel(WindowBaseline):
     """Independent log-degree graphs over consecutive windows.
 
@@ -124,33 +127,23 @@ class WindowLogModel(WindowBaseline):
         As for the dictionaries.
     """
 
-    states_: NDArray[np.intp]
-
-    atoms_: NDArray[np.float64]
-    objective_: float
-    residual_: float
-    n_iter_: int
-    _parameter_constraints: dict[str, Any] = {
+    atoms_: NDArray[np.float64] = field(init=False)
+    objective_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    states_: NDArray[np.intp] = field(init=False)
+    residual_: float = field(init=False)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **WindowBaseline._parameter_constraints,
         "stride": [COUNT, None],
     }
 
-    def __init__(
-        self,
-        window_size: int = 20,
-        *,
-        stride: int | None = None,
-        avg_degree: float = 5,
-        beta: float | None = None,
-        alpha_w: float = 0.0,
-        rescale: bool | RescaleName = True,
-    ):
-        self.window_size = window_size
-        self.stride = stride
-        self.avg_degree = avg_degree
-        self.beta = beta
-        self.alpha_w = alpha_w
-        self.rescale = rescale
+    window_size: int = 20
+    _: KW_ONLY
+    stride: int | None = None
+    avg_degree: float = 5
+    beta: float | None = None
+    alpha_w: float = 0.0
+    rescale: bool | RescaleName = True
 
     def _cut(self, recordings: Recordings) -> tuple[Any, NDArray[np.intp]]:
         if self.stride is None:
@@ -192,7 +185,7 @@ class WindowLogModel(WindowBaseline):
         costs, active = self._windows(X)
         ridge = self._ridge(costs, active)
         found = learn_graphs(costs, ridge, active=active)
-        self.atoms_ = self._preparation.embed(found.weights)
+        self.atoms_ = self._preparation.embed(weights_in(self, found.weights, costs.dtype))
         self.objective_ = float(log_degree_objective(found.weights, costs, ridge, active).sum())
         self.residual_ = float(found.residual.max())
         self.n_iter_ = max(found.n_iter, 1)

@@ -16,7 +16,7 @@ RELATIVE_FLOOR = 1e-9
 def log_likelihoods(
     energies: NDArray[np.float64], coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """``log p(x_t | L_t)`` of each sample (T,) for ``L_t = sum_k delta_tk L_k``.
+    """Return ``log p(x_t | L_t)`` of each sample (T,) for ``L_t = sum_k delta_tk L_k``.
 
     The density is that of a Laplacian-constrained Gaussian Markov random field on signals of zero
     mean over nodes (N - 1 dimensions). Where a graph falls apart the density is degenerate; its

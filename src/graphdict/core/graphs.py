@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import helmert
 
 __all__ = [
     "adjacency",
@@ -26,16 +27,17 @@ __all__ = [
     "n_edges",
     "n_nodes",
     "squared_differences",
+    "zero_sum_basis",
 ]
 
 
 def n_edges(nodes: int) -> int:
-    """Number of node pairs among ``nodes`` nodes."""
+    """Return the number of node pairs among ``nodes`` nodes."""
     return nodes * (nodes - 1) // 2
 
 
 def n_nodes(edges: int) -> int:
-    """Number of nodes of a graph whose weight vector has ``edges`` entries."""
+    """Return the number of nodes of a graph whose weight vector has ``edges`` entries."""
     nodes: int = round((1 + (1 + 8 * edges) ** 0.5) / 2)
     if edges < 1 or n_edges(nodes) != edges:
         raise ValueError(
@@ -46,7 +48,7 @@ def n_nodes(edges: int) -> int:
 
 @lru_cache(maxsize=64)
 def edge_index(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Row and column of every edge: ``np.triu_indices(nodes, 1)``, shared and read-only."""
+    """Return row and column of every edge: ``np.triu_indices(nodes, 1)``, shared and read-only."""
     rows, cols = np.triu_indices(nodes, 1)
     rows.setflags(write=False)
     cols.setflags(write=False)
@@ -54,7 +56,7 @@ def edge_index(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def adjacency(weights: ArrayLike) -> NDArray[np.float64]:
-    """Symmetric adjacency matrices (..., N, N) of weight vectors (..., E)."""
+    """Return the symmetric adjacency matrices (..., N, N) of weight vectors (..., E)."""
     weights = np.asarray(weights)
     nodes = n_nodes(weights.shape[-1])
     rows, cols = edge_index(nodes)
@@ -65,14 +67,14 @@ def adjacency(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def adjacency_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
-    """Weight vectors (..., E) of symmetric adjacency matrices (..., N, N)."""
+    """Return the weight vectors (..., E) of symmetric adjacency matrices (..., N, N)."""
     matrix = np.asarray(matrix)
     rows, cols = edge_index(matrix.shape[-1])
     return matrix[..., rows, cols]
 
 
 def degrees(weights: ArrayLike) -> NDArray[np.float64]:
-    """Sum of the weights at each node, (..., E) -> (..., N)."""
+    """Return the sum of the weights at each node, (..., E) -> (..., N)."""
     weights = np.asarray(weights)
     nodes = n_nodes(weights.shape[-1])
     row_starts, by_column, column_starts = _edge_runs(nodes)
@@ -84,7 +86,7 @@ def degrees(weights: ArrayLike) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=64)
 def _edge_runs(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Where the edges (i, .) start; an order that groups edges (., j); where those start."""
+    """Return where the edges (i, .) start, an order that groups edges (., j), where those start."""
     rows, cols = edge_index(nodes)
     by_column = np.argsort(cols, kind="stable")
     row_starts = np.searchsorted(rows, np.arange(nodes - 1))
@@ -93,7 +95,7 @@ def _edge_runs(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[
 
 
 def laplacian(weights: ArrayLike) -> NDArray[np.float64]:
-    """Combinatorial Laplacians ``diag(degrees) - adjacency``, (..., E) -> (..., N, N)."""
+    """Return the Laplacians ``diag(degrees) - adjacency`` of weights, (..., E) -> (..., N, N)."""
     matrix = adjacency(weights)
     node = np.arange(matrix.shape[-1])
     diagonal = matrix.sum(axis=-1)
@@ -103,12 +105,12 @@ def laplacian(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def laplacian_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
-    """Weight vectors (..., E) of Laplacians (..., N, N): minus the upper triangle."""
+    """Return the weight vectors (..., E) of Laplacians (..., N, N): minus the upper triangle."""
     return -adjacency_to_weights(matrix)
 
 
 def laplacian_adjoint(matrix: ArrayLike) -> NDArray[np.float64]:
-    """Adjoint of :func:`laplacian`: ``M_ii + M_jj - M_ij - M_ji``, (..., N, N) -> (..., E)."""
+    """Return ``M_ii + M_jj - M_ij - M_ji``, the adjoint of Laplacians, (..., N, N) -> (..., E)."""
     matrix = np.asarray(matrix)
     rows, cols = edge_index(matrix.shape[-1])
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
@@ -118,7 +120,7 @@ def laplacian_adjoint(matrix: ArrayLike) -> NDArray[np.float64]:
 
 
 def squared_differences(signals: ArrayLike) -> NDArray[np.float64]:
-    """The matrix ``Z`` of ``(x_ti - x_tj)^2`` over edges, (T, N) -> (T, E)."""
+    """Return the matrix ``Z`` of ``(x_ti - x_tj)^2`` over edges, (T, N) -> (T, E)."""
     signals = np.asarray(signals)
     rows, cols = edge_index(signals.shape[-1])
     result: NDArray[np.float64] = np.square(signals[..., rows] - signals[..., cols])
@@ -126,18 +128,26 @@ def squared_differences(signals: ArrayLike) -> NDArray[np.float64]:
 
 
 def fourier_basis(weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Graph frequencies (..., N), ascending, and modes (..., N, N) in columns."""
+    """Return the graph frequencies (..., N), ascending, and the modes (..., N, N) in columns."""
     frequencies, modes = np.linalg.eigh(laplacian(weights))
     return np.maximum(frequencies, 0), modes
 
 
 def fourier_transform(signals: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
-    """Graph Fourier transform of the rows of ``signals``: ``X U``."""
+    """Return the graph Fourier transform of the rows of ``signals``: ``X U``."""
     result: NDArray[np.float64] = np.asarray(signals) @ np.asarray(modes)
     return result
 
 
 def inverse_fourier_transform(spectra: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
-    """Signals (T, N) whose graph Fourier transform is ``spectra``: ``X_hat U'``."""
+    """Return the signals (T, N) whose graph Fourier transform is ``spectra``: ``X_hat U'``."""
     result: NDArray[np.float64] = np.asarray(spectra) @ np.swapaxes(modes, -1, -2)
     return result
+
+
+@lru_cache(maxsize=64)
+def zero_sum_basis(nodes: int) -> NDArray[np.float64]:
+    """Return an orthonormal basis (N, N - 1) of the signals that sum to zero; read-only."""
+    basis = np.ascontiguousarray(helmert(nodes).T)
+    basis.setflags(write=False)
+    return basis

@@ -26,7 +26,7 @@ BLOCK_BYTES = 1 << 20
 def weighted_distances(
     signals: NDArray[np.float64], coefficients: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """``C' Z`` (K, E): squared differences of ``signals`` (T, N), summed with weights (T, K)."""
+    """Return ``C' Z`` (K, E): squared differences of signals (T, N), summed with weights (T, K)."""
     nodes, count = signals.shape[1], coefficients.shape[1]
     moments = np.zeros((nodes, count * nodes), dtype=signals.dtype)
     for rows in _blocks(signals, count):
@@ -37,7 +37,7 @@ def weighted_distances(
 
 
 def energies(signals: NDArray[np.float64], atoms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``Z W'`` (T, K): ``x_t' L_k x_t`` of every sample (T, N) and atom (K, E)."""
+    """Return ``Z W'`` (T, K): ``x_t' L_k x_t`` of every sample (T, N) and atom (K, E)."""
     nodes, count = signals.shape[1], len(atoms)
     laplacians = graphs.laplacian(atoms)
     stacked = np.ascontiguousarray(laplacians.transpose(1, 0, 2).reshape(nodes, -1))
@@ -50,7 +50,7 @@ def energies(signals: NDArray[np.float64], atoms: NDArray[np.float64]) -> NDArra
 
 
 def _blocks(signals: NDArray[np.float64], count: int) -> list[slice]:
-    """Row blocks whose (rows, K N) intermediate is about ``BLOCK_BYTES``."""
+    """Yield slices of rows whose (rows, K N) intermediate is about ``BLOCK_BYTES``."""
     row_bytes = signals.shape[1] * count * signals.itemsize
     size = max(64, BLOCK_BYTES // row_bytes)
     if len(signals) < 2 * size:

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core import graphs
 from graphdict.core.operators import Degrees, Laplacians, LinearMap, Spectra
 from graphdict.core.terms.likelihoods import LogBarrier, LogDet, Smoothness, smoothness
 from graphdict.core.terms.missing import Gaps
 from graphdict.core.terms.modal import ModalSmoothness, modal_smoothness
 
-__all__ = ["Likelihood", "LogDegrees", "LogDeterminant", "LogSpectra", "check_likelihood"]
+__all__ = ["Likelihood", "LogDegrees", "LogDeterminant", "LogSpectra"]
 
 
 class Likelihood:
@@ -56,6 +55,22 @@ class Likelihood:
             :class:`graphdict.operators.Laplacians` or one of your own.
         """
         raise NotImplementedError(f"{type(self).__name__} lacks linear_map(nodes)")
+
+    def on_nodes(self, active: NDArray[np.bool_]) -> Likelihood:
+        """Return the likelihood of the nodes that vary; by default itself.
+
+        One that has numbers for each node overrides it.
+
+        Parameters
+        ----------
+        active : boolean array (N,)
+            False for silent nodes, which are taken out before a fit.
+
+        Returns
+        -------
+        Likelihood
+        """
+        return self
 
     def rest(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the density adds whatever the graph is, (T, N) -> (T,); by default nothing.
@@ -141,49 +156,3 @@ class LogSpectra(Likelihood):
 
     def signal_kind(self, single: bool, gaps: bool) -> type | None:
         return ModalSmoothness
-
-
-def check_likelihood(likelihood: Likelihood, nodes: int) -> None:
-    """Refuse by name a likelihood whose parts do not fit each other, before a fit begins.
-
-    The map, the barrier and whatever derivatives it has are tried on three small mixtures of
-    complete graphs: shapes must be right, and ``slope`` must be minus the gradient of ``values``.
-    """
-    name = type(likelihood).__name__
-    if not hasattr(likelihood, "barrier"):
-        raise TypeError(f"the likelihood {name} lacks a barrier: set self.barrier in __init__")
-    linear, barrier = likelihood.linear_map(nodes), likelihood.barrier
-    for part in ("apply", "adjoint", "norm"):
-        if not hasattr(linear, part):
-            raise TypeError(f"the linear map of {name} lacks {part}")
-    if callable(linear.norm):
-        raise TypeError(f"norm of the linear map of {name} must be a property, not a method")
-    atoms = 1 + np.random.default_rng(0).random((2, graphs.n_edges(nodes)))
-    images = linear.apply(atoms)
-    mixtures = np.array([[0.5, 0.5], [1.0, 0.2], [0.3, 0.9]])
-    rows = np.tensordot(mixtures, images, 1)
-    values = np.asarray(barrier.values(rows))
-    _expect(name, "values(rows)", values.shape, (3,))
-    step = 1e-5
-    if hasattr(barrier, "slope"):
-        slope = np.asarray(barrier.slope(rows))
-        _expect(name, "slope(rows)", slope.shape, rows.shape)
-        ahead = np.asarray(barrier.values(rows + step * images[:1]))
-        found = -np.tensordot(slope.reshape(3, -1), images[0].reshape(-1), 1)
-        wanted = (ahead - values) / step
-        if np.isfinite(wanted).all() and not np.allclose(found, wanted, rtol=1e-2, atol=1e-4):
-            raise TypeError(
-                f"slope(rows) of the barrier of {name} must be minus the gradient of values(rows): "
-                f"along an atom it says {found[0]:.4g}, and values change by {wanted[0]:.4g}"
-            )
-    if hasattr(barrier, "curvature"):
-        shape = np.shape(barrier.curvature(rows, images))
-        _expect(name, "curvature(rows, images)", shape, (3, 2, 2))
-
-
-def _expect(name: str, method: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-    if shape != wanted:
-        raise TypeError(
-            f"{method} of the barrier of {name} returns shape {shape} for three samples and two "
-            f"atoms, which should be {wanted}"
-        )

@@ -131,11 +131,11 @@ class Spectra:
         return found.reshape(*values.shape[:-1], found.shape[1])
 
     def rows(self, dtype: Any) -> NDArray[np.float64]:
-        """Modes as signals, (M, N)."""
+        """Return the modes as signals (M, N)."""
         return self._rows.astype(dtype, copy=False)
 
     def weights(self, spectra: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weights (..., E) of ``U diag(spectra) U'``: they can be negative."""
+        """Return the weights (..., E) of ``U diag(spectra) U'``; they can be negative."""
         return graphs.laplacian_to_weights(self._matrices(spectra))
 
     def weights_adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -146,16 +146,15 @@ class Spectra:
         return np.ascontiguousarray(self.modes.T)
 
     def _energies(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``diag(U' A U)``, (..., N, N) -> (..., M)."""
+        """Return ``diag(U' A U)``, (..., N, N) -> (..., M)."""
         modes = self.modes.astype(matrices.dtype, copy=False)
         result: NDArray[np.float64] = ((matrices @ modes) * modes).sum(axis=-2)
         return result
 
     def _matrices(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``U diag(values) U'``, (..., M) -> (..., N, N)."""
+        """Return ``U diag(values) U'``, (..., M) -> (..., N, N)."""
         modes = self.modes.astype(values.dtype, copy=False)
-        result: NDArray[np.float64] = (modes * values[..., None, :]) @ modes.T
-        return result
+        return (modes * values[..., None, :]) @ modes.T
 
 
 class BilinearOperator(Protocol):
@@ -183,7 +182,7 @@ class Bilinear:
     def forward(
         self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The map itself, (T, K) and (K, E) -> (T, ...)."""
+        """Return ``A(Delta, W)``, (T, K) and (K, E) -> (T, ...)."""
         image = self.linear.apply(atoms)
         flat = coefficients @ image.reshape(len(image), -1)
         return flat.reshape(len(coefficients), *image.shape[1:])
@@ -191,28 +190,28 @@ class Bilinear:
     def adjoint_atoms(
         self, coefficients: NDArray[np.float64], dual: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """``A**(Delta, Y)`` (K, E): adjoint of ``W -> A(Delta, W)``."""
+        """Return ``A**(Delta, Y)`` (K, E): the adjoint of ``W -> A(Delta, W)``."""
         mixed = coefficients.T @ dual.reshape(len(dual), -1)
         return self.linear.adjoint(mixed.reshape(-1, *dual.shape[1:]))
 
     def adjoint_coefficients(
         self, dual: NDArray[np.float64], atoms: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """``A*(Y, W)`` (T, K): adjoint of ``Delta -> A(Delta, W)``."""
+        """Return ``A*(Y, W)`` (T, K): the adjoint of ``Delta -> A(Delta, W)``."""
         image = self.linear.apply(atoms)
         return dual.reshape(len(dual), -1) @ image.reshape(len(image), -1).T
 
     def norm_atoms(self, coefficients: NDArray[np.float64]) -> float:
-        """Norm of ``W -> A(Delta, W)``, exactly ``||M|| ||Delta||_2``."""
+        """Return the norm of ``W -> A(Delta, W)``, exactly ``||M|| ||Delta||_2``."""
         return self.linear.norm * _spectral_norm(coefficients)
 
     def norm_coefficients(self, atoms: NDArray[np.float64]) -> float:
-        """Norm of ``Delta -> A(Delta, W)``, exactly ``||M(W)||_2`` over the K rows."""
+        """Return the norm of ``Delta -> A(Delta, W)``, exactly ``||M(W)||_2`` over the K rows."""
         image = self.linear.apply(atoms)
         return _spectral_norm(image.reshape(len(image), -1))
 
     def norms(self, gram: NDArray[np.float64], image: NDArray[np.float64]) -> tuple[float, float]:
-        """Both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
+        """Return both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
         of_coefficients = native.largest_eigenvalue(native.contiguous(gram))
         rows = native.contiguous(image).reshape(len(image), -1)
         of_atoms = native.largest_eigenvalue_of_products(rows)
@@ -220,18 +219,18 @@ class Bilinear:
 
 
 def _flat(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A row for each graph, in single precision if it is that, else in double."""
+    """Return a row for each graph, in single precision if they are in that, else in double."""
     dtype: Any = np.float32 if values.dtype == np.float32 else np.float64
     count = int(np.prod(values.shape[:-1]))
     return np.asarray(values, dtype=dtype).reshape(count, values.shape[-1])
 
 
 def linear_of(operator: Any) -> Any:
-    """The map of single graphs that an operator lifts; None where it is of another kind."""
+    """Return the map of single graphs that an operator lifts; None where it is of another kind."""
     return operator.linear if type(operator) is Bilinear else None
 
 
 def _spectral_norm(matrix: NDArray[np.float64]) -> float:
-    """Largest singular value, from the smaller of the two Gram matrices."""
+    """Return the largest singular value, from the smaller of the two Gram matrices."""
     gram = matrix.T @ matrix if matrix.shape[0] > matrix.shape[1] else matrix @ matrix.T
     return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))

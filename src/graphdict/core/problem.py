@@ -124,7 +124,7 @@ class TermGroup:
     def prox_conjugate(
         self, term: Any, dual: NDArray[np.float64], step: float, rows: slice = ALL
     ) -> NDArray[np.float64]:
-        """Dual step of one of the ``split`` terms."""
+        """Take a dual step of one of the ``split`` terms."""
         expanded, samples = self._expand(dual, rows), self._samples(rows, len(dual))
         return self._reduce(base.prox_conjugate(term, expanded, step, samples), rows)
 
@@ -239,24 +239,24 @@ class Problem:
         return linear_of(self.operator)
 
     def images(self, atoms: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """What the operator sees of each atom (K, ...), where it lifts a map of single graphs."""
+        """Return what the operator sees of each atom (K, ...), if it lifts a map of graphs."""
         return None if self.linear is None else self.linear.apply(atoms)
 
     def shares(self, rows: slice, like: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Share (rows, 1) of all samples that each row stands for, in the precision of ``like``."""
+        """Return each row's share (rows, 1) of all samples, in the precision of ``like``."""
         return self.weights[rows, None].astype(like.dtype, copy=False)
 
     def weighted_distances(
         self, rows: slice, coefficients: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """``(p Delta)' Z`` (K, E) of some rows."""
+        """Return ``(p Delta)' Z`` (K, E) of some rows."""
         result: NDArray[np.float64] = self.fit.weighted_distances(
             self.shares(rows, coefficients) * coefficients, rows
         )
         return result
 
     def objective(self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]) -> float:
-        """``F`` at a point."""
+        """Return the objective ``F`` at a point."""
         fit = np.einsum("tk,tk->t", coefficients, self.fit.energies(atoms), dtype=np.float64)
         barriers = row_barriers(self.operator, self.barrier, coefficients, atoms)
         samples = float(self.weights @ (fit + barriers))
@@ -269,7 +269,7 @@ class Problem:
         energies: NDArray[np.float64],
         image: NDArray[np.float64],
     ) -> float:
-        """What some rows add to ``F``, from their energies ``e(W)`` and ``A(Delta, W)``."""
+        """Return what some rows add to ``F``, from their energies ``e(W)`` and ``A(Delta, W)``."""
         fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
         return float(self.weights[rows] @ (fit + self.barrier.values(image)))
 
@@ -280,13 +280,13 @@ class Problem:
         energies: NDArray[np.float64],
         atoms: NDArray[np.float64],
     ) -> float:
-        """What some rows add to ``F``, priors on their coefficients included."""
+        """Return what some rows add to ``F``, priors on their coefficients included."""
         image = self.operator.forward(coefficients, atoms)
         value = self.samples_value(rows, coefficients, energies, image)
         return value + self.coefficients.value(coefficients, rows) / self.total
 
     def priors_value(self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]) -> float:
-        """What the priors add to ``F``."""
+        """Return what the priors add to ``F``."""
         per_sample = self.coefficients.value(coefficients) / self.total
         return self.atoms.value(atoms) + per_sample
 
@@ -319,7 +319,7 @@ def row_barriers(
     coefficients: NDArray[np.float64],
     atoms: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """``h(A(delta, W))`` of every row, a block at a time: the image may be large."""
+    """Return ``h(A(delta, W))`` of every row, found a block at a time: the image may be large."""
     row_bytes = operator.forward(coefficients[:1], atoms).nbytes
     size = max(1, IMAGE_BYTES // row_bytes)
     parts = [

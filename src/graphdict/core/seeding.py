@@ -27,7 +27,7 @@ def spread_labels(
 
 
 def odds(distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How likely each sample is to be the next seed, up to a factor."""
+    """Return how likely each sample is to be the next seed, up to a factor."""
     return np.maximum(distance, 0) + 1e-12
 
 
@@ -38,7 +38,7 @@ def draw(weights: NDArray[np.float64], uniform: float) -> int:
 
 
 def distances_to(features: NDArray[np.float64], seed: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``1 - cos^2`` between each sample (T, N) and one (N,); one where either is zero."""
+    """Return ``1 - cos^2`` between each sample (T, N) and one (N,); one where either is zero."""
     squares = np.einsum("tn,tn->t", features, features)
     squares = np.where(squares > 0, squares, 1)
     size = np.einsum("tn,tn->t", seed[None], seed[None])[0] or 1

@@ -102,5 +102,4 @@ def nearest_neighbours(places: NDArray[np.float64], count: int = 4) -> NDArray[n
     np.fill_diagonal(distances, np.inf)
     near = np.zeros(distances.shape, dtype=bool)
     np.put_along_axis(near, np.argsort(distances, axis=1)[:, :count], True, axis=1)
-    result: NDArray[np.bool_] = (near | near.T)[np.triu_indices(len(near), 1)]
-    return result
+    return (near | near.T)[np.triu_indices(len(near), 1)]

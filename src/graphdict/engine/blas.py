@@ -24,7 +24,7 @@ def _controller() -> ThreadpoolController:
 
 
 def blas_threads() -> int:
-    """Threads that the settings of BLAS and the machine allow: OMP_NUM_THREADS and the like.
+    """Return how many threads OMP_NUM_THREADS and the like, and the machine, allow.
 
     Fits that run at the same time in several threads share them.
     """
@@ -35,7 +35,7 @@ def blas_threads() -> int:
 
 
 def _cores() -> int:
-    """Cores that this process may use."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -52,7 +52,7 @@ class _SingleThreadedBlas(ContextDecorator):
         self.holders: Counter[int] = Counter()
 
     def others(self) -> int:
-        """How many other threads hold the limit."""
+        """Return how many other threads hold the limit."""
         return len(self.holders) - (threading.get_ident() in self.holders)
 
     def __enter__(self) -> None:

@@ -56,6 +56,18 @@ class Checkpoint:
                 "not exist"
             )
 
+    @classmethod
+    def of_fit(
+        cls, model: Any, samples: Any, rng: np.random.RandomState | None = None
+    ) -> Checkpoint:
+        """Return the checkpoint that a model asks for, with the state of ``rng`` at its start."""
+        if model.checkpoint is None:
+            return cls(None, {})
+        kept = cls(model.checkpoint, identity(model, samples))
+        if rng is not None:
+            kept.restore_random_state(rng)
+        return kept
+
     def restore_random_state(self, rng: np.random.RandomState) -> None:
         """Set a generator to its state when the file was first written."""
         if self.seed is None:

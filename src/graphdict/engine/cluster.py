@@ -48,7 +48,7 @@ BUNDLES = 2  # for each thread of the cluster, so that work can move when worker
 def each_block(
     array: Any, client: Any, dtype: Any, function: Callable[..., Any], numbered: bool = False
 ) -> list[Any]:
-    """``function`` of blocks of a Dask array, on the workers, as `signals.each_block` says."""
+    """Return a function of blocks of a Dask array by its workers, as `signals.each_block` does."""
     slices = row_slices(array)
     numbers = [[rows.start] if numbered else [] for rows in slices]
     blocks = client.compute([array[rows] for rows in slices])
@@ -73,7 +73,7 @@ class ClusterSmoothness:
         return self.likelihood.signal_kind(single=True, gaps=self.gaps is not None)
 
     def term(self, samples: int) -> Callable[[NDArray[Any], NDArray[Any]], Any]:
-        """What makes the term of a part from its signals and windows; there are so many samples."""
+        """Return a function of the signals and windows of a part that makes its term."""
         shape = (samples, int(self.preparation.active.sum()))
         keep = keeps_distances(shape, self.dtype)
         return partial(self.likelihood.signal_term, keep=keep, gaps=self.gaps)
@@ -86,7 +86,7 @@ class ClusterSmoothness:
 
 
 def bundle_size(parts: int, threads: int) -> int:
-    """How many parts a task handles: all that are added at a time, a half, a quarter, ..."""
+    """Return how many parts a task handles: all that are added at a time, a half, a quarter, ..."""
     size = SUMS_AT_A_TIME
     while size > 1 and parts < BUNDLES * threads * size:
         size //= 2
@@ -202,7 +202,7 @@ class ClusterExecutor:
         return self._map(_run, self.shards, *columns, note=self._note(work, message))
 
     def _note(self, work: Any, message: tuple) -> Any:
-        """What is to be done and known in all parts, to go with every task or once to a worker."""
+        """Return work and message as tasks get them: the values, or one copy for each worker."""
         size = sum(getattr(x, "nbytes", 0) for x in _inside(message))
         return self._hold([(work, message)])[0] if size > NOTE_BYTES else (work, message)
 
@@ -227,7 +227,7 @@ def _inside(message: Any) -> list[Any]:
 
 
 def _samples(rows: slice, ends: NDArray[Any] | None) -> slice:
-    """The samples of some rows, which may be windows that end at ``ends``."""
+    """Return the samples of some rows, which may be windows that end at ``ends``."""
     if ends is None:
         return rows
     return slice(int(ends[rows.start - 1]) if rows.start else 0, int(ends[rows.stop - 1]))
@@ -274,7 +274,7 @@ def _run(shards: list[Shard], *columns: Any, note: Any) -> tuple[list[Any], list
 def _scan(
     shards: list[Shard], before: Any, *columns: Any, note: Any, reverse: bool, final: bool
 ) -> tuple[list[Any], Any]:
-    """What comes into each block of a bundle, and what leaves it."""
+    """Return what comes into each block of a bundle, and what leaves it."""
     work, message = note
     entering: list[Any] = [None] * len(shards)
     order = range(len(shards))[:: -1 if reverse else 1]
@@ -287,7 +287,7 @@ def _scan(
 
 
 def _sums(pair: tuple[list[Any], list[Any]], together: bool) -> list[Any]:
-    """The sums of each part of a bundle, or of all of it where that is what is added at a time."""
+    """Return the sums of each part of a bundle, or of all where these are added at a time."""
     return [add_sums(pair[1])] if together else pair[1]
 
 

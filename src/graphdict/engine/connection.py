@@ -31,7 +31,7 @@ LOST = (  # names, since some versions of distributed lack some of these classes
 
 
 def find_client(X: Any) -> Any:
-    """The active client of ``dask.distributed`` for a Dask array; None for anything else."""
+    """Return the active client of ``dask.distributed`` for a Dask array; None for anything else."""
     if type(X).__module__.split(".")[0] != "dask":
         return None
     try:
@@ -51,7 +51,7 @@ def find_client(X: Any) -> Any:
 
 
 def connect(address: str) -> Any:
-    """A client of the scheduler at an address, whose workers can do our work."""
+    """Return a client of the scheduler at an address, whose workers have this graphdict."""
     try:
         from distributed import Client
         from distributed.comm import resolve_address
@@ -101,7 +101,7 @@ def check_file(client: Any, path: Any) -> None:
 
 
 def spread(values: Any, rows: int) -> Any:
-    """Signals as a Dask array that lives on the workers; what is in a file is read there."""
+    """Return signals as a Dask array that lives on the workers; what is in a file is read there."""
     import dask.array as da
 
     with warnings.catch_warnings():

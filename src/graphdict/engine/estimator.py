@@ -145,7 +145,7 @@ class SignalEstimator(BaseEstimator):
     def _learn(
         self, X: Signals, rescale: bool | str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Training samples as given (T, N) and as prepared, on the active nodes.
+        """Return training samples as given (T, N) and as prepared, on the active nodes.
 
         Sets ``recordings_``, ``active_nodes_`` and ``scale_``.
         """
@@ -165,7 +165,7 @@ class SignalEstimator(BaseEstimator):
         return samples, self._apply(preparation, samples)
 
     def _prepare(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
-        """New signals, prepared like the training signals, and their recordings."""
+        """Return new signals, prepared like the training signals, and their recordings."""
         check_is_fitted(self)
         samples, recordings = self._read(X, reset=False)
         return self._apply(self._preparation, samples), recordings

@@ -92,7 +92,7 @@ class Shard:
 
 
 def map_blocks_of_shard(step: Step, shard: Shard, columns: Sequence[Any], *message: Any) -> Any:
-    """:meth:`Shard.map` as a function that can be sent to where the shard is."""
+    """Call :meth:`Shard.map`: a plain function, which can be sent to where the shard is."""
     return shard.map(step, columns, *message)
 
 

@@ -82,8 +82,7 @@ def choose_channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray[
             f"at least two good EEG channels are needed, the recording has {len(chosen)} (bad: "
             f"{info['bads']}); set channel types with inst.set_channel_types if it has more"
         )
-    result: NDArray[np.intp] = chosen
-    return result
+    return chosen
 
 
 def mask_segments(

@@ -9,7 +9,10 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
-__all__ = ["LEAST", "check_penalties"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LEAST", "check_penalties", "strength", "weights_in"]
 
 LARGEST = 1e12  # a penalty, beside signals of unit variance
 LEAST = 1e-60  # what is smaller is nothing beside any signals that are accepted
@@ -34,3 +37,26 @@ def check_penalties(model: Any, variance: float) -> None:
         raise ValueError(
             f"{name}={value:.3g} leaves nothing of the signals: use at most {LARGEST * unit:.3g}"
         )
+
+
+def strength(model: Any, name: str) -> float:
+    """Return a penalty of the model, or zero where it is next to that."""
+    value = float(getattr(model, name))
+    return value if value > LEAST ** max(1, model._penalty_units[name]) else 0.0
+
+
+def weights_in(model: Any, weights: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Return learned weights in the precision of the signals; raise where they are too large.
+
+    They grow without end where nodes have the same signal and next to nothing is asked for an edge.
+    """
+    with np.errstate(over="ignore"):
+        found: NDArray[Any] = weights.astype(dtype, copy=False)
+    if np.isfinite(found).all():
+        return found
+    names = [name for name in model._penalty_units if name in ("alpha_w", "beta", "reg_covar")]
+    given = " or ".join(f"{name}={getattr(model, name)}" for name in names)
+    raise ValueError(
+        f"edges have weights up to {np.abs(weights).max():.3g}, too large for {np.dtype(dtype)}: "
+        f"raise {given}, or give X in a higher precision"
+    )

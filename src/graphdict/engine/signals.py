@@ -64,8 +64,9 @@ class Preparation:
         largest = float(max(np.abs(highs[active]).max(), np.abs(lows[active]).max()))
         origin = (lows / 2 + highs / 2)[active] / largest
         moments = each_block(signals, partial(_moments, active, largest, origin))
-        number, first, second, squares, freedom, agree = zip(*moments)
+        number, first, second, spreads, squares, freedom, agree = zip(*moments)
         _check_levels(sum(number), origin, sum(first), sum(second))
+        spread = max(spreads) or 1.0
         limit = largest_value(signals.dtype)
         if not rescale and largest > limit:
             raise ValueError(
@@ -73,7 +74,7 @@ class Preparation:
                 f"{signals.dtype}; divide X by a constant, or leave that to rescale=True"
             )
         # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
-        if (all(agree) or not sum(squares)) and (rescale or largest < LARGEST):
+        if (all(agree) or not any(spreads)) and (rescale or largest < LARGEST):
             return cls(active, 1.0 if largest <= limit else largest)
         if not sum(freedom):
             raise ValueError(
@@ -82,10 +83,17 @@ class Preparation:
             )
         # Without overflow or underflow, whatever the unit; for all nodes, observed or not.
         nodes = int(active.sum())
-        mean_square = sum(squares) / sum(freedom) * ((nodes - 1) / nodes)
-        size = largest * float(np.sqrt(mean_square))
+        total = sum(own * (part / spread) ** 2 for own, part in zip(squares, spreads))
+        mean_square = total / sum(freedom) * ((nodes - 1) / nodes)
+        size = spread * (2 * float(np.sqrt(mean_square)))
         if rescale:
-            return cls(active, size)
+            found = cls(active, size)
+            if largest > found.farthest(signals.dtype):
+                raise ValueError(
+                    f"X holds values up to {largest:.3g}, too large beside its root mean square of "
+                    f"{size:.3g} (without the mean over nodes): are they of another unit?"
+                )
+            return found
         if not SMALLEST < size < LARGEST:
             raise ValueError(
                 f"X has a root mean square of {size:.3g} (without the mean over nodes), and "
@@ -95,7 +103,7 @@ class Preparation:
         return cls(active, 1.0, size**2)
 
     def apply(self, signals: NDArray[Any]) -> NDArray[Any]:
-        """Prepared signals (T, active nodes), in the precision of the input."""
+        """Return prepared signals (T, active nodes), in the precision of the input."""
         prepared = np.empty((len(signals), int(self.active.sum())), dtype=signals.dtype)
         # In two steps: the scale may be too small or too large for one division.
         root = float(np.sqrt(self.scale))
@@ -108,16 +116,19 @@ class Preparation:
         some = signals[:, self.active]
         # Halves, since a sum of the two ends may be too large.
         middle = np.fmin.reduce(some, axis=1) / 2 + np.fmax.reduce(some, axis=1) / 2
-        largest = float(np.finfo(signals.dtype).max) / (4 * some.shape[1]) * self.scale**0.5
         with np.errstate(over="ignore", invalid="ignore"):
             apart = np.abs(some - middle[:, None]) > largest_value(signals.dtype) * self.scale
-            far = np.abs(some) > largest
+            far = np.abs(some) > self.farthest(signals.dtype)
         found = np.zeros(signals.shape, dtype=bool)
         found[:, self.active] = apart | far
         return found
 
+    def farthest(self, dtype: Any) -> float:
+        """Return the largest value whose mean with others can be taken off in a precision."""
+        return float(np.finfo(dtype).max) / (4 * int(self.active.sum())) * self.scale**0.5
+
     def embed(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Weights on the active nodes (..., E') as weights on all nodes (..., E)."""
+        """Return weights on the active nodes (..., E') as weights on all nodes (..., E)."""
         if self.active.all():
             return weights
         matrix = np.zeros((*weights.shape[:-1], len(self.active), len(self.active)), weights.dtype)
@@ -126,7 +137,7 @@ class Preparation:
         return graphs.adjacency_to_weights(matrix)
 
     def restrict(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Weights on all nodes (..., E) as weights on the active nodes (..., E')."""
+        """Return weights on all nodes (..., E) as weights on the active nodes (..., E')."""
         if self.active.all():
             return weights
         index = np.flatnonzero(self.active)
@@ -196,12 +207,12 @@ def check_finite(
 
 
 def largest_value(dtype: Any) -> float:
-    """The largest number whose square, and sums of it, are numbers."""
+    """Return the largest number whose square, and sums of such squares, are finite."""
     return 1e-3 * float(np.sqrt(np.finfo(dtype).max))
 
 
 def each_block(signals: Any, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
-    """``function`` of all rows, some at a time and in order, wherever the signals are.
+    """Return a function of all rows, some at a time and in order, wherever the signals are.
 
     Where blocks are ``numbered``, the function gets the number of the first row before the block.
     """
@@ -214,7 +225,7 @@ def each_block(signals: Any, function: Callable[..., Any], *, numbered: bool = F
 
 
 def row_slices(signals: Any) -> list[slice]:
-    """Rows to handle at a time, so that a memory map is never copied as a whole."""
+    """Yield the rows to handle at a time, so that a memory map is never copied as a whole."""
     size = max(1, BLOCK_BYTES // (signals.shape[1] * signals.dtype.itemsize))
     count = len(signals)
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
@@ -243,7 +254,7 @@ def _first_wrong(
 
 
 def _centred(signals: NDArray[Any]) -> NDArray[Any]:
-    """Signals minus their mean over the nodes that were observed."""
+    """Return signals minus their mean over the nodes that were observed."""
     means = signals.mean(axis=1, keepdims=True)
     gaps = np.isnan(means)
     if gaps.any():
@@ -258,20 +269,26 @@ def _extent(block: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _moments(
     active: NDArray[Any], largest: float, origin: NDArray[Any], block: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], float, int, bool]:
-    """Of the columns: number observed, sum, sum of squares; of all rows once centred: sum of
-    squares, degrees of freedom; and whether all nodes agree.
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], float, float, int, bool]:
+    """Of the columns: number observed, sum, sum of squares; of all rows once centred: half the
+    largest value, sum of squares in this unit, degrees of freedom; and whether all nodes agree.
     """
     block = block[:, active]
     seen = np.isfinite(block)
     scaled = block / largest
     shifted = np.where(seen, scaled - origin, 0)
     lowest, highest = np.fmin.reduce(block, axis=1), np.fmax.reduce(block, axis=1)
+    # Each row in a unit of its own, since one may be as much larger than others as numbers go.
+    units = np.fmax(np.abs(lowest), np.abs(highest))[:, None]
+    units = np.where(units > 0, units, 1)
+    centred = np.where(seen, _centred(block / units) / 2, 0) * units
+    spread = float(np.abs(centred).max())
     return (
         seen.sum(axis=0),
         shifted.sum(axis=0, dtype=np.float64),
         np.square(shifted).sum(axis=0, dtype=np.float64),
-        float(np.square(np.where(seen, _centred(scaled), 0)).sum(dtype=np.float64)),
+        spread,
+        float(np.square(centred / (spread or 1)).sum(dtype=np.float64)),
         int(np.maximum(seen.sum(axis=1) - 1, 0).sum()),
         not bool((lowest < highest).any()),
     )

@@ -98,7 +98,7 @@ class Prepared:
         return self.preparation.apply(self.rows[rows])
 
     def each_block(self, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
-        """``function`` of all rows, some at a time."""
+        """Return a function of all rows, some at a time."""
         of_prepared = partial(_of_prepared, function, self.preparation)
         return each_block(self.rows, of_prepared, numbered=numbered)
 
@@ -110,7 +110,7 @@ def _of_prepared(function: Callable[..., Any], preparation: Preparation, *given:
 
 
 def open_rows(X: Any) -> Any:
-    """``X`` itself, or :class:`Rows` where it is on a cluster or too large to be read at once."""
+    """Return ``X``, or :class:`Rows` where it is on a cluster or too large to be read at once."""
     from graphdict.engine.connection import find_client
 
     client = find_client(X)
@@ -131,7 +131,7 @@ def is_lazy(X: Any) -> bool:
 
 
 def prepared(signals: Any, preparation: Preparation) -> Any:
-    """Prepared signals: an array, or one that is read when it is used."""
+    """Return prepared signals: an array, or one that is read when it is used."""
     if isinstance(signals, Rows) or too_large(signals.shape, signals.dtype):
         return Prepared(signals, preparation)
     return preparation.apply(signals)
@@ -217,7 +217,7 @@ def signal_fit(
 def put_together(
     pieces: Iterable[NDArray[Any]], counts: NDArray[Any], columns: int, dtype: Any, out: Any = None
 ) -> NDArray[Any]:
-    """Rows of windows that come piece by piece, as one array with a row for each sample.
+    """Return rows of windows that come piece by piece as one array with a row for each sample.
 
     ``out`` is an array to fill or the path of a file to write; by default it is an array in memory,
     or a file without a name where that would be too large.

@@ -51,7 +51,7 @@ class ThreadPool:
             self.map(lambda index: jobs[index](), len(jobs))
 
     def map(self, visit: Callable[[int], Any], count: int) -> list[Any]:
-        """``visit`` of 0, ..., ``count - 1``: each thread takes the next one, and so does this."""
+        """Call ``visit`` with 0, ..., ``count - 1``, each in the next free thread."""
         found: list[Any] = [None] * count
         left = iter(range(count))
 

@@ -34,8 +34,7 @@ def active_windows(
     As :func:`graphdict.core.graph_learning.windows.active_nodes`, of samples (T, N) as given.
     """
     nonzero, observed = _sums(samples, counts, _presence, recordings)
-    result: NDArray[np.bool_] = (nonzero > 0) | (observed == 0)
-    return result
+    return (nonzero > 0) | (observed == 0)
 
 
 def mean_distances(

@@ -86,7 +86,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     def transform(
         self, X: Signals, *, out: StrPath | NDArray[Any] | None = None
     ) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Coefficients (T', K) of new signals under the learned atoms.
+        """Return the coefficients (T', K) of new signals under the learned atoms.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     @overload
     def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
     def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Log-likelihood of each sample; their mean is :meth:`score`.
+        """Return the log-likelihood of each sample; their mean is :meth:`score`.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         return by_recording(X, *self._scores(X))
 
     def score(self, X: Signals, y: Any = None) -> float:
-        """Mean log-likelihood per sample of signals; higher is better.
+        """Return the mean log-likelihood per sample of signals; higher is better.
 
         Coefficients are inferred first; then each signal, divided by ``scale_``, is measured by
         ``-(x' L x + h(L) + (N - 1) log 2 pi) / 2`` on its instantaneous graph, with the model's own
@@ -140,7 +140,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         return float(self._scores(X)[0].mean())
 
     def instantaneous_graphs(self, X: Signals | None = None) -> InstantaneousGraphs:
-        """The graph of every sample of ``X``, or of the training signals where it is omitted.
+        """Return the graph of every sample of ``X``, or of the training signals without it.
 
         Of several recordings, graphs stand one after the other; ``recordings`` of the result tells
         which are of which.
@@ -165,7 +165,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
 
     @classmethod
     def _of_file(cls, settings: dict[str, Any]) -> tuple[type[GraphDictionary], dict[str, Any]]:
-        """The class and settings of a model file that names this class; files may be old."""
+        """Return the class and settings of a model file that names this class; files may be old."""
         return cls, settings
 
     # How it is done -------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         return samples, recordings
 
     def _counts(self, recordings: Recordings) -> NDArray[np.intp]:
-        """Lengths of the windows in which consecutive samples share their coefficients."""
+        """Return the lengths of the windows whose samples share their coefficients."""
         return recordings.window_counts(self.window_size)
 
     def _learn_gaps(self, signals: NDArray[np.float64]) -> None:
@@ -195,7 +195,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
             self.pair_means_ = self._preparation.embed(gaps.means)
 
     def _gaps(self, signals: NDArray[np.float64]) -> Gaps | None:
-        """How observed pairs stand for all; None where nothing is missing."""
+        """Return how observed pairs stand for all; None where nothing is missing."""
         if not has_gaps(signals):
             return None
         if hasattr(self, "pair_weights_"):
@@ -207,7 +207,7 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     def _energies(
         self, signals: NDArray[np.float64], atoms: NDArray[np.float64], gaps: Gaps | None
     ) -> NDArray[np.float64]:
-        """``x' L_k x`` of every sample (T, K)."""
+        """Return ``x' L_k x`` of every sample (T, K)."""
         ones = np.ones(len(signals), dtype=int)
         term = self._likelihood().signal_term(signals, ones, keep=False, gaps=gaps)
         result: NDArray[np.float64] = term.energies(atoms)

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from numpy.typing import ArrayLike
-
-from graphdict.core.annotations import (
-    HeldVariable,
-    InitName,
-    RandomState,
-    RescaleName,
-    SolverName,
-    StrPath,
-    Term,
-)
-from graphdict.core.likelihoods import Likelihood, LogDeterminant, check_likelihood
-from graphdict.core.solvers.base import Callback
+from graphdict.core.likelihood_checks import check_likelihood
+from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.models.docs import document
 from graphdict.models.soft import SoftDictionary
 
@@ -25,6 +14,7 @@ __all__ = ["GraphDict"]
 
 
 @document
+@dataclass(repr=False, eq=False, kw_only=True)
 class GraphDict(SoftDictionary):
     """Graph dictionary with any likelihood.
 
@@ -43,54 +33,16 @@ class GraphDict(SoftDictionary):
         default the exact Gaussian one, as in :class:`GraphDictExact`.
     """
     _objects = (*SoftDictionary._objects, "likelihood")
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SoftDictionary._parameter_constraints,
         "likelihood": [Likelihood, None],
     }
 
-    def __init__(
-        self,
-        n_atoms: int = 5,
-        *,
-        likelihood: Likelihood | None = None,
-        alpha_w: float = 0.1,
-        alpha_c: float = 0.0,
-        alpha_orth: float = 0.0,
-        alpha_diff: float = 0.0,
-        window_size: int = 1,
-        solver: SolverName = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        tau_atoms: float | None = None,
-        tau_coefficients: float | None = None,
-        sigma: float | None = None,
-        last_iterate: bool = False,
-        n_init: int = 1,
-        init: InitName = "k-means++",
-        atoms: ArrayLike | None = None,
-        coefficients: ArrayLike | None = None,
-        fix: HeldVariable | None = None,
-        atom_priors: Sequence[Term] | None = None,
-        coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        checkpoint: StrPath | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            n_atoms, alpha_w=alpha_w, alpha_c=alpha_c, alpha_orth=alpha_orth,
-            alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
-            tol=tol, tau_atoms=tau_atoms, tau_coefficients=tau_coefficients, sigma=sigma,
-            last_iterate=last_iterate, n_init=n_init, init=init, atoms=atoms,
-            coefficients=coefficients, fix=fix,
-            atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
-            random_state=random_state, callback=callback, checkpoint=checkpoint, verbose=verbose,
-        )  # fmt: skip
-        self.likelihood = likelihood
+    likelihood: Likelihood | None = None
 
     def _likelihood(self) -> Likelihood:
-        return LogDeterminant() if self.likelihood is None else self.likelihood
+        likelihood = LogDeterminant() if self.likelihood is None else self.likelihood
+        return likelihood.on_nodes(self.active_nodes_)
 
     def _learn_likelihood(self, signals: Any) -> None:
         check_likelihood(self._likelihood(), signals.shape[1])

@@ -56,10 +56,11 @@ tau_atoms, tau_coefficients, sigma : float, optional
     being a mean over T samples, ``tau_atoms`` is T times the paper's. The dual starts at
     ``prox_{sigma h*}(sigma A(Delta, W))``.
 last_iterate : bool, default=False
-    Return the last iterate of the solver as Algorithm 1 prints it, whatever its objective; a
-    warning says where that is infinite or above 1e12, and scores may be infinite then. By default
-    "bipds" returns the best iterate that it checked, and a last step finds the coefficients that
-    are best for the atoms.
+    Return the last iterate of the solver as Algorithm 1 prints it. Where it diverges, to an
+    objective above 1e12 or a node that has no edge in any atom, the fit ends with an error. By
+    default "bipds" returns the best iterate that it checked, and a last step finds the coefficients
+    that are best for the atoms; so it does, with a warning, where the last iterate leaves some node
+    of some sample without an edge, which the objective forbids.
 n_init : int, default=1
     Number of starts; the lowest objective is kept.
 init : {"k-means++", "uniform", "discrete"}, default="k-means++"

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphdict.core.annotations import (
-    HeldVariable,
-    InitName,
-    RandomState,
-    RescaleName,
-    Signals,
-    SolverName,
-    StrPath,
-    Term,
-)
+from graphdict.core.annotations import Signals
 from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.recordings import Recordings
-from graphdict.core.solvers.base import Callback, warn_interrupted
+from graphdict.core.solvers.base import warn_interrupted
 from graphdict.core.solvers.filtered_descent import Penalties, code_filtered, filtered_descent
 from graphdict.core.solvers.filtered_objective import FilteredObjective
 from graphdict.engine.blas import single_threaded_blas
@@ -38,15 +29,16 @@ from graphdict.models.base import Encoded
 from graphdict.models.coding import by_sample
 from graphdict.models.docs import document
 from graphdict.models.marginal import GraphDictMarginal
+from graphdict.models.marginal_settings import MOST_POWER
 from graphdict.models.soft import SoftDictionary
 
 __all__ = ["GraphDictExact"]
 
-MOST_POWER = 16
 CODING_STEPS, CODING_TOL = 500, 1e-6
 
 
 @document
+@dataclass(repr=False, eq=False, kw_only=True)
 class GraphDictExact(SoftDictionary):
     """Graph dictionary with the exact likelihood of every sample.
 
@@ -68,8 +60,8 @@ class GraphDictExact(SoftDictionary):
         loudness. "auto" takes those that :class:`GraphDictMarginal` learns.
 
         Other powers than 1 and tails need complete signals in memory and do not combine with
-        ``alpha_diff``, ``fix``, ``checkpoint`` and priors of your own: a number is refused there by
-        name, and "auto" stands for 1 and "gaussian", which the log says.
+        ``alpha_diff``, ``fix``, ``last_iterate``, ``checkpoint`` and priors of your own: a number
+        is refused there by name, and "auto" stands for 1 and "gaussian", which the log says.
     """
     _own_attributes = """
     filter_, filter_power_ : str, float
@@ -80,11 +72,13 @@ class GraphDictExact(SoftDictionary):
         Posterior mean of what multiplies the precision of each training sample: small for loud
         ones. 1 where tails are Gaussian.
     """
-    filter_: str
-    filter_power_: float
-    tails_: float
-    gains_: NDArray[np.float64]
-    _parameter_constraints: dict[str, Any] = {
+    filter_power: float | str = 1
+    tails: float | str = "gaussian"
+    filter_: str = field(init=False)
+    filter_power_: float = field(init=False)
+    tails_: float = field(init=False)
+    gains_: NDArray[np.float64] = field(init=False)
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SoftDictionary._parameter_constraints,
         "filter_power": [Interval(Real, 1, MOST_POWER, closed="both"), StrOptions({"auto"})],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
@@ -96,43 +90,6 @@ class GraphDictExact(SoftDictionary):
         "tails_": NUMBER,
         "gains_": FittedValue("T", 0),
     }
-
-    def __init__(
-        self,
-        n_atoms: int = 5,
-        *,
-        alpha_w: float = 0.1,
-        alpha_c: float = 0.0,
-        alpha_orth: float = 0.0,
-        alpha_diff: float = 0.0,
-        window_size: int = 1,
-        filter_power: float | str = 1,
-        tails: float | str = "gaussian",
-        solver: SolverName = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        n_init: int = 1,
-        init: InitName = "k-means++",
-        atoms: ArrayLike | None = None,
-        coefficients: ArrayLike | None = None,
-        fix: HeldVariable | None = None,
-        atom_priors: Sequence[Term] | None = None,
-        coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        checkpoint: StrPath | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            n_atoms, alpha_w=alpha_w, alpha_c=alpha_c, alpha_orth=alpha_orth,
-            alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
-            tol=tol, n_init=n_init, init=init, atoms=atoms, coefficients=coefficients, fix=fix,
-            atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
-            random_state=random_state, callback=callback, checkpoint=checkpoint, verbose=verbose,
-        )  # fmt: skip
-        self.filter_power = filter_power
-        self.tails = tails
 
     # What a user calls ----------------------------------------------------------------------
 
@@ -172,7 +129,7 @@ class GraphDictExact(SoftDictionary):
 
     def _obstacle(self, signals: Any) -> str | None:
         """Return what about settings or prepared signals a filter cannot do with, or None."""
-        named = {"alpha_diff": self.alpha_diff > 0}
+        named = {"alpha_diff": self.alpha_diff > 0, "last_iterate": self.last_iterate}
         named |= {
             name: getattr(self, name) is not None
             for name in ("fix", "checkpoint", "atom_priors", "coefficient_priors")

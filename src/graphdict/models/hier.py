@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,9 @@ from graphdict.core.graph_learning.windows import (
 from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.blas import single_threaded_blas
-from graphdict.engine.checkpoint import Checkpoint, Stage, identity
+from graphdict.engine.checkpoint import Checkpoint, Stage
 from graphdict.engine.memory import BLOCK
+from graphdict.engine.penalties import strength, weights_in
 from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.scikit import available_if
 from graphdict.engine.sources import put_together, too_large
@@ -44,6 +46,7 @@ def _never(model: Any) -> bool:
     return False
 
 
+@dataclass(repr=False, eq=False)
 class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     """Hierarchical graph dictionary (Yamada and Tanaka 2021): coefficients fixed by a tree.
 
@@ -107,7 +110,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         As for the other dictionaries.
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "depth": [Interval(Integral, 0, None, closed="left")],
         "n_windows": [Interval(Integral, 1, None, closed="left"), None],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
@@ -122,42 +125,27 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         "verbose": ["verbose"],
     }
     window_size = 1
-    atoms_: NDArray[np.float64]
-    coefficients_: NDArray[np.float64]
-    objective_: float
-    history_: dict[str, NDArray[Any]]
-    n_iter_: int
-    parents_: NDArray[np.intp]
-    beta_: float
+    atoms_: NDArray[np.float64] = field(init=False)
+    coefficients_: NDArray[np.float64] = field(init=False)
+    objective_: float = field(init=False)
+    history_: dict[str, NDArray[Any]] = field(init=False)
+    n_iter_: int = field(init=False)
+    parents_: NDArray[np.intp] = field(init=False)
+    beta_: float = field(init=False)
 
-    def __init__(
-        self,
-        depth: int = 5,
-        *,
-        n_windows: int | None = None,
-        alpha_w: float = 0.05,
-        likelihood: Literal["log-det", "log-degree"] = "log-det",
-        beta: float = 0.0,
-        avg_degree: float | None = None,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        rescale: bool | RescaleName = True,
-        callback: Callback | None = None,
-        checkpoint: StrPath | None = None,
-        verbose: int = 0,
-    ):
-        self.depth = depth
-        self.n_windows = n_windows
-        self.alpha_w = alpha_w
-        self.likelihood = likelihood
-        self.beta = beta
-        self.avg_degree = avg_degree
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rescale = rescale
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    depth: int = 5
+    _: KW_ONLY
+    n_windows: int | None = None
+    alpha_w: float = 0.05
+    likelihood: Literal["log-det", "log-degree"] = "log-det"
+    beta: float = 0.0
+    avg_degree: float | None = None
+    max_iter: int = 500
+    tol: float = 1e-4
+    rescale: bool | RescaleName = True
+    callback: Callback | None = None
+    checkpoint: StrPath | None = None
+    verbose: int = 0
 
     _needed = (*GraphDictionary._needed, "parents_")
     _fitted_values = {
@@ -210,13 +198,11 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         tree = window_tree(self._windows(min(recordings.lengths)))
         counts = _window_lengths(recordings, tree.windows)
         lengths = counts.reshape(len(recordings), -1).sum(axis=0)
-        kept = Checkpoint(None, {})
-        if self.checkpoint is not None:
-            kept = Checkpoint(self.checkpoint, identity(self, samples))
+        kept = Checkpoint.of_fit(self, samples)
         shares = lengths / lengths.sum()
         active = active_windows(samples, counts, len(recordings))[:, self.active_nodes_]
         costs = without_rounding(mean_distances(signals, counts, len(recordings)))
-        self.beta_ = float(self.beta)
+        alpha, self.beta_ = strength(self, "alpha_w"), strength(self, "beta")
         if self.avg_degree is not None:
             average = (shares @ costs)[None]
             self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
@@ -229,14 +215,14 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
         def objective(weights: NDArray[np.float64]) -> float:
             fit = float(shares @ measure(weights, costs, self.beta_, active))
-            return fit + self.alpha_w * tree.total(weights)
+            return fit + alpha * tree.total(weights)
 
-        largest = costs + self.alpha_w + self.beta_**0.5  # what keeps weights from growing
+        largest = costs + alpha + self.beta_**0.5  # what keeps weights from growing
         weights = connected_graphs(weights, objective, largest, active)
         self.objective_ = objective(weights)
         self.history_ = found.history.as_dict()
         self.n_iter_ = len(found.history.objective)
-        self.atoms_ = self._preparation.embed(tree.split(weights).astype(signals.dtype))
+        self.atoms_ = self._preparation.embed(weights_in(self, tree.split(weights), signals.dtype))
         self.parents_ = tree.parent
         self.coefficients_ = _memberships(tree, counts, signals.dtype)
         self._n_features_out = len(self.atoms_)
@@ -254,13 +240,14 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     ) -> CoupledGraphs:
         """Learn the graphs of the windows; warn where they are not optimal."""
         solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
+        alpha = strength(self, "alpha_w")
         name = type(self).__name__
         with with_progress(self.callback, self.max_iter, name, self.tol) as call:
             found = solve(
                 costs,
                 self.beta_,
-                lambda values, step: tree.prox(values, step * self.alpha_w, shares),
-                lambda weights: self.alpha_w * tree.total(weights),
+                lambda values, step: tree.prox(values, step * alpha, shares),
+                lambda weights: alpha * tree.total(weights),
                 shares=shares,
                 active=active,
                 max_iter=self.max_iter,
@@ -276,7 +263,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         return found
 
     def score(self, X: Signals, y: Any = None) -> float:
-        """Mean log-likelihood per sample of a series, whose windows are cut like the training's.
+        """Return the mean log-likelihood per sample of a series, cut like the training signals.
 
         Measured by the model's own ``likelihood``. Where a window's graph falls apart, vanishing
         eigenvalues (or degrees) count as 1e-9 of the largest, which makes for a very low score.

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from graphdict.core.annotations import (
-    HeldVariable,
-    InitName,
-    RandomState,
-    RescaleName,
-    Signals,
-    SolverName,
-    StrPath,
-    Term,
-)
+from graphdict.core.annotations import Signals
 from graphdict.core.likelihoods import Likelihood, LogDegrees
-from graphdict.core.solvers.base import Callback
 from graphdict.engine.online.log import LOG_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.storage.fitted import COUNT
@@ -31,6 +20,7 @@ __all__ = ["GraphDictLog"]
 
 
 @document
+@dataclass(repr=False, eq=False, kw_only=True)
 class GraphDictLog(SoftDictionary):
     """Graph dictionary with a log barrier on the degrees of every instantaneous graph.
 
@@ -44,55 +34,15 @@ class GraphDictLog(SoftDictionary):
     every node connected to something; it is not a normalised likelihood.
     """
 
-    n_samples_seen_: int
-    stream_: dict[str, Any]
+    forgetting: float = 1.0
+    n_samples_seen_: int = field(init=False)
+    stream_: dict[str, Any] = field(init=False)
     _own_parameters = STREAM_PARAMETERS
     _own_attributes = STREAM_ATTRIBUTES
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SoftDictionary._parameter_constraints,
         "forgetting": [Interval(Real, 0, 1, closed="right")],
     }
-
-    def __init__(
-        self,
-        n_atoms: int = 5,
-        *,
-        alpha_w: float = 0.1,
-        alpha_c: float = 0.0,
-        alpha_orth: float = 0.0,
-        alpha_diff: float = 0.0,
-        window_size: int = 1,
-        forgetting: float = 1.0,
-        solver: SolverName = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        tau_atoms: float | None = None,
-        tau_coefficients: float | None = None,
-        sigma: float | None = None,
-        last_iterate: bool = False,
-        n_init: int = 1,
-        init: InitName = "k-means++",
-        atoms: ArrayLike | None = None,
-        coefficients: ArrayLike | None = None,
-        fix: HeldVariable | None = None,
-        atom_priors: Sequence[Term] | None = None,
-        coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        checkpoint: StrPath | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            n_atoms, alpha_w=alpha_w, alpha_c=alpha_c, alpha_orth=alpha_orth,
-            alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
-            tol=tol, tau_atoms=tau_atoms, tau_coefficients=tau_coefficients, sigma=sigma,
-            last_iterate=last_iterate, n_init=n_init, init=init, atoms=atoms,
-            coefficients=coefficients, fix=fix,
-            atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
-            random_state=random_state, callback=callback, checkpoint=checkpoint, verbose=verbose,
-        )  # fmt: skip
-        self.forgetting = forgetting
 
     _fitted_values = {**SoftDictionary._fitted_values, "n_samples_seen_": COUNT}
 

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self, overload
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import (
-    HasData,
-    PriorName,
-    RandomState,
-    RescaleName,
-    SeveralSignals,
-    Signals,
-    StrPath,
-)
+from graphdict.core.annotations import HasData, SeveralSignals, Signals
 from graphdict.core.marginal.filtered import FilteredLikelihood
-from graphdict.core.solvers.base import Callback
-from graphdict.engine.checkpoint import Checkpoint, identity
+from graphdict.engine.checkpoint import Checkpoint
 from graphdict.engine.marginal.edges import measure_edges
 from graphdict.engine.marginal.forecast import announce
 from graphdict.engine.marginal.redundant import alike_atoms
@@ -43,8 +31,6 @@ from graphdict.models.marginal_state import MarginalState
 from graphdict.results import InstantaneousGraphs
 
 __all__ = ["GraphDictMarginal"]
-
-MOST_POWER = 16  # that can be asked for: 1 to 4 suit most signals
 
 
 def _has_partial_fit(model: GraphDictMarginal) -> bool:
@@ -216,80 +202,6 @@ class GraphDictMarginal(MarginalState):
         After ``partial_fit``: the averages that later batches are added to.
     """
 
-    DEFAULT_FILTER_POWER: ClassVar[float | str] = "auto"
-    DEFAULT_TAILS: ClassVar[float | str] = "auto"
-
-    _parameter_constraints: dict[str, Any] = {
-        "n_atoms": [Interval(Integral, 1, None, closed="left")],
-        "max_active": [Interval(Integral, 1, None, closed="left"), None],
-        "levels": [Interval(Integral, 1, None, closed="left")],
-        "filter_power": [
-            Interval(Real, 1, MOST_POWER, closed="both"),
-            StrOptions({"auto", "heat"}),
-        ],
-        "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
-        "signed": ["boolean"],
-        "alpha_w": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "sparsity": [Interval(Real, 0, None, closed="left")],
-        "prior": [StrOptions({"independent", "free", "markov", "hierarchy"})],
-        "average": [Interval(Integral, 0, None, closed="left")],
-        "window_size": [Interval(Integral, 1, None, closed="left")],
-        "forgetting": [Interval(Real, 0, 1, closed="right")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "rescale": ["boolean", StrOptions({"recording"})],
-        "random_state": ["random_state"],
-        "callback": [callable, None],
-        "checkpoint": [str, os.PathLike, None],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_atoms: int = 5,
-        *,
-        max_active: int | None = None,
-        levels: int = 1,
-        filter_power: float | str = DEFAULT_FILTER_POWER,
-        tails: float | str = DEFAULT_TAILS,
-        signed: bool = False,
-        alpha_w: float | str = "auto",
-        sparsity: float = 1.0,
-        prior: PriorName = "independent",
-        average: int = 0,
-        window_size: int = 1,
-        forgetting: float = 1.0,
-        n_init: int = 8,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        checkpoint: StrPath | None = None,
-        verbose: int = 0,
-    ):
-        self.n_atoms = n_atoms
-        self.max_active = max_active
-        self.levels = levels
-        self.filter_power = filter_power
-        self.tails = tails
-        self.signed = signed
-        self.alpha_w = alpha_w
-        self.sparsity = sparsity
-        self.prior = prior
-        self.average = average
-        self.window_size = window_size
-        self.forgetting = forgetting
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rescale = rescale
-        self.random_state = random_state
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.verbose = verbose
-
     # What a user calls ----------------------------------------------------------------------
 
     @shows_progress
@@ -311,10 +223,7 @@ class GraphDictMarginal(MarginalState):
         self._check_recordings(self.recordings_)
         announce(self, signals.shape)
         rng = check_random_state(self.random_state)
-        checkpoint = Checkpoint(None, {})
-        if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, identity(self, samples))
-            checkpoint.restore_random_state(rng)
+        checkpoint = Checkpoint.of_fit(self, samples, rng)
         with checkpoint.resuming():
             fit = learn_model(self, signals, patterns, checkpoint, rng)
         gains = None
@@ -364,7 +273,7 @@ class GraphDictMarginal(MarginalState):
     @overload
     def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
     def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Marginal log-likelihood of each sample, whatever its activations; comparable between K.
+        """Return the log-likelihood of each sample, summed over activations; comparable between K.
 
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
         Markov chain each is measured given those before it. The mean is :meth:`score`.
@@ -378,7 +287,7 @@ class GraphDictMarginal(MarginalState):
     @overload
     def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
     def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Posterior probability (T, C) of each of ``patterns_`` in each sample.
+        """Return the posterior probability (T, C) of each of ``patterns_`` in each sample.
 
         Of several recordings, a list of one array for each.
         """
@@ -392,7 +301,7 @@ class GraphDictMarginal(MarginalState):
     @overload
     def predict(self, X: ArrayLike | HasData) -> NDArray[np.intp]: ...
     def predict(self, X: Signals) -> NDArray[np.intp] | list[NDArray[np.intp]]:
-        """Index (T,) into ``patterns_`` of the most probable pattern of each sample.
+        """Return the index (T,) into ``patterns_`` of the most probable pattern of each sample.
 
         With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi). Of
         several recordings, a list of one array for each.
@@ -403,7 +312,7 @@ class GraphDictMarginal(MarginalState):
     def instantaneous_graphs(
         self, X: Signals | None = None, *, min_probability: float | None = None
     ) -> InstantaneousGraphs:
-        """The graph of every sample of ``X``, or of the training signals where it is omitted.
+        """Return the graph of every sample of ``X``, or of the training signals without it.
 
         Of several recordings, graphs stand one after the other; ``recordings`` of the result tells
         which are of which.

@@ -24,6 +24,7 @@ from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.learn import STAY, Settings, learn
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, learn_filtered
 from graphdict.engine.marginal.learn_signed import learn_signed
+from graphdict.engine.marginal.model_choice import PlainFits
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.series import mean_square
 from graphdict.engine.marginal.subset import open_subset
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["check_parameters", "learn_model"]
 
 FIRST_WEIGHT = 0.1  # of the mean weight of an atom, for pairs that a fit to begin from lacks
-SAMPLES_FOR_FILTERS = 5  # for each atom and dimension: with fewer, power 1 and Gaussian tails
+SAMPLES_FOR_FILTERS = 20  # with fewer, power 1 and Gaussian tails
 
 
 def check_parameters(model: GraphDictMarginal) -> None:
@@ -71,10 +72,13 @@ def learn_model(
     if _may_begin_at(model._start, model):
         fit = _learn_warm(model, signals, settings)
     else:
-        plain = cache(partial(_learn_plain, model, signals, patterns, settings, rng))
-        # A copy: the plain fit is to be that of the same model given.
-        given = model, signals, patterns, settings, deepcopy(rng), plain
-        fit = _learn_filtered(*given) if settings.filtered else plain()
+        given = model, signals, patterns, settings
+        # Copies: the plain fit is to be that of the same model given.
+        own, other = deepcopy(rng), deepcopy(rng)
+        plain = cache(partial(_learn_plain, *given, rng))
+        sketch = partial(_sketch_plain, *given, other, plain)
+        plains = PlainFits(plain, sketch)
+        fit = _learn_filtered(*given, own, plains) if settings.filtered else plain()
     pool = getattr(fit.dictionary.likelihood, "pool", None)
     model._pooled = 0.0 if pool is None else pool.share * len(signals)
     return fit
@@ -188,9 +192,9 @@ def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]
         "a stream": model._in_stream,
         f"{len(patterns)} sets of atoms": fixed and len(patterns) > MOST_FILTERED,
     }
-    least = SAMPLES_FOR_FILTERS * model.n_atoms * (signals.shape[1] - 1)
     if chosen is None and tails is None:
-        reasons[f"fewer than {least + 1} samples"] = len(signals) <= least
+        few = len(signals) < SAMPLES_FOR_FILTERS
+        reasons[f"fewer than {SAMPLES_FOR_FILTERS} samples"] = few
     reason = next((text for text, holds in reasons.items() if holds), None)
     if reason is None:
         return settings
@@ -213,7 +217,7 @@ def _learn_filtered(
     patterns: NDArray[Any],
     settings: Settings,
     rng: np.random.RandomState,
-    plain: Callable[[], Fit],
+    plain: PlainFits,
 ) -> Fit:
     """Return the fit with filter and tails, or the plain one where there are none."""
     with (
@@ -245,7 +249,7 @@ def _learn_filtered(
             'X no finite likelihood: use "auto" for both, which falls back to 1 and "gaussian"'
         )
     logger.info("GraphDictMarginal: power 1 and Gaussian tails, since no others are finite")
-    return plain()
+    return plain.fit()
 
 
 def _learn_plain(
@@ -270,6 +274,35 @@ def _learn_plain(
         if first is not None and first.interrupted:
             return first
         return _learn_dictionary(model, data, patterns, settings.checkpoint, rng, some)
+
+
+def _sketch_plain(
+    model: GraphDictMarginal,
+    signals: Any,
+    patterns: NDArray[Any],
+    settings: Settings,
+    rng: np.random.RandomState,
+    plain: Callable[[], Fit],
+    n_init: int,
+) -> Fit:
+    """Return a plain fit of so many starts, to as many samples as a search needs.
+
+    Where the model has no more starts, nor the signals more samples, it is the ``plain`` fit.
+    """
+    model.alpha_w_ = 0.0  # until it is known
+    if model.max_active is None:
+        first = _choose_patterns(model, signals, patterns, settings.checkpoint, rng)
+        if first is not None and first.interrupted:
+            return first
+        patterns = patterns if first is None else first.dictionary.patterns
+    with (
+        model._open_training(signals, len(patterns), rng) as data,
+        open_subset(signals, model.recordings_, model.window_size, rng, data, patterns) as some,
+    ):
+        if some is data and n_init == settings.n_init:
+            return plain()
+        settings = replace(model._settings, n_init=n_init, checkpoint=settings.checkpoint)
+        return learn(some, patterns, model.noise_, settings, rng)
 
 
 def _choose_patterns(

@@ -36,27 +36,14 @@ from graphdict.engine.memory import BLOCK
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.models.base import Encoded, GraphDictionary
+from graphdict.models.marginal_settings import MarginalSettings
 from graphdict.models.signed import check_signed_atoms
 
 __all__ = ["MarginalState"]
 
 
-class MarginalState(GraphDictionary):
-    """Base of :class:`GraphDictMarginal`: parameters and fitted attributes, and what follows."""
-
-    n_atoms: int
-    max_active: int | None
-    levels: int
-    filter_power: float | str
-    tails: float | str
-    signed: bool
-    alpha_w: float | str
-    sparsity: float
-    prior: str
-    average: int
-    n_init: int
-    max_iter: int
-    tol: float
+class MarginalState(MarginalSettings):
+    """Base of :class:`GraphDictMarginal`: its fitted attributes, and what follows from them."""
 
     atoms_: NDArray[np.float64]
     objective_: float

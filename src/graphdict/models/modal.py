@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import (
-    HeldVariable,
-    InitName,
-    ModesName,
-    RandomState,
-    RescaleName,
-    SolverName,
-    StrPath,
-    Term,
-)
+from graphdict.core.annotations import ModesName
 from graphdict.core.graph_learning.determinant import coupled_likelihood
 from graphdict.core.likelihoods import LogSpectra
-from graphdict.core.solvers.base import Callback
-from graphdict.core.terms.likelihoods import centred_basis
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.signals import each_block
 from graphdict.engine.storage.fitted import FittedValue
@@ -32,10 +21,12 @@ from graphdict.models.soft import SoftDictionary
 __all__ = ["ModalDictionary", "eigenvectors", "one_graph"]
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class ModalDictionary(SoftDictionary):
     """Base of the dictionaries with a spectral likelihood."""
 
-    modes_: NDArray[np.float64]
+    modes: ArrayLike | ModesName | None = "covariance"
+    modes_: NDArray[np.float64] = field(init=False)
     _own_parameters = """
     modes : array (N, M), "covariance" or "graph", default="covariance"
         Orthonormal eigenvectors in columns; one that is constant is left out. "covariance" takes
@@ -46,51 +37,10 @@ class ModalDictionary(SoftDictionary):
     modes_ : array (N, M)
         The shared eigenvectors; rows of silent nodes are zero.
     """
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SoftDictionary._parameter_constraints,
         "modes": ["array-like", StrOptions({"covariance", "graph"}), None],
     }
-
-    def __init__(
-        self,
-        n_atoms: int = 5,
-        *,
-        alpha_w: float = 0.1,
-        alpha_c: float = 0.0,
-        alpha_orth: float = 0.0,
-        alpha_diff: float = 0.0,
-        window_size: int = 1,
-        modes: ArrayLike | ModesName | None = "covariance",
-        solver: SolverName = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        tau_atoms: float | None = None,
-        tau_coefficients: float | None = None,
-        sigma: float | None = None,
-        last_iterate: bool = False,
-        n_init: int = 1,
-        init: InitName = "k-means++",
-        atoms: ArrayLike | None = None,
-        coefficients: ArrayLike | None = None,
-        fix: HeldVariable | None = None,
-        atom_priors: Sequence[Term] | None = None,
-        coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        checkpoint: StrPath | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            n_atoms, alpha_w=alpha_w, alpha_c=alpha_c, alpha_orth=alpha_orth,
-            alpha_diff=alpha_diff, window_size=window_size, solver=solver, max_iter=max_iter,
-            tol=tol, tau_atoms=tau_atoms, tau_coefficients=tau_coefficients, sigma=sigma,
-            last_iterate=last_iterate, n_init=n_init, init=init, atoms=atoms,
-            coefficients=coefficients, fix=fix,
-            atom_priors=atom_priors, coefficient_priors=coefficient_priors, rescale=rescale,
-            random_state=random_state, callback=callback, checkpoint=checkpoint, verbose=verbose,
-        )  # fmt: skip
-        self.modes = modes
 
     _needed = (*SoftDictionary._needed, "modes_")
     _fitted_values = {**SoftDictionary._fitted_values, "modes_": FittedValue("NM", -np.inf)}
@@ -119,7 +69,7 @@ class ModalDictionary(SoftDictionary):
         self.modes_ = modes.astype(signals.dtype)
 
     def _mean_distances(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean squared difference (E,) of every pair of nodes."""
+        """Return the mean squared difference (E,) of every pair of nodes."""
         gaps = self._gaps(signals)
         if gaps is None:
             moments = sum(each_block(signals, _second_moments)).astype(np.float64)
@@ -128,7 +78,7 @@ class ModalDictionary(SoftDictionary):
         return np.asarray(total, dtype=np.float64) / len(signals)
 
     def _usable(self, modes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Given modes on the active nodes, without constants, which have no energy anywhere."""
+        """Return given modes on the active nodes, without constants, which have no energy."""
         modes = modes[:, np.ptp(modes, axis=0) > 1e-8]
         off = np.abs(modes.T @ modes - np.eye(modes.shape[1])).max(initial=0)
         if off > 1e-4:
@@ -160,14 +110,14 @@ class ModalDictionary(SoftDictionary):
 
 
 def eigenvectors(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Eigenvectors (N, N - 1) of a matrix on signals of zero mean, by ascending eigenvalue."""
-    basis = centred_basis(len(matrix))
+    """Return eigenvectors (N, N - 1) of a matrix on signals of zero mean, eigenvalues ascending."""
+    basis = graphs.zero_sum_basis(len(matrix))
     result: NDArray[np.float64] = basis @ np.linalg.eigh(basis.T @ matrix @ basis)[1]
     return result
 
 
 def one_graph(distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """Weights (E,) of the graph of highest likelihood for mean squared differences (E,).
+    """Return weights (E,) of the graph of highest likelihood for mean squared differences (E,).
 
     ``alpha`` is what an edge weight costs.
     """

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import (
-    HeldVariable,
-    InitName,
-    RandomState,
-    RescaleName,
-    Signals,
-    SolverName,
-    StrPath,
-    Term,
-)
+from graphdict.core.annotations import Signals
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
 from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.alternating import alternating
-from graphdict.core.solvers.base import Callback, Solution
+from graphdict.core.solvers.base import Solution
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.mm import mm, mm_lacks
 from graphdict.core.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
 from graphdict.engine.blas import single_threaded_blas
-from graphdict.engine.checkpoint import Checkpoint, Stage, identity
+from graphdict.engine.checkpoint import Checkpoint, Stage
 from graphdict.engine.executor import open_executor
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import BLOCK
@@ -43,19 +31,19 @@ from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import signal_fit
 from graphdict.engine.tasks import part
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
-from graphdict.models.base import Encoded, GraphDictionary
+from graphdict.models.base import Encoded
 from graphdict.models.coding import by_sample, code, last_residual
-from graphdict.models.starts import STARTS, begin, check_given, start_coefficients
+from graphdict.models.soft_settings import SoftSettings
+from graphdict.models.starts import STARTS, begin, check_given
 
 __all__ = ["SoftDictionary", "penalties"]
 
 CODING = 0.3  # of the work for one start: the coefficients for the atoms in the end
+CODING_STEPS = 5000  # iterations that finding these coefficients may take at least
 DIVERGED = 1e12  # the objective of a last iterate that leads nowhere
-# What single precision can multiply and divide by.
-STEP_SIZES = [Interval(Real, 1e-30, 1e30, closed="both"), Options(Real, {0.0}), None]
 
 
-class SoftDictionary(GraphDictionary):
+class SoftDictionary(SoftSettings):
     """Base of the soft dictionaries. A model is a choice of likelihood."""
 
     atoms_: NDArray[np.float64]
@@ -63,93 +51,6 @@ class SoftDictionary(GraphDictionary):
     n_iter_: int
     backend_: str
     _objects: ClassVar[tuple[str, ...]] = ("atom_priors", "coefficient_priors")
-
-    _parameter_constraints: dict[str, Any] = {
-        "n_atoms": [Interval(Integral, 1, None, closed="left")],
-        "alpha_w": [Interval(Real, 0, None, closed="left")],
-        "alpha_c": [Interval(Real, 0, None, closed="left")],
-        "alpha_orth": [Interval(Real, 0, None, closed="left")],
-        "alpha_diff": [Interval(Real, 0, None, closed="left")],
-        "window_size": [Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions({"auto", "bipds", "alternating", "mm"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "tau_atoms": STEP_SIZES,
-        "tau_coefficients": STEP_SIZES,
-        "sigma": STEP_SIZES,
-        "last_iterate": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions(set(STARTS))],
-        "atoms": ["array-like", None],
-        "coefficients": ["array-like", None],
-        "fix": [StrOptions({"atoms", "coefficients"}), None],
-        "atom_priors": [list, tuple, None],
-        "coefficient_priors": [list, tuple, None],
-        "rescale": ["boolean", StrOptions({"recording"})],
-        "random_state": ["random_state"],
-        "callback": [callable, None],
-        "checkpoint": [str, os.PathLike, None],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_atoms: int = 5,
-        *,
-        alpha_w: float = 0.1,
-        alpha_c: float = 0.0,
-        alpha_orth: float = 0.0,
-        alpha_diff: float = 0.0,
-        window_size: int = 1,
-        solver: SolverName = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        tau_atoms: float | None = None,
-        tau_coefficients: float | None = None,
-        sigma: float | None = None,
-        last_iterate: bool = False,
-        n_init: int = 1,
-        init: InitName = "k-means++",
-        atoms: ArrayLike | None = None,
-        coefficients: ArrayLike | None = None,
-        fix: HeldVariable | None = None,
-        atom_priors: Sequence[Term] | None = None,
-        coefficient_priors: Sequence[Term] | None = None,
-        rescale: bool | RescaleName = True,
-        random_state: RandomState = None,
-        callback: Callback | None = None,
-        checkpoint: StrPath | None = None,
-        verbose: int = 0,
-    ):
-        self.n_atoms = n_atoms
-        self.alpha_w = alpha_w
-        self.alpha_c = alpha_c
-        self.alpha_orth = alpha_orth
-        self.alpha_diff = alpha_diff
-        self.window_size = window_size
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.tau_atoms = tau_atoms
-        self.tau_coefficients = tau_coefficients
-        self.sigma = sigma
-        self.last_iterate = last_iterate
-        self.n_init = n_init
-        self.init = init
-        self.atoms = atoms
-        self.coefficients = coefficients
-        self.fix = fix
-        self.atom_priors = atom_priors
-        self.coefficient_priors = coefficient_priors
-        self.rescale = rescale
-        self.random_state = random_state
-        self.callback = callback
-        self.checkpoint = checkpoint
-        self.verbose = verbose
-
-    @property
-    def _penalty_units(self) -> dict[str, int]:
-        return {"alpha_w": 1, "alpha_c": 0, "alpha_orth": 2, "alpha_diff": 0}
 
     # What a model chooses -------------------------------------------------------------------
 
@@ -185,21 +86,19 @@ class SoftDictionary(GraphDictionary):
         given = self._given(len(signals), signals.dtype)
         starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
         rng = check_random_state(self.random_state)
-        kept = Checkpoint(None, {})
-        if self.checkpoint is not None:
-            kept = Checkpoint(self.checkpoint, identity(self, samples))
-            kept.restore_random_state(rng)
+        kept = Checkpoint.of_fit(self, samples, rng)
         shape = self._shape_of_atoms(signals)
         with kept.resuming(), open_executor(problem, shape) as executor:
             self.backend_ = executor.backend_name
             logger.info("%s: backend %s", type(self).__name__, self.backend_)
-            kind = (self.init, executor, problem.rows, self.n_atoms, rng, signals.dtype)
-            draw = partial(start_coefficients, *kind)
+            wanted = (problem.rows, self.n_atoms, rng, signals.dtype)
+            draw = partial(STARTS[self.init], executor, *wanted)
             best: Solution | None = None
             for _ in range(starts):
                 start = begin(problem, executor, *given, self.fix, draw)
                 solution = self._solve(problem, *start, executor, kept.stage())
-                if best is None or solution.objective < best.objective:
+                overflowed = best is None or np.isnan(best.objective)
+                if best is None or overflowed or solution.objective < best.objective:
                     best = solution
                 if solution.interrupted:
                     break
@@ -218,15 +117,7 @@ class SoftDictionary(GraphDictionary):
         if not interrupted:
             kept.finish()
         if self.last_iterate and not objective <= DIVERGED:
-            why = "its steps are too long"
-            if not np.isfinite(objective):
-                why = "some node has no edge in some sample"
-            warn(
-                f"{type(self).__name__} with last_iterate=True ends at iteration {best.n_iter}, "
-                f"where the objective is {objective:.3g}: {why}. Raise max_iter, choose other "
-                "steps, or use last_iterate=False for the best iterate.",
-                ConvergenceWarning,
-            )
+            self._check_last(problem, best, objective)
         self._describe(best, atoms, objective, coefficients)
         return self
 
@@ -258,7 +149,7 @@ class SoftDictionary(GraphDictionary):
     def _problem(
         self, signals: NDArray[np.float64], recordings: Recordings | None = None
     ) -> Problem:
-        """The terms of the objective on prepared signals, of one recording by default."""
+        """Return the problem of prepared signals, of one recording by default."""
         recordings = recordings or Recordings.single(len(signals))
         counts = self._counts(recordings)
         likelihood = self._likelihood()
@@ -277,7 +168,7 @@ class SoftDictionary(GraphDictionary):
         return Problem(fit, operator, likelihood.barrier, atom_terms, coefficient_terms, counts)
 
     def _weight_terms(self) -> list[Any]:
-        """What edge weights may be, and what each costs."""
+        """Return the terms that say what edge weights may be, and what each costs."""
         return [NonNegative(), *penalties((L1, self.alpha_w))]
 
     def _atom_priors(self) -> list[Any]:
@@ -336,8 +227,34 @@ class SoftDictionary(GraphDictionary):
             self._warn_unconverged(self.max_iter, _reached(last_residual(solution)))
         return solution
 
+    def _check_last(self, problem: Problem, last: Solution, objective: float) -> None:
+        """Warn where a last iterate has no objective; raise where its atoms are of no use."""
+        everything = np.ones((1, len(last.atoms)), dtype=last.atoms.dtype)
+        barriers = row_barriers(problem.operator, problem.barrier, everything, last.atoms)
+        if objective == np.inf and np.isfinite(barriers).all():
+            warn(
+                f"{type(self).__name__} with last_iterate=True ends at iteration {last.n_iter}, "
+                "where the objective is infinite: some node has no edge in some sample. Raise "
+                "max_iter, choose other steps, or use last_iterate=False for the best iterate.",
+                ConvergenceWarning,
+            )
+            return
+        reached = f"the objective is {np.inf if np.isnan(objective) else objective:.3g}"
+        reached = "numbers overflow" if np.isnan(last.objective) else reached
+        names = ("tau_atoms", "tau_coefficients", "sigma")
+        steps = [
+            f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None
+        ]
+        given = f" by the steps {', '.join(steps)}" if steps else ""
+        raise ValueError(
+            f"last_iterate=True ends at iteration {last.n_iter}{given} where {reached}: steps are "
+            "too long, or some node has no edge in any atom. Choose smaller tau_atoms, "
+            "tau_coefficients and sigma or leave them out, raise max_iter, or use "
+            "last_iterate=False for the best iterate"
+        )
+
     def _solver_of(self, problem: Problem) -> Callable[..., Solution]:
-        """The solver by its name, or the fastest that can solve the problem."""
+        """Return the solver by its name, or the fastest that can solve the problem."""
         if self.solver == "alternating":
             return alternating
         use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
@@ -351,8 +268,8 @@ class SoftDictionary(GraphDictionary):
         out: Any = None,
         stage: Any = None,
     ) -> tuple[NDArray[np.float64], float, bool]:
-        """Optimal coefficients of every sample for given atoms; see :func:`code`."""
-        steps, tight = max(5000, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
+        """Return the best coefficients (T, K) for atoms, their value, whether all were found."""
+        steps, tight = max(CODING_STEPS, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
             warn(

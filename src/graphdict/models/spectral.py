@@ -48,7 +48,7 @@ class GraphDictSpectral(ModalDictionary):
 
     @classmethod
     def _of_file(cls, settings: dict[str, Any]) -> tuple[type[ModalDictionary], dict[str, Any]]:
-        """Files of version 0.1.0 hold graphs that do not share their eigenvectors."""
+        """Return the relaxed model for files of 0.1.0, whose graphs share no eigenvectors."""
         if "last_iterate" in settings:
             return cls, settings
         return GraphDictSpectralRelaxed, {**settings, "alpha_modes": 0.0}

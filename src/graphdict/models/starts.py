@@ -15,7 +15,7 @@ from graphdict.core.seeding import distances_to, draw, odds
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.constraints import L1, Sum
 
-__all__ = ["STARTS", "begin", "check_given", "start_atoms", "start_coefficients"]
+__all__ = ["STARTS", "begin", "check_given", "start_atoms"]
 
 AT_ONCE = 1 << 16  # rows that are drawn together
 LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still change
@@ -29,7 +29,7 @@ def begin(
     fix: str | None,
     draw: Callable[[], BlockStates],
 ) -> tuple[Any, NDArray[np.float64]]:
-    """Starting coefficients and atoms: as given, by sample and on the active nodes, or drawn."""
+    """Return starting coefficients and atoms: as given, by sample and on active nodes, or drawn."""
     coefficients: Any
     if given is not None:
         coefficients = window_means(given, problem.counts)
@@ -43,15 +43,8 @@ def begin(
     return coefficients, atoms
 
 
-def start_coefficients(
-    kind: str, executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
-) -> BlockStates:
-    """Starting coefficients by the name of the method, as states of the executor."""
-    return STARTS[kind](executor, rows, n_atoms, rng, dtype)
-
-
 def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray[np.float64]:
-    """Edges in inverse proportion to the mean squared difference where an atom is active.
+    """Return edges in inverse proportion to the mean squared difference where an atom is active.
 
     The sparsity penalty counts as a difference. Scaled so that a sample that mixes the atoms
     equally has the energy of an optimal graph.
@@ -115,7 +108,7 @@ def check_held(
 def _uniform(
     executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
 ) -> BlockStates:
-    """Every coefficient uniform on [0, 1]."""
+    """Draw every coefficient uniformly from [0, 1]."""
     drawn = np.empty((rows, n_atoms), dtype=dtype)
     for start in range(0, rows, AT_ONCE):
         some = drawn[start : start + AT_ONCE]
@@ -127,7 +120,7 @@ def _uniform(
 def _discrete(
     executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
 ) -> BlockStates:
-    """Every sample uses one atom, drawn at random."""
+    """Draw one atom for every sample."""
     result: BlockStates = executor.map_blocks(
         _soften, [executor.scatter(rng.randint(n_atoms, size=rows))], n_atoms, dtype
     )[0]
@@ -137,7 +130,7 @@ def _discrete(
 def _kmeans(
     executor: Any, rows: int, n_atoms: int, rng: np.random.RandomState, dtype: Any
 ) -> BlockStates:
-    """Samples go to the nearest of K spread-out samples, as in :mod:`graphdict.core.seeding`."""
+    """Assign samples to the nearest of K spread-out ones, as in :mod:`graphdict.core.seeding`."""
     states, _ = executor.map_blocks(_unassigned, [])
     for cluster in range(n_atoms):
         masses = executor.gather(executor.map_blocks(_mass, [states])[0])
@@ -162,12 +155,12 @@ def _unassigned(backend: Backend, rows: slice) -> Any:
 
 
 def _mass(backend: Backend, rows: slice, state: Any) -> Any:
-    """Where the block begins, and how likely it is to hold the next seed."""
+    """Return where the block begins, and how likely it is to hold the next seed."""
     return np.array([[backend.problem.first + rows.start, odds(state[0]).sum()]]), ()
 
 
 def _pick(backend: Backend, rows: slice, state: Any, first: int, uniform: float) -> Any:
-    """The seed, from the block that begins at row ``first``; zeros from all others."""
+    """Return the seed, from the block that begins at row ``first``; zeros from all others."""
     if backend.problem.first + rows.start != first:
         return None, (0.0,)
     return None, (backend.problem.fit.features(rows)[draw(odds(state[0]), uniform)],)

@@ -133,7 +133,7 @@ class AtomMove(NamedTuple):
     def of(
         cls, atoms: NDArray[Any], images: NDArray[Any], before: NDArray[Any], sigma: float
     ) -> AtomMove:
-        """From the new atoms, their images and the images ``before`` the step."""
+        """Make it from the new atoms, their images and the images ``before`` the step."""
         return cls(contiguous(atoms), contiguous(images), contiguous(2 * images - before), sigma)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,7 @@ from graphdict.core.graph_learning.windows import (
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
+from graphdict.engine.penalties import strength, weights_in
 from graphdict.native import products
 from graphdict.related.deviations import consensus_of, consensus_prox, deviations
 from graphdict.results import InstantaneousGraphs
@@ -30,6 +32,7 @@ from graphdict.results import InstantaneousGraphs
 __all__ = ["ConsensusGraphs"]
 
 
+@dataclass(repr=False, eq=False)
 class ConsensusGraphs(SignalEstimator):
     """One graph for each view of the same nodes, all of them close to a consensus.
 
@@ -87,16 +90,16 @@ class ConsensusGraphs(SignalEstimator):
         As for the dictionaries.
     """
 
-    atoms_: NDArray[np.float64]
-    consensus_: NDArray[np.float64]
-    views_: NDArray[Any]
-    states_: NDArray[np.intp]
-    objective_: float
-    history_: dict[str, NDArray[Any]]
-    beta_: float
-    n_iter_: int
+    atoms_: NDArray[np.float64] = field(init=False)
+    objective_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    consensus_: NDArray[np.float64] = field(init=False)
+    views_: NDArray[Any] = field(init=False)
+    states_: NDArray[np.intp] = field(init=False)
+    history_: dict[str, NDArray[Any]] = field(init=False)
+    beta_: float = field(init=False)
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha_views": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions({"l1", "l2"})],
         "likelihood": [StrOptions({"log-det", "log-degree"})],
@@ -108,28 +111,16 @@ class ConsensusGraphs(SignalEstimator):
         "rescale": ["boolean", StrOptions({"recording"})],
     }
 
-    def __init__(
-        self,
-        alpha_views: float = 0.2,
-        *,
-        penalty: Literal["l1", "l2"] = "l1",
-        likelihood: Literal["log-degree", "log-det"] = "log-degree",
-        avg_degree: float | None = 5,
-        beta: float = 0.0,
-        alpha_w: float = 0.0,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        rescale: bool | RescaleName = True,
-    ):
-        self.alpha_views = alpha_views
-        self.penalty = penalty
-        self.likelihood = likelihood
-        self.avg_degree = avg_degree
-        self.beta = beta
-        self.alpha_w = alpha_w
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rescale = rescale
+    alpha_views: float = 0.2
+    _: KW_ONLY
+    penalty: Literal["l1", "l2"] = "l1"
+    likelihood: Literal["log-degree", "log-det"] = "log-degree"
+    avg_degree: float | None = 5
+    beta: float = 0.0
+    alpha_w: float = 0.0
+    max_iter: int = 500
+    tol: float = 1e-4
+    rescale: bool | RescaleName = True
 
     @property
     def _penalty_units(self) -> dict[str, int]:
@@ -158,24 +149,23 @@ class ConsensusGraphs(SignalEstimator):
         counts = np.bincount(self.states_)
         shares = counts / counts.sum()
         costs = without_rounding(window_distances(signals[order], counts).astype(np.float64))
-        costs = costs + self.alpha_w
+        costs = costs + strength(self, "alpha_w")
+        alpha = strength(self, "alpha_views")
         active = active_nodes(samples[order], counts)[:, self.active_nodes_]
-        self.beta_ = float(self.beta)
+        self.beta_ = strength(self, "beta")
         if self.avg_degree is not None:
             average = (shares @ costs)[None]
             self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
 
         def deviation(weights: NDArray[np.float64]) -> float:
             size = deviations(weights, shares, self.penalty)
-            return float(self.alpha_views * (shares @ size))
+            return float(alpha * (shares @ size))
 
         solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
         found = solve(
             costs,
             self.beta_,
-            lambda values, step: consensus_prox(
-                values, step * self.alpha_views, shares, self.penalty
-            ),
+            lambda values, step: consensus_prox(values, step * alpha, shares, self.penalty),
             deviation,
             shares=shares,
             active=active,
@@ -197,7 +187,7 @@ class ConsensusGraphs(SignalEstimator):
         weights = connected_graphs(weights, objective, costs + self.beta_**0.5, active)
         self.objective_ = objective(weights)
         consensus = consensus_of(weights, shares, self.penalty)
-        self.atoms_ = self._preparation.embed(weights.astype(signals.dtype))
+        self.atoms_ = self._preparation.embed(weights_in(self, weights, signals.dtype))
         self.consensus_ = self._preparation.embed(consensus.astype(signals.dtype))
         return self
 

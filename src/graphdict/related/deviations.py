@@ -13,8 +13,7 @@ def consensus_of(
 ) -> NDArray[np.float64]:
     """Return the consensus (E,) of graphs (V, E): what the sum of deviations is least from."""
     if penalty == "l2":
-        mean: NDArray[np.float64] = shares @ weights
-        return mean
+        return shares @ weights
     return weighted_median(weights, shares)
 
 
@@ -55,8 +54,7 @@ def consensus_prox(
     strength``, and its root lies between the two knots where it changes sign.
     """
     if strength == 0 or len(values) == 1:
-        clipped: NDArray[np.float64] = np.maximum(values, 0)
-        return clipped
+        return np.maximum(values, 0)
     if penalty == "l2":
         centre = _clipped_mean(values, strength, shares)
         found = (values + strength * centre) / (1 + strength)
@@ -64,8 +62,7 @@ def consensus_prox(
         centre = np.maximum(_huber_location(values, strength, shares), 0)
         gaps = values - centre
         found = centre + np.sign(gaps) * np.maximum(np.abs(gaps) - strength, 0)
-    result: NDArray[np.float64] = np.maximum(found, 0)
-    return result
+    return np.maximum(found, 0)
 
 
 def _clipped_mean(

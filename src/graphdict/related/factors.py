@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,7 @@ __all__ = ["GraphFactors"]
 Graphs = ArrayLike | InstantaneousGraphs
 
 
+@dataclass(repr=False, eq=False)
 class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Atoms and coefficients of graphs that are given, such as the snapshots of a network in time.
 
@@ -79,14 +81,14 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     array([0.5, 0.5])
     """
 
-    atoms_: NDArray[np.float64]
-    coefficients_: NDArray[np.float64]
-    objective_: float
-    n_iter_: int
-    n_features_in_: int
-    scale_: float
+    atoms_: NDArray[np.float64] = field(init=False)
+    coefficients_: NDArray[np.float64] = field(init=False)
+    objective_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    n_features_in_: int = field(init=False)
+    scale_: float = field(init=False)
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "alpha_w": [Interval(Real, 0, None, closed="left")],
         "alpha_diff": [Interval(Real, 0, None, closed="left")],
@@ -96,24 +98,14 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_atoms: int = 5,
-        *,
-        alpha_w: float = 0.0,
-        alpha_diff: float = 0.0,
-        n_init: int = 4,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: RandomState = None,
-    ):
-        self.n_atoms = n_atoms
-        self.alpha_w = alpha_w
-        self.alpha_diff = alpha_diff
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_atoms: int = 5
+    _: KW_ONLY
+    alpha_w: float = 0.0
+    alpha_diff: float = 0.0
+    n_init: int = 4
+    max_iter: int = 1000
+    tol: float = 1e-5
+    random_state: RandomState = None
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
         """Learn atoms and coefficients.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ __all__ = ["GromovWassersteinDictionary"]
 LARGEST_SEED = 2**31 - 1
 
 
+@dataclass(repr=False, eq=False)
 class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Atoms of graphs of any size, whose nodes have no names in common (Vincent-Cuaz et al. 2021).
 
@@ -77,13 +79,13 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
     True
     """
 
-    atoms_: NDArray[np.float64]
-    diagonals_: NDArray[np.float64]
-    coefficients_: NDArray[np.float64]
-    distances_: NDArray[np.float64]
-    objective_: float
+    atoms_: NDArray[np.float64] = field(init=False)
+    diagonals_: NDArray[np.float64] = field(init=False)
+    coefficients_: NDArray[np.float64] = field(init=False)
+    distances_: NDArray[np.float64] = field(init=False)
+    objective_: float = field(init=False)
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_atoms": [Interval(Integral, 1, None, closed="left")],
         "n_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "alpha_c": [Interval(Real, 0, None, closed="left")],
@@ -94,26 +96,15 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_atoms: int = 3,
-        *,
-        n_nodes: int | None = None,
-        alpha_c: float = 0.0,
-        n_init: int = 1,
-        epochs: int = 20,
-        batch_size: int = 16,
-        learning_rate: float = 0.1,
-        random_state: RandomState = None,
-    ):
-        self.n_atoms = n_atoms
-        self.n_nodes = n_nodes
-        self.alpha_c = alpha_c
-        self.n_init = n_init
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    n_atoms: int = 3
+    _: KW_ONLY
+    n_nodes: int | None = None
+    alpha_c: float = 0.0
+    n_init: int = 1
+    epochs: int = 20
+    batch_size: int = 16
+    learning_rate: float = 0.1
+    random_state: RandomState = None
 
     def fit(self, X: Sequence[ArrayLike], y: Any = None) -> Self:
         """Learn the atoms.

@@ -29,6 +29,8 @@ SECONDS = (
 MONTHS = "January February March April May June July August September October November December"
 LARGEST_GAIN = 20.0  # nats of which odds are told
 PLAIN = 1.05  # powers up to which are 1
+SAME_STRENGTH = 1.15  # ratio of the weights of two atoms up to which they are as strong
+MORE = 1.25  # times its share in other atoms that an edge has at least where it is unlike them
 STRONGER = 1.5  # times the weight of other atoms, from which on that is said
 LONG_DAYS = 14  # of a series, from which on hours are not said
 CORE, SHORT = 0.8, 0.5  # of an atom's samples lie in so much of the time: that is when it holds
@@ -98,13 +100,24 @@ def _copies(model: Any, evidence: Evidence | None) -> list[str]:
     pairs = getattr(model, "alike_atoms_", None) or []
     if not pairs:
         return []
-    named = ", ".join(f"{i + 1} and {j + 1}" for i, j in pairs[:NAMED])
-    if evidence is not None and evidence.clear:
-        return [
-            f"Atoms {named} have the same edges in another strength (cosine above 0.99): they tell "
-            "how closely nodes are tied, not which."
-        ]
-    return [f"Atoms {named} are the same graph up to a factor: fewer atoms would do."]
+    if evidence is None or not evidence.clear:
+        named = ", ".join(f"{i + 1} and {j + 1}" for i, j in pairs[:NAMED])
+        return [f"Atoms {named} are the same graph up to a factor: fewer atoms would do."]
+    sums = np.abs(np.asarray(model.atoms_, dtype=np.float64)).sum(axis=1)
+    return [_alike(i, j, float(sums[j] / sums[i])) for i, j in pairs[:NAMED]]
+
+
+def _alike(first: int, second: int, ratio: float) -> str:
+    """Return how two atoms differ that join the same pairs, by the ratio of their strengths."""
+    said = f"Atoms {first + 1} and {second + 1} join nearly the same pairs in the same proportions"
+    strong, weak = (second, first) if ratio > 1 else (first, second)
+    ratio = max(ratio, 1 / ratio)
+    if ratio < SAME_STRENGTH:
+        return f"{said}, equally strongly: only edges of little weight tell them apart."
+    return (
+        f"{said}: what tells them apart is mostly how strongly, {ratio:.2g} times in atom "
+        f"{strong + 1} what it is in atom {weak + 1}."
+    )
 
 
 def _atoms(
@@ -132,12 +145,18 @@ def _atoms(
         if stay > 1:
             sentence += f", for about {_duration(stay, step)} at a time"
         sentence += _when(coefficients[:, k], times)
+        if coefficients[:, k].sum() < 1:
+            said.append(f"Atom {k + 1} is used by no sample: one atom fewer would do.")
+            continue
         others = shares[(sums > 0) & (np.arange(len(sums)) != k)]
         apart = shares[k] - others.mean(axis=0) if len(others) else shares[k]
+        apart[shares[k] < MORE * (shares[k] - apart)] = 0  # heavy edges differ a little everywhere
         if not edges:
             sentence += f"; it has {_none(learned[k])}"
         elif (apart > 0).any():
             sentence += f"; most unlike the others are {_named(model, np.maximum(apart, 0))}"
+        elif len(others):
+            sentence += "; none of its edges has a larger share of the weight than in the others"
         said.append(sentence + ".")
     if len(atoms) > MOST_ATOMS:
         said.append(f"And {len(atoms) - MOST_ATOMS} more atoms.")

@@ -279,8 +279,7 @@ def _levels(labels: NDArray[Any], what: str) -> NDArray[Any]:
 
 def _first(codes: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return where each code (0, 1, ...) is first."""
-    places: NDArray[np.intp] = np.unique(codes, return_index=True)[1]
-    return places
+    return np.unique(codes, return_index=True)[1]
 
 
 def _averages(table: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -77,8 +77,7 @@ class Comparison:
     @property
     def significant(self) -> NDArray[np.bool_]:
         """Which columns (M,) have a corrected p-value of at most 0.05."""
-        found: NDArray[np.bool_] = self.p_corrected <= LEVEL
-        return found
+        return self.p_corrected <= LEVEL
 
     def with_columns(self, columns: list[tuple[str, str]]) -> Comparison:
         """Return the same with other names (measure, item) of the M columns."""
@@ -103,8 +102,7 @@ class Comparison:
             self.statistic_name: self.statistic, "p": self.p_values,
             "p_corrected": self.p_corrected,
         }  # fmt: skip
-        frame: pandas.DataFrame = tables.DataFrame(table)
-        return frame
+        return tables.DataFrame(table)
 
     def in_words(self) -> str:
         """Return the finding in a few sentences."""

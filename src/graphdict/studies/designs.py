@@ -97,8 +97,7 @@ def _variances(count: Floats, sums: Floats, squares: Floats, nothing: Floats) ->
 def _third_moments(values: Floats, count: Floats) -> Floats:
     """Return unbiased third central moments (M,) of values (U, M) without NaN, centred already."""
     below = np.maximum((count - 1) * (count - 2), 1)
-    found: Floats = np.where(count > 2, count / below * (values**3).sum(axis=0), 0.0)
-    return found
+    return np.where(count > 2, count / below * (values**3).sum(axis=0), 0.0)
 
 
 @dataclass

@@ -18,26 +18,10 @@ def observed_transitions(
     statistic: str = "probability",
     ignore_repetitions: bool = True,
 ) -> NDArray[np.float64]:
-    """Return the transitions (K, K) from the row's to the column's state, within segments.
+    """Return the transitions (K, K) from the row's to the column's state, within segments (S, 2).
 
-    Samples with label -1 have no state and interrupt transitions.
-
-    Parameters
-    ----------
-    labels : integer array (T,)
-        State of each sample.
-    segments : integer array (S, 2)
-        First sample and end of each segment.
-    n_states : int
-        Number K of states.
-    statistic : {"probability", "count"}
-        Rows that sum to one, or counts.
-    ignore_repetitions : bool, default=True
-        Count moves to another state only; otherwise every pair of consecutive samples.
-
-    Returns
-    -------
-    array (K, K)
+    They are probabilities or counts, by ``statistic``, of moves to another state, or of all pairs
+    of consecutive samples. Samples with label -1 have no state and interrupt transitions.
     """
     if statistic not in STATISTICS:
         raise ValueError(f"statistic must be one of {STATISTICS}, got {statistic!r}")
@@ -78,20 +62,9 @@ def sequence_entropy(
     ignore_repetitions: bool = False,
     base: float = 2.0,
 ) -> float:
-    """Return the Shannon entropy of the distribution of states over samples, or over runs.
+    """Return the Shannon entropy of the distribution of states over samples.
 
-    Parameters
-    ----------
-    labels, segments
-        As in :func:`observed_transitions`.
-    ignore_repetitions : bool, default=False
-        Count each run once instead of each sample.
-    base : float, default=2
-        Base of the logarithm: 2 for bits.
-
-    Returns
-    -------
-    float
+    Over runs, each of which counts once, where repetitions are ignored.
     """
     chosen = inside_segments(labels, segments) & (labels >= 0)
     if ignore_repetitions:

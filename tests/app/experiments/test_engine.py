@@ -186,6 +186,20 @@ def test_the_digest_is_that_of_what_decides_results(tmp_path, monkeypatch):
         first = digest()
 
 
+def test_words_that_decide_nothing_are_not_in_the_digest():
+    before = 'x = "#1"\n\ndef f(a):\n    """One\n    two."""\n    # Why.\n    return a  # so\n'
+    after = '"""A file."""\nx = "#1"\ndef f(a):\n    return a  # so\n'
+    assert code.essential(before, python=True) == code.essential(after, python=True)
+    for other in ("return b", "return a, 1", 'x = "#2"'):
+        changed = before.replace("return a", other).replace('x = "#1"', other)
+        assert code.essential(changed, python=True) != code.essential(before, python=True)
+    # A string that is no docstring, and one that stands on the line of its function, stay.
+    kept = 'text = """One\ntwo."""\ndef g(): """Nothing."""\n'
+    assert code.essential(kept, python=True) == kept.rstrip("\n")
+    loops = "// Why.\nint x = 1;  // so\n\n"
+    assert code.essential(loops, python=False) == "int x = 1;  // so"
+
+
 def test_chosen_fits_are_repeated_from_other_starts(tmp_path):
     grid = make_grid()
     assert run_experiment(FAKE, grid, tmp_path / "one") == 0

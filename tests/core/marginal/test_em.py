@@ -17,6 +17,7 @@ from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabi
 from graphdict.core.marginal.penalty import ConcavePenalty
 from graphdict.core.marginal.support import prune_edges
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
+from graphdict.datasets import sample_lgmrf
 from graphdict.engine.marginal.em import expectation_maximisation
 from graphdict.engine.marginal.learn import Settings, random_start, rule_out_edges
 from graphdict.engine.marginal.passes import e_step, second_moments
@@ -207,18 +208,12 @@ def test_concave_penalty_lies_below_its_tangents():
 
 
 def test_ruling_out_finds_components_and_silent_nodes(opened):
-    rng = np.random.default_rng(7)
     weights = np.zeros((2, EDGES))
     rows, cols = graphs.edge_index(NODES)
     weights[0, (rows < 3) & (cols < 3)] = 1.0
     weights[0, (rows == 3) & (cols == 4)] = 2.0  # node 5 is silent with atom 0
     weights[1] = 1.0
-    values, vectors = np.linalg.eigh(graphs.laplacian(weights))
-    scale = np.where(values > 1e-9, 1 / np.sqrt(np.maximum(values, 1e-9)), 0)
-    state = np.repeat([0, 1], 40)
-    noise = rng.standard_normal((80, NODES))
-    signals = np.einsum("tij,tj->ti", vectors[state], scale[state] * noise)
-    data = opened(signals)
+    data = opened(sample_lgmrf(weights, 40, random_state=7))
     graphs_of = GaussianLikelihood.of(np.eye(2, dtype=bool), np.ones((2, EDGES)))
     known = PatternDictionary(graphs_of, np.ones((2, EDGES)), np.full(2, 0.5), known_in_time=True)
     np.testing.assert_array_equal(rule_out_edges(data, known).atoms > 0, weights > 0)

@@ -12,9 +12,11 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
 from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
+from graphdict.engine import executor
 from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
 from graphdict.engine.marginal.held_out import choose_pool, held_out_evidence
 from graphdict.engine.marginal.learn import Settings
+from graphdict.engine.marginal.model_choice import explains_as_well, with_states
 from graphdict.engine.marginal.passes import e_step, e_step_by_halves, evidence_by_block
 from graphdict.engine.marginal.sample_values import log_evidence_of
 from graphdict.engine.marginal.samples import open_signals
@@ -58,6 +60,7 @@ def test_halves_and_blocks_add_up_to_the_whole(window, stay):
         expected = e_step(data, dictionary)
         halves = e_step_by_halves(data, dictionary, 6)
         blocks = evidence_by_block(data, dictionary, 6)
+        by_half = [evidence_by_block(data, dictionary, 6, half) for half in (0, 1)]
         values = log_evidence_of(data, dictionary)
     assert_allclose(sum(usage for usage, _ in halves) * len(x), expected.usage)
     for index, sums in enumerate(expected.statistics):
@@ -66,6 +69,44 @@ def test_halves_and_blocks_add_up_to_the_whole(window, stay):
     windows = np.arange(len(x)) // window
     places = windows * 6 // (windows[-1] + 1)
     assert_allclose(blocks, np.bincount(places, weights=values))
+    for half, found in enumerate(by_half):
+        assert_allclose(found[half::2], blocks[half::2])
+
+
+def test_sums_along_a_chain_in_many_blocks_are_those_in_one(monkeypatch):
+    weights = weights_of(8)
+    states = np.arange(600) // 50 % 2
+    x = signals_of(weights, states, 2.0, 9)
+    dictionary = dictionary_of(weights, x, filter=PowerFilter(2.0), tails=5.0)
+    dictionary = replace(dictionary, stay=0.9)
+    found = []
+    for size in (executor.BLOCK_BYTES, 1 << 12):
+        monkeypatch.setattr(executor, "BLOCK_BYTES", size)
+        with open_signals(x, 1, 2) as data:
+            assert data.in_one_block == (size > 1 << 12)
+            found.append(e_step(data, dictionary))
+    assert_allclose(found[0].log_evidence, found[1].log_evidence)
+    for one, other in zip(found[0].statistics, found[1].statistics, strict=True):
+        assert_allclose(one, other, rtol=1e-9)
+
+
+def test_plain_atoms_of_the_states_of_another_fit_are_as_good_as_those_of_a_search():
+    weights = np.stack([weights_of(10)[0], 6 * weights_of(11)[0]])
+    states = np.random.default_rng(12).integers(2, size=SAMPLES)
+    x = signals_of(weights, states, 1.0, 13)
+    other = dictionary_of(weights, x, filter=PowerFilter(1.3), tails=20.0)
+    with open_signals(x, 1, 2) as data:
+        runs = FilteredRuns(data, filtered(other).noise, Settings())
+        plain = with_states(runs, other)
+        fitted = runs.run(plain, 60, 8)
+        best = runs.run(dictionary_of(weights, x), 60, 8)
+        other = runs.run(other, 60, 8).dictionary
+        useless = dictionary_of(np.ones_like(weights), x)
+        assert explains_as_well(runs, [useless, plain], other)
+        assert explains_as_well(runs, [plain, useless], other)
+    assert filtered(plain).filter == PowerFilter(1.0)
+    assert np.isinf(filtered(plain).tails)
+    assert fitted.objective == pytest.approx(best.objective, abs=0.01)
 
 
 def pooled_for(weights, seed):

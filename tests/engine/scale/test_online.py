@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphdict import GraphDictLog, GraphDictMarginal, graphs, load_model
-from graphdict.datasets import make_superposition
+from graphdict.datasets import make_superposition, sample_lgmrf
 from graphdict.engine.online.stream import share_of
 from graphdict.exceptions import SilentNodeWarning
 from graphdict.metrics import edge_scores
@@ -116,14 +116,10 @@ def test_forgetting_follows_a_system_that_changes(make, short_opening):
 
 def test_edges_that_were_zero_return(short_opening):
     """A graph loses its edges to another that has none of them."""
-    rng = np.random.default_rng(0)
     rows, cols = graphs.edge_index(8)
     ring = np.isin(cols - rows, (1, 7)).astype(float)
     star = (rows == 0).astype(float)
-    blocks = []
-    for weights in (ring, star):
-        covariance = np.linalg.pinv(graphs.laplacian(weights))
-        blocks.append(rng.multivariate_normal(np.zeros(8), covariance, 600, method="svd"))
+    blocks = sample_lgmrf([ring, star], 600, random_state=0).reshape(2, 600, 8)
     model = GraphDictMarginal(1, random_state=0, forgetting=0.98)
     run(model, blocks[0], 50)
     assert edge_scores(ring[None], model.atoms_).mean()["mcc"] > 0.95

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from graphdict.app.commands.console import Console
 from graphdict.app.commands.models import build_model, given_settings
 from graphdict.app.files import SignalTable
-from graphdict.core.marginal.patterns import pattern_sizes
+from graphdict.core.marginal.patterns import count_patterns, pattern_sizes
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.selection.folds import Blocks
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # pragma: no cover
 __all__ = ["Choices", "choose_counts", "choose_degree", "compare_fitted"]
 
 FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
+ALWAYS = 0.9  # mean coefficient from which on an atom is active all the time
 
 
 @dataclass
@@ -35,11 +36,14 @@ class Choices:
         Whether there is more than one graph; None where that was not asked.
     blocks : Blocks, optional
         What to hold out, where that is to be asked of the model once it is fitted.
+    remark : str, optional
+        A sentence on how sure the number of atoms is.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
     evidence: Evidence | None = None
     blocks: Blocks | None = None
+    remark: str | None = None
 
 
 def choose_counts(
@@ -166,28 +170,57 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     one, most = choice.block_scores[1], first
     if choice.models[1]._is_papers_model:
         trial.set_params(filter_power=1)
-    # States of several active atoms are fewer atoms than states: that can only be seen from three.
-    # Two states that share edges would otherwise be three atoms, of which one is what they share.
-    for more in range(2, MOST_ACTIVE + 1 if active == "auto" and choice.value > FEW else 0):
+    # States of several active atoms are fewer atoms than states, or three where two states are as
+    # good as three. An atom that is always active is what states share, and no graph of its own.
+    for more in range(2, MOST_ACTIVE + 1 if active == "auto" and choice.value > 1 else 0):
         other: ScoreChoice = choose_by_blocks(
             trial.set_params(max_active=more), blocks, "n_atoms",
-            range(more, choice.value + 1), report=console.note,
+            _sizes(choice.value, more), report=console.note,
         )  # fmt: skip
         gain = other.block_scores[other.value] - choice.block_scores[choice.value]
-        if not gain.mean() > CLEARLY * error_of_mean(gain):
+        shared = other.models[other.value].coefficients_.mean(axis=0).max() > ALWAYS
+        if shared or not gain.mean() > CLEARLY * error_of_mean(gain):
             break
         choice, most = other, more
-    several = max(FEW, choice.value)
+    value, remark = choice.value, None
+    if max(choice.scores, key=lambda k: choice.scores[k]) == MOST:
+        value = _enough(choice.scores, float(one.mean()))
+        remark = (
+            f"Each graph more, up to {MOST}, predicts held-out blocks better: the number of states "
+            f"is not in the signals. {value} graphs gain half of what {MOST} do; -k {MOST} learns "
+            "all."
+        )
+    several = max(FEW, value)
     if several not in choice.block_scores:  # no sample uses two atoms
         options["atoms"] = options["active"] = 1
         return Choices({"atoms": {"value": 1, "active": 1, "scores": choice.scores}})
     given = choice.block_scores[several], choice.models[several]
     count = SURROGATES if options["evidence"] else 0
     found = compare_with_one(blocks, one, *given, count)
-    value = choice.value if found.clear else 1
+    value = value if found.clear else 1
     options["atoms"], options["active"] = value, min(most, value)
     _let_states_last(options, found.stay >= LASTING, blocks)
-    return Choices({"atoms": {"value": value, "active": most, "scores": choice.scores}}, found)
+    chosen = {"atoms": {"value": value, "active": most, "scores": choice.scores}}
+    return Choices(chosen, found, remark=remark if value > 1 else None)
+
+
+def _sizes(states: int, active: int) -> range:
+    """Return how many atoms to try, so many at a time, where that many states were found.
+
+    Their sets are as many as the states, to twice as many.
+    """
+    if states == FEW:
+        return range(FEW + 1, FEW + 2)
+    sets = {k: count_patterns(k, active) for k in range(active, MOST + 1)}
+    fewest = min(k for k, count in sets.items() if count >= states)
+    enough = min(k for k, count in sets.items() if count >= 2 * states)
+    return range(fewest, min(states, enough) + 1)
+
+
+def _enough(scores: dict[int, float], one: float) -> int:
+    """Return the least number of atoms with half of the gain of the largest over one."""
+    half = (one + scores[max(scores)]) / 2
+    return min(k for k, score in scores.items() if score >= half)
 
 
 def _let_states_last(options: dict[str, Any], last: bool, blocks: Blocks) -> None:

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from graphdict.app.commands.checks import check_length, check_options
-from graphdict.app.commands.choose import choose_counts, choose_degree, compare_fitted
+from graphdict.app.commands.choose import Choices, choose_counts, choose_degree, compare_fitted
 from graphdict.app.commands.console import (
     EXIT_CODES,
     STOPPED,
@@ -40,6 +40,7 @@ from graphdict.app.commands.preprocessing import (
     subsample,
 )
 from graphdict.app.commands.reading import learn_scaling, read_recordings
+from graphdict.app.commands.repeats import spread_repeats
 from graphdict.app.commands.results import (
     about_input,
     describe_atoms,
@@ -53,6 +54,7 @@ from graphdict.app.files.several import (
     expand_paths,
 )
 from graphdict.core.marginal.patterns import pattern_sizes
+from graphdict.engine.marginal.redundant import idle_atoms
 from graphdict.engine.tasks import part
 from graphdict.selection.findings import describe_findings
 
@@ -260,6 +262,11 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
             longest = len(signals.values) if recordings is None else max(recordings.lengths)
             check_length(longest, window_of(options["window"], signals.step), options)
             values = scaling.apply(signals.values)
+            if isinstance(values, np.ndarray) and not signals.recording:
+                values, told = spread_repeats(signals, values)
+                if told is not None:
+                    signals.notes.append(told)
+                    console.note(told)
         with open_signals(values, options["dask"], console) as X:
             if recordings is not None:
                 if options["dask"] is not None:
@@ -279,6 +286,15 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
                 choices.settings["penalty"] = penalty
             with part("Learning", cost=learning):
                 seconds, objective = _learn(model, X, console)
+                if (used := _used_atoms(model, options, choices)) and not console.interrupted:
+                    console.note(
+                        f"{options['atoms'] - used} of {options['atoms']} atoms are used by no "
+                        f"sample: {used} are learned again"
+                    )
+                    options["atoms"], options["active"] = used, min(options["active"], used)
+                    model = build_model(signals, options, console)
+                    more, objective = _learn(model, X, console)
+                    seconds += more
             if options["model"] == "marginal" and options["active"] == "auto":
                 chosen = int(pattern_sizes(model.patterns_).max())
                 choices.settings["active"] = {"value": chosen}
@@ -300,6 +316,8 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
                 step=signals.step, min_confidence=least,
             )  # fmt: skip
             said = [with_flags(sentence) for sentence in found_out]
+            if choices.remark is not None:
+                said.insert(1, choices.remark)
             if console.interrupted:
                 said.insert(0, _stopped(model, learned))
             about = {"source": file.name, "findings": said, "min_confidence": least}
@@ -363,6 +381,14 @@ def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
     if console.interrupted and path is not None:
         raise Stopped(f"stopped; the same command goes on from the checkpoint {path}")
     return time.perf_counter() - started, float(model.objective_)
+
+
+def _used_atoms(model: Any, options: dict[str, Any], choices: Choices) -> int:
+    """Return how many atoms are used, where the number was chosen and some are not; else 0."""
+    if "atoms" not in choices.settings or options["atoms"] == 1:
+        return 0
+    idle = idle_atoms(model.atoms_, np.asarray(model.coefficients_).sum(axis=0))
+    return max(1, options["atoms"] - len(idle)) if idle else 0
 
 
 def _stopped(model: Any, learned: bool) -> str:

@@ -77,10 +77,9 @@ def transform(model_file: Path, files: tuple[Path, ...], output: Path | None, fo
         )
     if group is not None and out is not None:
         raise click.UsageError(f"-o {target}: of recordings, write a .csv, .tsv or .parquet")
-    if group is not None:
-        signals, coefficients = _encode_groups(model, paths[0], group, options, console)
-    elif len(paths) == 1:
-        signals, coefficients = encode(model, paths[0], options, console, out)
+    if len(paths) == 1:
+        given = options | {"group": group}
+        signals, coefficients = encode(model, paths[0], given, console, out)
     elif out is not None:
         raise click.UsageError(f"-o {target}: of several files, write a .csv, .tsv or .parquet")
     else:
@@ -122,14 +121,12 @@ def _encode_all(
     return signals, np.concatenate([coefficients for _, coefficients in found])
 
 
-def _encode_groups(
-    model: Any, path: Path, group: str, options: dict[str, Any], console: Console
+def _encode_recordings(
+    model: Any, whole: SignalTable, options: dict[str, Any], console: Console
 ) -> tuple[SignalTable, Any]:
     """Return the signals of the recordings of one table, and their coefficients."""
-    nodes = tuple(map(str, model.node_names))
-    whole = read_file(path, options | {"group": group}, console, expected=nodes)
     assert whole.recordings is not None
-    tables = separate(_matched(whole, model, path, console), all_nodes=True)
+    tables = separate(whole, all_nodes=True)
     found = [_encode_signals(model, table, options, console) for table in tables]
     signals = combine([table for table, _ in found], whole.recordings.names)
     return signals, np.concatenate([coefficients for _, coefficients in found])
@@ -163,6 +160,10 @@ def encode(
     nodes = tuple(map(str, model.node_names))
     signals = read_file(file, options, console, True, nodes)
     signals = _matched(signals, model, file, console)
+    if signals.recordings is not None:
+        if out is not None:
+            raise click.UsageError(f"-o {out}: of recordings, write a .csv, .tsv or .parquet")
+        return _encode_recordings(model, signals, options, console)
     return _encode_signals(model, signals, options, console, out, silence)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphdict.app.files.calendars import join_calendar, join_date_and_time
 from graphdict.app.files.checks import add_notes, ordered_times, replace_missing_codes
+from graphdict.app.files.directions import split_directions
 from graphdict.app.files.errors import InputError
 from graphdict.app.files.long_format import find_long_format, to_wide
 from graphdict.app.files.patterns import matching_names
@@ -71,6 +72,8 @@ def signals_from_table(table: Table, options: ReadOptions) -> SignalTable:
         explicit |= {column.name for column in table.columns}
     columns = [column for column in table.columns if column is not time]
     columns = node_columns(columns, table, time, explicit, options.columns)
+    if long is None:
+        columns = split_directions(table, columns, explicit, options.expected)
     if options.codes:
         replace_missing_codes(columns, table)
     times, unit = ordered_times(time, table, columns, options.sort)

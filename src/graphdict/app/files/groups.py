@@ -10,18 +10,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.columns import ReadOptions, name_columns, signals_from_table
+from graphdict.app.files.columns import (
+    ReadOptions,
+    find_time_column,
+    name_columns,
+    select_columns,
+    signals_from_table,
+)
 from graphdict.app.files.errors import InputError
+from graphdict.app.files.long_format import find_long_format
 from graphdict.app.files.several import combine
 from graphdict.app.files.table import Column, SignalTable, Table, quote_names
 
-__all__ = ["signals_by_group"]
+__all__ = ["recordings_column", "signals_by_group"]
 
 LEAST_ROWS = 2
+LEAST_VALUES = 3  # columns of quantities from which on a graph joins these, not the places
+MOST_NOTES = 6  # on single recordings
 
 
-def signals_by_group(table: Table, group: str, options: ReadOptions) -> SignalTable:
+def recordings_column(table: Table, options: ReadOptions) -> str | None:
+    """Return the column by which recordings interleave in a table; None where they do not.
+
+    That is so where times repeat, a column tells the rows of each time apart, and three or more
+    columns hold quantities: those of several stations, say, one below the other.
+    """
+    asked = options.layout != "auto" or options.node is not None or options.value is not None
+    if asked or options.no_time:
+        return None
+    looked = Table([replace(column) for column in table.columns], [], table.lines, table.ignored)
+    try:
+        name_columns(looked, options)
+        explicit = select_columns(looked, options)
+        time = find_time_column(looked, options)
+        long = None
+        if time is not None and not time.missing.any():
+            long = find_long_format(looked, time, None, None, "auto", explicit)
+    except InputError:  # which is said where the table is read
+        return None
+    names = {column.name for column in table.columns}
+    if long is None or len(long.values) < LEAST_VALUES or long.node.name not in names:
+        return None
+    if options.expected and not set(options.expected) & {column.name for column in long.values}:
+        return None  # a model whose nodes are places
+    counts = [len(rows) for rows in _rows_by_value(long.node).values()]
+    return long.node.name if min(counts) >= LEAST_ROWS else None
+
+
+def signals_by_group(
+    table: Table, group: str, options: ReadOptions, *, found_itself: bool = False
+) -> SignalTable:
     """Return the signals of a table whose column ``group`` says which recording a row is from.
+
+    ``found_itself`` is whether the column was found, not given, which is then said.
 
     Recordings are in order of first appearance, the rows of each in the order of the table. Columns
     of numbers that are the same throughout each recording, such as an age, are no signals.
@@ -64,6 +105,12 @@ def signals_by_group(table: Table, group: str, options: ReadOptions) -> SignalTa
     found = [_without(signals, left_out) for signals in found]
     whole = combine(found, list(rows))
     told = f"column {group!r} says which of {len(rows)} recordings a row is from"
+    if found_itself:
+        told = (
+            f"times repeat, and column {group!r} tells rows of the same time apart: each of its "
+            f"{len(rows)} values is a recording, as with group={group!r} (value=... makes nodes of "
+            "them instead, by one column)"
+        )
     whole.about = about
     whole.notes = [*table.notes, told, *_shared_notes(found, list(rows)), *whole.notes]
     return whole
@@ -134,10 +181,12 @@ def _shared_notes(tables: Sequence[SignalTable], names: Sequence[str]) -> list[s
     """Return the notes of all recordings, each once, with how many it is about."""
     counts = Counter(note for table in tables for note in dict.fromkeys(table.notes))
     owner = {note: name for table, name in zip(tables, names) for note in table.notes}
-    told = []
+    told, alone = [], []
     for note, count in counts.items():
         if count == 1:
-            told.append(f"recording {owner[note]!r}: {note}")
+            alone.append(f"recording {owner[note]!r}: {note}")
         else:
             told.append(note if count == len(tables) else f"{note} (in {count} recordings)")
-    return told
+    if len(alone) > MOST_NOTES:
+        alone[MOST_NOTES:] = [f"and {len(alone) - MOST_NOTES} more notes on single recordings"]
+    return told + alone

@@ -12,7 +12,7 @@ from graphdict.app.files.chunked_readers import open_chunked_reader
 from graphdict.app.files.columns import ReadOptions, signals_from_table
 from graphdict.app.files.errors import InputError, damage_named, first_line
 from graphdict.app.files.formats import ReaderOptions, format_of
-from graphdict.app.files.groups import signals_by_group
+from graphdict.app.files.groups import recordings_column, signals_by_group
 from graphdict.app.files.long_format import MOST_NODES
 from graphdict.app.files.out_of_core import read_out_of_core
 from graphdict.app.files.patterns import matching_names
@@ -92,7 +92,8 @@ def read_signals(
         values beside recordings that have them), or interpolated from their neighbours.
     group : str, optional
         The column that says which recording a row is from: each is read as a table of its own,
-        whose times may begin anew, and ``recordings`` of the result tells them apart.
+        whose times may begin anew, and ``recordings`` of the result tells them apart. Where times
+        repeat, one column tells their rows apart and three or more hold quantities, it is found.
     in_parts : bool
         Leave Parquet, NPY and Zarr in their file where they are larger than scikit-learn's
         ``working_memory``: ``values`` is then a lazy array that reads slices of rows on demand.
@@ -144,6 +145,8 @@ def read_signals(
         table = _transposed(found) if transpose else found
         if group is not None:
             return signals_by_group(table, group, options)
+        if (interleaved := recordings_column(table, options)) is not None:
+            return signals_by_group(table, interleaved, options, found_itself=True)
         return signals_from_table(table, options)
     except InputError as error:
         raise InputError(f"{path} {error}") from None

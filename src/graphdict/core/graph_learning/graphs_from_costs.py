@@ -44,7 +44,10 @@ LEAST_START = 1e-6  # of a cold start: less is no warm start
 
 @dataclass(frozen=True)
 class LearnedGraphs:
-    """Weights (B, E), dual variables (B, N), relative residual (B,) and number of Newton steps."""
+    """Weights (B, E), dual variables (B, N), relative residual (B,) and number of Newton steps.
+
+    All are in double precision, since weights may be too large for single.
+    """
 
     weights: NDArray[Any]
     dual: NDArray[Any]
@@ -88,8 +91,7 @@ def learn_graphs(
     -------
     LearnedGraphs
     """
-    given = np.atleast_2d(costs)
-    costs = np.ascontiguousarray(given, dtype=np.float64)
+    costs = np.ascontiguousarray(np.atleast_2d(costs), dtype=np.float64)
     count, nodes = len(costs), graphs.n_nodes(costs.shape[1])
     ridges = np.broadcast_to(np.asarray(ridge, dtype=np.float64), (count,)).copy()
     if active is None:
@@ -120,7 +122,7 @@ def learn_graphs(
             f"values from {ridges.min():g} to {ridges.max():g}"
         )
     residual = np.maximum(_degree_errors(weights, dual, alpha, active), moved)
-    return LearnedGraphs(weights.astype(given.dtype), dual, residual, steps)
+    return LearnedGraphs(weights, dual, residual, steps)
 
 
 def log_degree_objective(
@@ -167,8 +169,8 @@ def choose_ridge(
         present = True if active is None else edges_between(active)
         if np.any((costs <= 0) & present):
             raise ValueError(
-                "beta=0 has no solution where two nodes have the same signal; "
-                "use beta > 0, alpha_w > 0 or avg_degree"
+                "beta=0, or next to it, has no solution where two nodes have the same signal; "
+                "use a larger beta or alpha_w, or avg_degree"
             )
     return np.full(len(costs), float(beta))
 
@@ -241,8 +243,7 @@ def _degree_errors(
 ) -> NDArray[Any]:
     """Return the largest relative error (B,) of a degree: ``alpha`` over its multiplier."""
     gap = np.where(active, graphs.degrees(weights) * dual / alpha - 1, 0)
-    result: NDArray[Any] = np.abs(gap).max(axis=1)
-    return result
+    return np.abs(gap).max(axis=1)
 
 
 def _start(

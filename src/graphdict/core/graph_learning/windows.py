@@ -55,14 +55,16 @@ def edges_between(active: NDArray[Any]) -> NDArray[np.bool_]:
 def dense_graphs(costs: NDArray[Any], active: NDArray[Any]) -> NDArray[np.float64]:
     """Return graphs (B, E) with all edges between active nodes (B, N), connected for certain.
 
-    Weights are in inverse proportion to costs (B, E), which count as a thousandth of the mean of
-    all at least, such that the energy of a graph is that of an optimal one without ridge.
+    Weights are in inverse proportion to costs (B, E), such that the energy of a graph is that of an
+    optimal one without ridge. Costs count as a thousandth of the mean of their graph at least, or
+    of the mean of all where that is nothing.
     """
     edges = edges_between(active)
-    dense = edges / np.maximum(costs, 1e-3 * (float(costs.mean()) or 1.0))
-    energy = np.einsum("be,be->b", dense, costs)[:, None]
+    means = costs.mean(axis=1, keepdims=True)
+    typical = np.where(means > ROUNDING * means.mean(), means, means.mean() or 1.0)
     freedom = np.maximum(active.sum(axis=1, keepdims=True) - 1, 1)
-    return dense * np.where(energy > 0, freedom / np.where(energy > 0, energy, 1), 1)
+    share = freedom / np.maximum(edges.sum(axis=1, keepdims=True), 1)
+    return share * edges / np.maximum(costs, 1e-3 * typical)
 
 
 def connected_graphs(

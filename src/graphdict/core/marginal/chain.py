@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,7 @@ class ScaledLikelihoods(NamedTuple):
 
     likelihoods: NDArray  # (T, C), at most 1
     log_scales: NDArray  # (T,) the logarithm of what they were divided by
+    kept: dict[str, Any] | None = None  # of the block of samples that they are of
 
     def part(self, rows: slice) -> ScaledLikelihoods:
         """Return those of some rows."""

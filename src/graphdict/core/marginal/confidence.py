@@ -117,12 +117,18 @@ def _of_pattern(
 
 
 def _solve(normal: NDArray, right: NDArray) -> EdgeEstimates:
-    """Return the solution (K, E) of the normal equations of each edge, and its errors."""
-    values, vectors = np.linalg.eigh(normal)
-    known = values > 1e-9 * np.maximum(values[:, -1:], 1e-300)
+    """Return the solution (K, E) of the normal equations of each edge, and its errors.
+
+    Atoms may know a weight very unlike: one in which both nodes are silent has no edge for certain.
+    So equations are brought to unit diagonal before it is told which say something.
+    """
+    scales = np.sqrt(np.einsum("eii->ei", normal))  # (E, K)
+    units = 1 / np.where(scales > 0, scales, 1.0)
+    values, vectors = np.linalg.eigh(normal * units[:, :, None] * units[:, None, :])
+    known = values > 1e-9
     inverse = np.where(known, 1 / np.where(known, values, 1.0), 0.0)
-    weights = np.einsum("eij,ej,ekj,ek->ei", vectors, inverse, vectors, right)
-    variances = np.einsum("eij,ej->ei", vectors**2, inverse)
+    weights = units * np.einsum("eij,ej,ekj,ek->ei", vectors, inverse, vectors, right * units)
+    variances = np.einsum("eij,ej->ei", vectors**2, inverse) * units**2
     unknown = np.einsum("eij,ej->ei", vectors**2, ~known) > 1e-6
     return EdgeEstimates(weights.T, np.where(unknown, np.inf, np.sqrt(variances)).T)
 

@@ -28,7 +28,7 @@ from graphdict.core import graphs
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss, log_filter
 from graphdict.core.marginal.filters import FILTERS, PAPERS, GraphFilter, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
-from graphdict.core.marginal.observed import ObservedSignals
+from graphdict.core.marginal.observed import Completed, ObservedSignals
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.protocols import AtomDraw, AtomPenalty, SignalBlock
 from graphdict.core.marginal.spectra import (
@@ -54,6 +54,8 @@ SMALLEST = 1e-9  # of its typical size: weight of an edge that is still there
 FLATTEST = 1e-10  # of their mean: squared differences that count as such
 POWERS = 1.0, 4.0  # between which the power is learned
 WIDEST = 1.0  # change in the logarithm of another parameter in one M-step
+KEPT = 8  # patterns whose completed samples are kept for the sums that follow
+CACHED = 1 << 16  # values of some samples that stay in cache while they are multiplied
 
 
 class FilteredFactors(NamedTuple):
@@ -80,6 +82,7 @@ class Energies(NamedTuple):
     log_determinants: NDArray  # (C,), or (T, C) where values are missing
     dimension: Any  # of a sample: a number, or (T, 1) where values are missing
     observed: ObservedSignals | None = None  # the samples, where values are missing
+    completed: tuple[Completed, ...] = ()  # and as patterns complete them, where these are few
 
 
 class PooledSamples(NamedTuple):
@@ -205,12 +208,16 @@ class FilteredLikelihood:
         moments = np.zeros((len(self.patterns), self.nodes, self.nodes))
         for index, matrix in enumerate(moments):
             if found.observed is not None:
-                completed = found.observed.complete(factors.precision(index))
+                if found.completed:
+                    completed = found.completed[index]
+                else:
+                    completed = found.observed.complete(factors.precision(index))
                 signals = completed.signals
                 # A missing value varies by one over the gain, which its weight, the gain, undoes.
                 matrix += found.observed.spread(completed, shares[:, index])
-            weighted = signals * roots[:, index, None]
-            matrix += weighted.T @ weighted
+            for rows in _in_cache(signals):
+                weighted = signals[rows] * roots[rows, index, None]
+                matrix += weighted.T @ weighted
         tails = np.vdot(shares, tail_statistic(found.values, self.tails, found.dimension))
         return moments, np.array([tails])
 
@@ -224,17 +231,21 @@ class FilteredLikelihood:
         logs = factors.log_determinants
         if observed is not None:
             logs = np.repeat(logs[None], len(signals), axis=0)
+        kept: list[Completed] = []
         for index, root in enumerate(factors.roots):
             if observed is not None:
                 completed = observed.complete(factors.precision(index))
                 signals = completed.signals
                 logs[:, index] += completed.log_determinants
-            whitened = signals @ root
-            values[:, index] = np.einsum("tn,tn->t", whitened, whitened)
+                if block.kept is not None and len(self.patterns) <= KEPT:
+                    kept.append(completed)
+            for rows in _in_cache(signals):
+                whitened = signals[rows] @ root
+                np.einsum("tn,tn->t", whitened, whitened, out=values[rows, index])
         if observed is not None:
             logs[observed.seen < 2] = 0
         dimension = self.dimension if observed is None else observed.dimensions
-        found = Energies(values, logs, dimension, observed)
+        found = Energies(values, logs, dimension, observed, tuple(kept))
         if block.kept is not None:
             block.kept.update(factors=factors, energies=found)
         return found
@@ -412,3 +423,9 @@ class FilteredLikelihood:
         moments = state["pool_moments"]
         pool = PooledSamples(moments, state["pool_share"]) if len(moments) else None
         return replace(self, filter=chosen, tails=float(state["tails"]), pool=pool)
+
+
+def _in_cache(signals: NDArray) -> list[slice]:
+    """Return slices of signals (T, N), so many of them that they stay in cache."""
+    count = max(1, CACHED // signals.shape[1])
+    return [slice(first, first + count) for first in range(0, len(signals), count)]

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core import graphs
 from graphdict.core.marginal.missing import draw_missing
 from graphdict.core.marginal.random_rows import RowRandom, standard_normals
-from graphdict.core.terms.missing import Gaps
 
 __all__ = ["Imputer"]
 
-BLOCK_BYTES = 1 << 26
 LOOKED_AT, LOOKS = 1 << 16, 16  # samples that the covariance is learned from, in so many runs
 FLOOR = 1e-3  # least eigenvalue of the covariance, relative to their mean
 
@@ -48,15 +45,18 @@ class Imputer:
 
 
 def _overall_covariance(signals: NDArray) -> NDArray:
-    """Return the covariance (N, N) that distances of observed pairs give, made positive."""
-    counts = np.ones(len(signals), dtype=np.intp)
-    gaps = Gaps.learn(signals, counts)
-    size = max(1, BLOCK_BYTES // (8 * len(gaps.pairs)))
-    total = np.zeros(len(gaps.pairs))
-    for first in range(0, len(signals), size):
-        some = slice(first, first + size)
-        total += gaps.distances(signals[some], counts[some]).sum(axis=0, dtype=np.float64)
-    distances = graphs.adjacency(total / len(signals))
+    """Return the covariance (N, N) that distances of observed pairs give, made positive.
+
+    Pairs that were never observed together are as far apart as pairs usually are.
+    """
+    seen = np.isfinite(signals).astype(np.float64)
+    filled = np.where(seen > 0, signals, 0.0).astype(np.float64)
+    squares = np.square(filled).T @ seen
+    sums, pairs = squares + squares.T - 2 * filled.T @ filled, seen.T @ seen
+    known = (pairs > 0) & ~np.eye(len(pairs), dtype=bool)
+    usual = float(np.mean(sums[known] / pairs[known])) if known.any() else 1.0
+    distances = np.divide(sums, pairs, out=np.full_like(sums, usual), where=pairs > 0)
+    np.fill_diagonal(distances, 0)
     centre = np.eye(len(distances)) - 1 / len(distances)
     values, vectors = np.linalg.eigh(-centre @ distances @ centre / 2)
     values = np.maximum(values, FLOOR * max(float(values.mean()), 1e-300))

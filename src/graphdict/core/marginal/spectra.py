@@ -6,14 +6,13 @@ in which the Laplacian of a connected graph is a positive definite (d, d) matrix
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import helmert
 
 from graphdict.core import graphs
+from graphdict.core.graphs import zero_sum_basis
 
 __all__ = [
     "Spectra",
@@ -32,14 +31,6 @@ class Spectra(NamedTuple):
 
     eigenvalues: NDArray  # (C, d), all positive
     vectors: NDArray  # (C, d, d), in columns
-
-
-@lru_cache(maxsize=16)
-def zero_sum_basis(nodes: int) -> NDArray:
-    """Return an orthonormal basis (N, N - 1) of the vectors that sum to zero; read-only."""
-    basis = np.ascontiguousarray(helmert(nodes).T)
-    basis.setflags(write=False)
-    return basis
 
 
 def reduced_laplacians(atoms: NDArray) -> NDArray:

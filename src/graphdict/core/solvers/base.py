@@ -74,7 +74,7 @@ class History:
         return cls(**entries, started=time.perf_counter() - elapsed)
 
     def as_dict(self) -> dict[str, NDArray[Any]]:
-        """Arrays by name; the residual of each variable as ``residual_<variable>``."""
+        """Return arrays by name; the residual of each variable is ``residual_<variable>``."""
         names = self.residuals[0] if self.residuals else {}
         parts = {f"residual_{n}": np.array([r[n] for r in self.residuals]) for n in names}
         return {
@@ -142,7 +142,7 @@ class Solution:
 
     @classmethod
     def restored(cls, summary: dict[str, Any]) -> Solution:
-        """A solution from its :meth:`summary`, whose coefficients are there if they were added."""
+        """Return the solution of a :meth:`summary`, with coefficients if they were added to it."""
         summary = {**summary, "history": History.resumed(summary["history"])}
         kept = summary.pop("coefficients", None)
         read = _gone if kept is None else lambda: kept

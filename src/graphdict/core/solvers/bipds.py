@@ -71,7 +71,8 @@ def bipds(
 ) -> Solution:
     """Minimise the problem of an executor from a starting point, and return the best iterate.
 
-    With ``last_iterate`` return the last one, as Algorithm 1 prints it, and never turn back.
+    With ``last_iterate`` return the last one, as Algorithm 1 prints it, and never turn back; where
+    it overflows, the last that does not, whose objective is then NaN.
 
     Coefficients (T, K) may be states of the executor. ``stage`` of a checkpoint keeps what an
     interrupted run needs to go on; all else is as in :func:`graphdict.solvers.bipds`, which opens
@@ -100,6 +101,7 @@ def bipds(
                 following.atoms.any() or following.sums.size
             )
             if last_iterate and not following.is_finite():
+                best = replace(best, objective=np.nan)
                 break
             if not last_iterate and (collapsed or not following.is_finite()):
                 point = replace(run.retreat(best), iteration=iteration)
@@ -263,6 +265,7 @@ class _Run:
             objective = sums.value + self.problem.atoms.value(atoms)
             value = self.held_value if value is None else value
             objective += 0.0 if value is None else value / self.problem.total
+            objective = np.inf if np.isnan(objective) else objective  # terms that overflow
         return Point(
             iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, image,
             objective,

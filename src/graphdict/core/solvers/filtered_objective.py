@@ -17,14 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.marginal.filtered_loss import log_filter
 from graphdict.core.marginal.filters import GraphFilter, divided_differences
-from graphdict.core.marginal.spectra import (
-    Spectra,
-    adjoint,
-    reduced_laplacians,
-    zero_sum_basis,
-)
+from graphdict.core.marginal.spectra import Spectra, adjoint, reduced_laplacians
 from graphdict.core.marginal.tails import gains, log_densities
 
 __all__ = ["Evaluation", "FilteredObjective"]
@@ -142,8 +138,7 @@ class FilteredObjective:
 
 def _filled(counts: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return which places (B, m) of the windows hold a sample."""
-    result: NDArray[np.bool_] = np.arange(int(counts.max())) < counts[:, None]
-    return result
+    return np.arange(int(counts.max())) < counts[:, None]
 
 
 def _row_sums(squares: Array, values: Array) -> Array:

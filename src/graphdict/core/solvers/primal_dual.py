@@ -306,5 +306,5 @@ def _square(x: NDArray[np.float64]) -> float:
 
 
 def _weighted_square(problem: Problem, rows: slice, x: NDArray[np.float64]) -> float:
-    """Squared size in which every row counts by its share of the samples."""
+    """Return the squared norm of rows, each counted by its share of the samples."""
     return float(problem.weights[rows] @ np.einsum("tk,tk->t", x, x))

@@ -160,7 +160,7 @@ class _Run:
         return point._replace(coefficients=self.executor.persist(point.coefficients)[0])
 
     def save(self, point: _Point, history: History) -> dict[str, Any]:
-        """All that :meth:`restore` needs to go on as if nothing had happened."""
+        """Return all that :meth:`restore` needs to go on as if nothing had happened."""
         return {
             "iteration": point.iteration, "spectra": point.spectra, "objective": point.objective,
             "exact": point.exact,

@@ -29,5 +29,5 @@ class Orthogonality:
         return result
 
     def lipschitz(self, atoms: NDArray[np.float64]) -> float:
-        """Largest eigenvalue in modulus of ``alpha (1 1' - I)``."""
+        """Return the largest eigenvalue in modulus of ``alpha (1 1' - I)``."""
         return self.alpha * max(len(atoms) - 1, 1)

@@ -96,7 +96,7 @@ def lipschitz(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
 
 
 def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> NDArray[np.float64]:
-    """Proximal operator of ``step * term``, by Moreau's identity where only the dual is known."""
+    """Apply the prox of ``step * term``, by Moreau's identity where only the dual's is known."""
     if hasattr(term, "prox"):
         result: NDArray[np.float64] = _call(term, "prox", x, rows, step)
         return result
@@ -107,7 +107,7 @@ def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> N
 def prox_conjugate(
     term: Any, y: NDArray[np.float64], step: float, rows: slice = ALL
 ) -> NDArray[np.float64]:
-    """Proximal operator of ``step * term*``, by Moreau's identity where only the primal is."""
+    """Apply the prox of ``step * term*``, by Moreau's identity where only the primal's is known."""
     if hasattr(term, "prox_conjugate"):
         result: NDArray[np.float64] = _call(term, "prox_conjugate", y, rows, step)
         return result

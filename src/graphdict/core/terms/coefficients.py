@@ -30,7 +30,7 @@ class TotalVariation:
         return self.alpha * float(jumps.sum(dtype=np.float64))
 
     def prox(self, coefficients: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """Exact, in O(T) for each column (see :mod:`graphdict.native.proxes`)."""
+        """Return the exact prox, in O(T) for each column (see :mod:`graphdict.native.proxes`)."""
         parts = np.split(coefficients, self.starts)
         return np.concatenate([total_variation_prox(part, self.alpha * step) for part in parts])
 
@@ -51,7 +51,7 @@ class ConstantOverWindows:
 
 
 def window_counts(samples: int, size: int) -> NDArray[np.intp]:
-    """Number of samples in each window of ``size``; the last one may be shorter."""
+    """Return the number of samples in each window of ``size``; the last one may be shorter."""
     size = min(size, max(samples, 1))
     if size == 1:
         return np.broadcast_to(np.intp(1), samples)  # no memory of its own
@@ -61,7 +61,7 @@ def window_counts(samples: int, size: int) -> NDArray[np.intp]:
 
 
 def window_means(rows: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Mean of ``rows`` (T, ...) within consecutive windows of the given lengths."""
+    """Return the mean of ``rows`` (T, ...) within consecutive windows of the given lengths."""
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     sums = np.add.reduceat(rows, starts, axis=0)
     return sums / counts.reshape(-1, *[1] * (rows.ndim - 1)).astype(rows.dtype)

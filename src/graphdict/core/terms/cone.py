@@ -65,7 +65,7 @@ class GraphsOfModes:
         return root, solve_triangular(root, self.matrix.T, trans="T")
 
     def value(self, atoms: NDArray[np.float64]) -> float:
-        """Zero where all atoms are such graphs but for rounding, infinite elsewhere."""
+        """Return zero where all atoms are such graphs but for rounding, infinity elsewhere."""
         exact = self.weights(self.spectra.apply(atoms.astype(np.float64)))
         rounding = 1e-8 if atoms.dtype.itemsize > 4 else 1e-4
         allowed = rounding * float(np.abs(atoms).max(initial=0))

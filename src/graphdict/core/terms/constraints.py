@@ -60,7 +60,7 @@ class L1:
         return shrunk + 0  # no negative zeros
 
     def on_nonnegatives(self) -> Sum:
-        """The smooth term that this one is where nothing is negative."""
+        """Return the smooth term that this one equals where nothing is negative."""
         return Sum(self.alpha)
 
 

@@ -7,7 +7,6 @@ vanishing, and is a term of what an operator of :mod:`graphdict.core.operators` 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ __all__ = [
     "LogBarrier",
     "LogDet",
     "Smoothness",
-    "centred_basis",
     "keeps_distances",
     "log_determinants",
     "smoothness",
@@ -63,13 +61,13 @@ class Smoothness:
         return self.signals[rows]
 
     def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
-        """``Z W'`` (T, K), the gradient in the coefficients: ``x_t' L_k x_t``."""
+        """Return ``Z W'`` (T, K), the gradient in the coefficients: ``x_t' L_k x_t``."""
         return products.energies(self.signals[rows], atoms)
 
     def weighted_distances(
         self, coefficients: NDArray[np.float64], rows: slice = ALL
     ) -> NDArray[np.float64]:
-        """``Delta' Z`` (K, E), the gradient in the atoms."""
+        """Return ``Delta' Z`` (K, E), the gradient in the atoms."""
         return products.weighted_distances(self.signals[rows], coefficients)
 
 
@@ -108,7 +106,7 @@ def smoothness(
     keep: bool | None = None,
     gaps: Gaps | None = None,
 ) -> Smoothness | CachedSmoothness | GappySmoothness:
-    """The smoothness term of samples grouped in consecutive windows of ``counts`` samples.
+    """Return the smoothness term of samples grouped in consecutive windows of ``counts`` samples.
 
     With windows ``Z`` is kept, which then has a row for each window only. ``gaps`` says how
     observed pairs stand for all, where values are missing: ``Z`` is kept there too if it is small,
@@ -134,7 +132,7 @@ def keeps_distances(shape: tuple[int, int], dtype: Any) -> bool:
 
 
 def window_distances(signals: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Mean over each of B windows of ``(x_i - x_j)^2``, (T, N) -> (B, E)."""
+    """Return the mean over each of B windows of ``(x_i - x_j)^2``, (T, N) -> (B, E)."""
     if np.isnan(signals).any():
         return Gaps.learn(signals, counts).distances(signals, counts)
     edges = graphs.n_edges(signals.shape[1])
@@ -155,7 +153,7 @@ class LogBarrier:
     kind = "log-barrier"
 
     def values(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The barrier of each sample (T,); ``inf`` where an entry is not positive."""
+        """Return the barrier of each sample (T,); ``inf`` where an entry is not positive."""
         rows = np.asarray(rows, dtype=np.result_type(rows, np.float32))
         low, high = (rows.min(), rows.max()) if rows.size else (0.0, 0.0)
         if low > 0 and high < np.inf:
@@ -174,13 +172,13 @@ class LogBarrier:
         return float(self.values(rows).sum())
 
     def slope(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Minus the gradient: ``1 / y``."""
+        """Return minus the gradient: ``1 / y``."""
         return 1 / rows
 
     def curvature(
         self, rows: NDArray[np.float64], images: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Hessians (T, K, K) of the barrier of ``delta_t images`` in ``delta_t``."""
+        """Return the Hessians (T, K, K) of the barrier of ``delta_t images`` in ``delta_t``."""
         count = len(images)
         pairs = (images[:, None, :] * images[None, :, :]).reshape(count * count, -1)
         return (np.square(1 / rows) @ pairs.T).reshape(-1, count, count)
@@ -202,12 +200,12 @@ class LogDet:
     kind = "log-determinant"
 
     def values(self, laplacians: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The barrier of each sample (T,); ``inf`` where a graph is not connected.
+        """Return the barrier of each sample (T,); ``inf`` where a graph is not connected.
 
         What is not a Laplacian must be in double precision: else its diagonal is taken to be that
         of one.
         """
-        basis = centred_basis(laplacians.shape[-1])
+        basis = graphs.zero_sum_basis(laplacians.shape[-1])
         matrices = laplacians.astype(np.float64)
         if laplacians.dtype != np.float64:
             # Rows of a Laplacian sum to zero. In single precision, what one strong edge leaves of
@@ -219,7 +217,7 @@ class LogDet:
         return float(self.values(laplacians).sum())
 
     def slope(self, laplacians: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Minus the gradient: the pseudo-inverse ``L^+`` of a connected graph's Laplacian."""
+        """Return minus the gradient: the pseudo-inverse ``L^+`` of connected graphs' Laplacians."""
         nodes = laplacians.shape[-1]
         # A Laplacian plus s/N in every entry has the eigenvalue s along the constants.
         extra = np.trace(laplacians, axis1=-2, axis2=-1)[:, None, None] / nodes
@@ -231,15 +229,15 @@ class LogDet:
     def curvature(
         self, laplacians: NDArray[np.float64], images: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Hessians (T, K, K): ``tr(L^+ L_k L^+ L_l)``."""
+        """Return the Hessians (T, K, K): ``tr(L^+ L_k L^+ L_l)``."""
         products = self.slope(laplacians)[:, None] @ images[None]
         shape = (*products.shape[:2], -1)
         turned = np.swapaxes(products, -1, -2).reshape(shape)
         return products.reshape(shape) @ np.swapaxes(turned, -1, -2)
 
     def prox(self, laplacians: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """Eigenvalues as in :class:`LogBarrier`; what lies along the constants is untouched."""
-        basis = centred_basis(laplacians.shape[-1]).astype(laplacians.dtype)
+        """Move eigenvalues as :class:`LogBarrier` does; what lies along the constants stays."""
+        basis = graphs.zero_sum_basis(laplacians.shape[-1]).astype(laplacians.dtype)
         inner = basis.T @ laplacians @ basis
         values, vectors = np.linalg.eigh(inner)
         changed = positive_root(values, step) - values
@@ -250,7 +248,7 @@ class LogDet:
         return result
 
     def prox_conjugate(self, dual: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """``(Y - (Y^2 + 4 step I)^{1/2}) / 2`` off the constants, and zero along them.
+        """Return ``(Y - (Y^2 + 4 step I)^{1/2}) / 2`` off the constants, and zero along them.
 
         The root is taken without eigenvectors, unless matrices are large.
         """
@@ -268,7 +266,7 @@ class LogDet:
 
 
 def log_determinants(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of positive semidefinite matrices (T, n, n); ``-inf`` where one is singular to rounding."""
+    """Return log-determinants (T,) of semidefinite matrices; ``-inf`` where one is singular."""
     try:
         pivots = np.diagonal(np.linalg.cholesky(matrices), axis1=-2, axis2=-1)
         values = np.square(pivots)
@@ -278,11 +276,3 @@ def log_determinants(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     regular = values.min(axis=-1) > rounding * values.max(axis=-1)
     logs = np.log(np.where(regular[:, None], values, 1.0)).sum(axis=-1)
     return np.where(regular, logs, -np.inf)
-
-
-@lru_cache(maxsize=64)
-def centred_basis(nodes: int) -> NDArray[np.float64]:
-    """Orthonormal columns (N, N - 1) that span the signals of zero mean."""
-    basis = np.linalg.qr(np.eye(nodes) - 1 / nodes)[0][:, : nodes - 1]
-    basis.setflags(write=False)
-    return basis

@@ -39,18 +39,18 @@ class Gaps:
 
     @classmethod
     def learn(cls, signals: NDArray[np.float64], counts: NDArray[np.intp]) -> Gaps:
-        """From prepared signals (T, N) with NaN, in windows of ``counts`` samples."""
+        """Learn from prepared signals (T, N) with NaN, in windows of ``counts`` samples."""
         edges = graphs.n_edges(signals.shape[1])
         return cls._learn(lambda: (seen for _, *seen in _blocks(signals, counts)), edges)
 
     @classmethod
     def of_windows(cls, means: NDArray[np.float64], seen: NDArray[np.float64]) -> Gaps:
-        """From mean squared differences (B, E) of windows, zero where ``seen`` (B, E) is zero."""
+        """Learn from mean squared differences (B, E) of windows, zero where not ``seen``."""
         return cls._learn(lambda: [(means, seen)], means.shape[1])
 
     @classmethod
     def _learn(cls, blocks: Callable[[], Iterable[Any]], edges: int) -> Gaps:
-        """From blocks of means and of what was seen, which are asked for several times."""
+        """Learn from blocks of means and of what was seen, which are asked for several times."""
         pairs = np.ones(edges)
         for _ in range(ROUNDS):
             total, mass, sums = 0.0, np.zeros(len(pairs)), np.zeros(len(pairs))
@@ -67,7 +67,7 @@ class Gaps:
 
     @classmethod
     def of_graphs(cls, weights: NDArray[np.float64]) -> Gaps:
-        """For new signals of a model of complete ones, whose mean graph has ``weights`` (E,).
+        """Return what new signals need of a model of complete ones, whose mean graph is given (E,).
 
         An average sample has the difference between any two nodes that this graph explains best.
         """
@@ -77,7 +77,7 @@ class Gaps:
         return cls(np.ones(len(weights)), np.full(len(weights), usual))
 
     def sum_of_distances(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``sum_t z~_t`` (E,)."""
+        """Return ``sum_t z~_t`` (E,)."""
         counts = np.ones(len(signals), dtype=np.intp)
         result: NDArray[np.float64] = self.distances(signals, counts).sum(axis=0, dtype=np.float64)
         return result
@@ -85,14 +85,14 @@ class Gaps:
     def distances(
         self, signals: NDArray[np.float64], counts: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """``z~`` of each window (B, E); of each sample where windows have one."""
+        """Return ``z~`` of each window (B, E); of each sample where windows have one."""
         filled = np.empty((len(counts), len(self.pairs)), dtype=signals.dtype)
         for windows, means, seen in _blocks(signals, counts):
             filled[windows] = self.fill(means, seen)
         return filled
 
     def fill(self, means: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``z~`` (B, E) of windows from their means where pairs were ``seen``."""
+        """Return ``z~`` (B, E) of windows from their means where pairs were ``seen``."""
         scale, share = _scales(seen, self.pairs)
         block = means * (scale[:, None] * self.pairs)
         block += (1 - scale * share)[:, None] * self.means
@@ -137,7 +137,7 @@ class GappySmoothness:
 def _scales(
     seen: NDArray[np.float64], pairs: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``a`` and ``q`` of each row."""
+    """Return ``a`` and ``q`` of each row, as the module defines them."""
     share = seen @ pairs / max(1, int(np.count_nonzero(pairs)))
     return 1 / np.maximum(share, LEAST), share
 
@@ -145,7 +145,7 @@ def _scales(
 def _blocks(
     signals: NDArray[np.float64], counts: NDArray[np.intp]
 ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
-    """Windows at a time: their mean squared differences, zero where unseen, and what was seen."""
+    """Yield mean squared differences of some windows, zero where unseen, and what was seen."""
     edges = graphs.n_edges(signals.shape[1])
     ends = np.cumsum(counts)
     size = max(1, BLOCK_BYTES // (int(counts.max()) * edges * 8))

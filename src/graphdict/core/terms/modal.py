@@ -69,19 +69,17 @@ class ModeMixing:
     def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
         modes = self.spectra.modes
         matrices = modes @ self._mixed(atoms) @ modes.T
-        result: NDArray[np.float64] = self.alpha * graphs.laplacian_adjoint(matrices)
-        return result
+        return self.alpha * graphs.laplacian_adjoint(matrices)
 
     def lipschitz(self, atoms: NDArray[np.float64]) -> float:
-        """``2 N alpha``, from the norm of the map to Laplacians; orthonormal modes add nothing."""
+        """Return ``2 N alpha``: the norm of the map to Laplacians, modes being orthonormal."""
         return 2 * self.alpha * len(self.spectra.modes)
 
     def _mixed(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``U' L_k U`` (K, M, M) without its diagonal."""
+        """Return ``U' L_k U`` (K, M, M) without its diagonal."""
         modes = self.spectra.modes
         found = modes.T @ graphs.laplacian(atoms) @ modes
-        result: NDArray[np.float64] = found - found * np.eye(modes.shape[1], dtype=found.dtype)
-        return result
+        return found - found * np.eye(modes.shape[1], dtype=found.dtype)
 
 
 def modal_smoothness(
@@ -92,7 +90,7 @@ def modal_smoothness(
     *,
     spectra: Spectra,
 ) -> ModalSmoothness:
-    """As :func:`graphdict.core.terms.likelihoods.smoothness`, for graphs that share eigenvectors.
+    """Return the smoothness term, as ``likelihoods.smoothness``, of graphs that share eigenvectors.
 
     With ``gaps`` the powers are those of the differences that stand for all. These need not be
     differences of any signal; a power that would be negative is zero.
@@ -113,7 +111,7 @@ def modal_smoothness(
 
 
 def _blocks(counts: NDArray[np.intp], numbers: int) -> Iterator[tuple[slice, slice]]:
-    """Windows and their samples, so many that about ``BLOCK`` numbers for each sample fit."""
+    """Yield windows and their samples, about ``BLOCK`` with so many numbers for each sample."""
     ends = np.concatenate([[0], np.cumsum(counts)])
     size = max(1, BLOCK // (numbers * int(counts.max(initial=1))))
     for start in range(0, len(counts), size):

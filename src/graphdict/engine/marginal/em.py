@@ -56,6 +56,7 @@ def expectation_maximisation(
     atom_steps: int = ATOM_STEPS,
     max_iter: int = 100,
     tol: float = 1e-5,
+    least: float = 1.0,
     history: History | None = None,
     callback: Any = None,
     stage: Any = None,
@@ -64,9 +65,10 @@ def expectation_maximisation(
 
     ``annealing`` are the inverse temperatures of the first iterations, and ``atom_steps`` is the
     number of steps on the atoms in each. After them the objective
-    ``-2/T sum_t log p(x_t) + penalty`` never rises. Ctrl-C ends the run with the dictionary of the
-    last E-step, and a warning. A ``stage`` of a checkpoint says where to begin and is given where
-    to go on.
+    ``-2/T sum_t log p(x_t) + penalty`` never rises, and has settled where it falls by less than
+    ``tol`` of its size, or of ``least`` where that is larger. Ctrl-C ends the run with the
+    dictionary of the last E-step, and a warning. A ``stage`` of a checkpoint says where to begin
+    and is given where to go on.
     """
     history = History() if history is None else history
     if stage is not None and stage.result is not None:
@@ -84,7 +86,7 @@ def expectation_maximisation(
             objective = _objective(dictionary, expected, penalty)
             advance()
             if not annealed:
-                change = (previous - objective) / max(1.0, abs(objective))
+                change = (previous - objective) / max(least, abs(objective))
                 previous = objective
                 history.add(objective, {"objective": abs(change)})
                 converged = change < tol

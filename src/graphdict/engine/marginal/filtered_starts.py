@@ -15,6 +15,7 @@ from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import ExpectedStatistics
 from graphdict.core.marginal.filter_search import (
+    COARSEST_POWER,
     PRESENT,
     Halves,
     judge_by_halves,
@@ -54,6 +55,7 @@ START_STEPS = 15  # on atoms of random memberships
 HALVES_BLOCKS = 20  # in time, every second of which is the other half
 SILENT_SHARE = 0.5  # exact silence is no accident
 SETTLED = 0.02  # relative change of a power that is none
+ROUGHER = 5  # than the last tolerance, that of EM between choices
 
 
 class InterruptedFitError(Exception):
@@ -72,6 +74,10 @@ class FilteredRuns:
     noise: float
     settings: Settings
 
+    def on(self, data: OpenSignals) -> FilteredRuns:
+        """Return the same for other signals."""
+        return self if data is self.data else replace(self, data=data)
+
     @cached_property
     def effective_samples(self) -> float:
         """Number of samples, those counted as one that only repeat what others say."""
@@ -82,6 +88,11 @@ class FilteredRuns:
         """Mean square of the signals."""
         return self.noise / NOISE
 
+    @property
+    def rough(self) -> float:
+        """Tolerance of EM between choices."""
+        return ROUGHER * self.settings.tol
+
     def run(
         self,
         dictionary: PatternDictionary,
@@ -90,10 +101,14 @@ class FilteredRuns:
         annealing: Sequence[float] = (),
         **options: Any,
     ) -> Fit:
-        """Run EM with so many steps on the atoms in each iteration; raise if it is interrupted."""
+        """Run EM with so many steps on the atoms in each iteration; raise if it is interrupted.
+
+        The objective is a sum over dimensions and may be about zero: it has settled where it does
+        by dimension.
+        """
         fit = self.settings.run(
             self.data, dictionary, NO_PENALTY, max_iter=iterations, atom_steps=steps,
-            annealing=annealing, **options,
+            annealing=annealing, least=self.data.nodes - 1, **options,
         )  # fmt: skip
         if fit.interrupted:
             raise InterruptedFitError(fit)
@@ -167,18 +182,20 @@ def one_graph(
     )  # fmt: skip
     dictionary = replace(dictionary, likelihood=likelihood)
     if filter_ is not None:
-        return runs.run(dictionary, 5, 15).dictionary
-    dictionary = runs.renew_tails(runs.run(dictionary, 10, 15).dictionary)
-    for _ in range(ONE_GRAPH_ROUNDS):
+        return runs.run(dictionary, 5, 15, tol=runs.rough).dictionary
+    dictionary = runs.renew_tails(runs.run(dictionary, 10, 15, tol=runs.rough).dictionary)
+    for number in range(ONE_GRAPH_ROUNDS):
         dictionary = runs.rule_out(dictionary)
         if not learns_power:
             break
         before = filtered(dictionary).filter.parameter
         samples = runs.effective_samples
         judge = judge_by_halves(runs.halves(dictionary), samples)
-        found = search_power(filtered(dictionary), dictionary.atoms, judge, samples)
+        step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
+        given = filtered(dictionary), dictionary.atoms, judge, samples
+        found = search_power(*given, first_step=step)
         dictionary = replace(dictionary, likelihood=found[0], atoms=found[1])
-        dictionary = runs.renew_tails(runs.run(dictionary, 10, 10).dictionary)
+        dictionary = runs.renew_tails(runs.run(dictionary, 10, 10, tol=runs.rough).dictionary)
         if abs(filtered(dictionary).filter.parameter - before) < SETTLED * before:
             break
     return dictionary

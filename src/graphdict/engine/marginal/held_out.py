@@ -76,7 +76,7 @@ def _judge(runs: FilteredRuns, dictionary: PatternDictionary, atoms: Sequence[ND
     evidence = np.zeros(HALVES_BLOCKS)
     for half, own in enumerate(atoms):
         others = slice(1 - half, None, 2)
-        given = dictionary.with_atoms(own), HALVES_BLOCKS
+        given = dictionary.with_atoms(own), HALVES_BLOCKS, 1 - half
         evidence[others] = evidence_by_block(runs.data, *given)[others]
     return Judged(evidence, (atoms[0], atoms[1]))
 

@@ -55,10 +55,12 @@ from graphdict.engine.marginal.learn import (
     restart_idle_atoms,
 )
 from graphdict.engine.marginal.model_choice import (
+    PlainFits,
     criterion,
     explains_as_well,
     suffices,
     tails_pay,
+    with_states,
 )
 from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import OpenSignals
@@ -67,13 +69,15 @@ from graphdict.engine.tasks import expect
 
 __all__ = ["MOST_FILTERED", "anneal_filtered", "best_of_starts", "copies_of", "learn_filtered"]
 
-COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 10
+COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 6
 USUAL_STEPS = 150  # of EM after the search, all stages together
 ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
 ROUNDS, POOL_ROUNDS, ITERATIONS = 3, 1, 60
-ROUGHER = 5  # than the last tolerance, that of EM between choices
 HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value that it has to gain
 NEARLY = 0.9  # of the largest power: as large as it gets
+FEW_STARTS, BY_FAR = 2, 4.0  # of a short plain search; standard errors that rule out others
+TIMES = 4  # as many samples as a search needs, to choose edges and the model
+LAST_STEPS = 15  # on the atoms in an iteration over all samples, where those are many
 ELIMINATION_ROUNDS = 5
 MOST_FILTERED = 256  # patterns for which spectra are found in good time
 
@@ -84,11 +88,11 @@ def learn_filtered(
     noise: float,
     settings: Settings,
     rng: np.random.RandomState,
-    plain: Callable[[], Fit],
+    plain: PlainFits,
     choose: Callable[[PatternDictionary], Fit | None] | None = None,
     some: OpenSome | None = None,
 ) -> Fit:
-    """Return the fit: that of ``plain`` where power and tails are 1 and Gaussian.
+    """Return the fit: a plain one where power and tails are 1 and Gaussian.
 
     Parameters
     ----------
@@ -98,48 +102,78 @@ def learn_filtered(
         Variance granted where a graph allows none.
     settings : Settings
     rng : RandomState
-    plain : callable
-        Returns the fit with a power of 1 and Gaussian tails. It is called once at most.
+    plain : PlainFits
+        Fits with a power of 1 and Gaussian tails.
     choose : callable, optional
         Given one graph for all samples, returns a short fit with the patterns to use, or None.
     some : callable, optional
-        Opens some of the signals, as many as a search for patterns needs; all by default. What
-        comes after the choice of filter and tails takes all.
+        Opens some of the signals, as many as a search for patterns needs or some times as many; all
+        by default. Edges and the model are chosen by several times as many as the search has, and
+        the last run takes all.
     """
     runs = FilteredRuns(data, noise, settings)
-    some = some or (lambda _: nullcontext(data))
+    some = some or (lambda *_: nullcontext(data))
     try:
-        with some(np.ones((1, 1), dtype=bool)) as few:
-            one = dictionary = one_graph(replace(runs, data=few))
-        papers = plain() if _is_allowed_to_be_plain(settings, one) else None
-        if papers is not None and (papers.interrupted or suffices(runs, papers.dictionary, one)):
-            return papers
+        with some(np.ones((1, 1), dtype=bool), 1) as few:
+            one = dictionary = one_graph(runs.on(few))
+        sketch = _sketch(plain, settings, one)
+        if sketch is not None and sketch.interrupted:
+            return sketch
+        if sketch is not None:
+            with some(sketch.dictionary.patterns, 1) as few:
+                if suffices(runs.on(few), sketch.dictionary, one):
+                    return plain.fit()
         expect(settings.n_init * (ANNEALING_STEPS + TRIAL_STEPS) // 2 + USUAL_STEPS)
         chosen = None if choose is None else choose(one)
         if chosen is not None:
             _complete([chosen])
             patterns = chosen.dictionary.patterns
-        with some(patterns) as few:
-            search = replace(runs, data=few)
+        with some(patterns, 1) as few:
+            search = runs.on(few)
             if patterns.shape[1] > 1:
                 found = _search(search, one, patterns, rng, chosen)
                 dictionary = _alternate(search, found.dictionary)
             dictionary = _try_heat(search, dictionary)
-        dictionary = _for_more_samples(dictionary, data.total / few.total)
+        with some(patterns, TIMES) as enough:
+            more = runs.on(enough)
+            dictionary = _for_more_samples(dictionary, enough.total / few.total)
+            dictionary = more.rule_out(dictionary, callback=settings.callback)
+            dictionary, sparse = _eliminate(more, dictionary)
+            fit = _finish(more, dictionary, sparse)
+            if sketch is not None and _is_plain(more, sketch, plain, fit, one):
+                return plain.fit()
+        if enough is data:
+            return fit
+        dictionary = _for_more_samples(fit.dictionary, data.total / enough.total)
         dictionary = runs.rule_out(dictionary, callback=settings.callback)
-        dictionary, sparse = _eliminate(runs, dictionary)
-        fit = _finish(runs, dictionary, sparse)
-        if papers is not None and explains_as_well(runs, papers.dictionary, fit.dictionary):
-            return papers
-        return fit
+        return runs.run(dictionary, settings.max_iter, LAST_STEPS, callback=settings.callback)
     except InterruptedFitError as stop:
         return replace(stop.fit, dictionary=copies_of(stop.fit.dictionary, patterns))
 
 
-def _is_allowed_to_be_plain(settings: Settings, one: PatternDictionary) -> bool:
-    """Return whether a power of 1 and Gaussian tails are among what is asked for, and in reach."""
+def _sketch(plain: PlainFits, settings: Settings, one: PatternDictionary) -> Fit | None:
+    """Return a short plain search, where a power of 1 and Gaussian tails are in reach."""
     given = settings.filter in (None, PAPERS) and settings.tails in (None, np.inf)
-    return given and filtered(one).filter.parameter < NEARLY * POWERS[1]
+    if not given or filtered(one).filter.parameter >= NEARLY * POWERS[1]:
+        return None
+    return plain.sketch(min(FEW_STARTS, settings.n_init))
+
+
+def _is_plain(
+    runs: FilteredRuns, sketch: Fit, plain: PlainFits, fit: Fit, one: PatternDictionary
+) -> bool:
+    """Return whether the plain fit explains signals as well as the other one.
+
+    A short search may have missed better plain fits. So the states of the other fit are tried as
+    well; and unless that beats both by far, the whole search decides.
+    """
+    tried = [sketch.dictionary, with_states(runs, fit.dictionary)]
+    if not explains_as_well(runs, tried, fit.dictionary, BY_FAR):
+        return False
+    found = plain.fit()
+    if found.interrupted or suffices(runs, found.dictionary, one):
+        return True
+    return explains_as_well(runs, [found.dictionary], fit.dictionary)
 
 
 def anneal_filtered(
@@ -230,8 +264,7 @@ def _alternate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         if runs.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
             dictionary = _choose_power(runs, dictionary, step)
-        rough = ROUGHER * runs.settings.tol
-        fit = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback, tol=rough)
+        fit = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback, tol=runs.rough)
         dictionary = fit.dictionary
         likelihood = filtered(dictionary)
         same = abs(likelihood.filter.parameter / before.filter.parameter - 1) < SETTLED
@@ -280,7 +313,8 @@ def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDicti
     _, atoms = other.minimise(atoms, targets, 60)
     other_dictionary = replace(dictionary, likelihood=other, atoms=atoms)
     callback = runs.settings.callback
-    other_dictionary = runs.run(other_dictionary, 30, 8, callback=callback).dictionary
+    options: dict[str, Any] = {"callback": callback, "tol": runs.rough}
+    other_dictionary = runs.run(other_dictionary, 30, 8, **options).dictionary
     gain = criterion(runs, dictionary) - criterion(runs, other_dictionary)
     clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
     return other_dictionary if gain > clearly else dictionary

@@ -21,6 +21,7 @@ from graphdict.core.marginal.patterns import uniform_probabilities
 from graphdict.core.marginal.signed import (
     SignedLikelihood,
     best_pool_size,
+    is_definite,
     make_definite,
     precision_weights,
 )
@@ -38,7 +39,6 @@ from graphdict.engine.marginal.learn import STAY, Settings
 from graphdict.engine.marginal.learn_filtered import (
     ELIMINATION_ROUNDS,
     ITERATIONS,
-    ROUGHER,
     ROUNDS,
     best_of_starts,
     copies_of,
@@ -162,14 +162,13 @@ def _random_start(
 
 def _steadied(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
     """Return the dictionary after rounds of choosing the pooled samples, and of EM."""
-    rough = ROUGHER * runs.settings.tol
     iterations = min(ITERATIONS, runs.settings.max_iter)
     for _ in range(ROUNDS):
         before = filtered(dictionary).pool
         assert before is not None
         dictionary = _pooled(runs, runs.renew_tails(dictionary), before.moments)
         callback = runs.settings.callback
-        fit = runs.run(dictionary, iterations, STEPS, callback=callback, tol=rough)
+        fit = runs.run(dictionary, iterations, STEPS, callback=callback, tol=runs.rough)
         dictionary = fit.dictionary
         pool = filtered(dictionary).pool
         assert pool is not None
@@ -190,6 +189,9 @@ def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDict
         if not bad.any():
             break
         pruned = prune_edges(dictionary, ~bad)
-        dictionary = pruned.with_atoms(make_definite(pruned.atoms))
+        atoms = make_definite(pruned.atoms)
+        whole = np.array([is_definite(weights) for weights in atoms])
+        # An atom that falls apart keeps its edges, whatever they pay.
+        dictionary = pruned.with_atoms(np.where(whole[:, None], atoms, dictionary.atoms))
         dictionary = runs.run(dictionary, 6, STEPS, callback=runs.settings.callback).dictionary
     return dictionary

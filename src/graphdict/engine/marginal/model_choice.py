@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.filter_search import present_edges
+from graphdict.core.marginal.filter_search import common_factor, present_edges
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.tails import MOST_TAILS
+from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
 from graphdict.engine.marginal.held_out import held_out_evidence
 from graphdict.engine.marginal.passes import e_step
 
-__all__ = ["ONE", "criterion", "explains_as_well", "suffices", "tails_pay"]
+__all__ = [
+    "ONE",
+    "PlainFits",
+    "criterion",
+    "explains_as_well",
+    "suffices",
+    "tails_pay",
+    "with_states",
+]
 
 TAIL_STEPS = 2  # to find tails before it is asked whether they pay
 ONE = 1.05  # powers up to which are 1 for one graph
@@ -24,6 +35,14 @@ SUPPORT_STEPS = 30  # to learn a power on a support
 CLEARLY = 2.0  # standard errors
 DISSOLVED = 0.9  # share of pairs that are joined, from which on a graph says nothing
 REFITTING = 10  # iterations without the penalty that the plain search has
+STATE_STEPS = 40  # on plain atoms of given states
+
+
+class PlainFits(NamedTuple):
+    """Fits with a power of 1 and Gaussian tails, where they are asked for."""
+
+    fit: Callable[[], Fit]  # to all samples
+    sketch: Callable[[int], Fit]  # of so many starts, to as many samples as a search needs
 
 
 def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary) -> bool:
@@ -42,28 +61,45 @@ def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDict
     return learned.parameter <= ONE_OF_SEVERAL
 
 
-def explains_as_well(
-    runs: FilteredRuns, plain: PatternDictionary, other: PatternDictionary
-) -> bool:
-    """Return whether a filter or tails do not gain clearly over the plain dictionary.
+def with_states(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+    """Return a plain dictionary whose atoms are fitted to the samples of another one's."""
+    likelihood = replace(filtered(dictionary), learns_tails=False, learns_power=False, pool=None)
+    targets, _ = runs.expect(replace(dictionary, likelihood=likelihood))
+    plain = _as_filtered(dictionary, likelihood, np.inf)
+    dense = filtered(plain).for_atoms(np.ones_like(dictionary.atoms))
+    atoms = dense.weight_scales(targets)
+    atoms = atoms * common_factor(dense, atoms, targets)
+    _, atoms = dense.minimise(atoms, targets, STATE_STEPS)
+    return replace(plain, likelihood=dense.for_atoms(atoms), atoms=atoms)
 
-    The gain is that of held-out blocks of time, and clear above two of its standard errors. Where a
-    filter joins nearly all pairs of nodes, graphs have dissolved: it then has to gain what the
-    information criterion asks for the edges that it has more. The plain dictionary has been learned
-    with a penalty: for the comparison its weights are fitted without.
+
+def explains_as_well(
+    runs: FilteredRuns,
+    plains: Sequence[PatternDictionary],
+    other: PatternDictionary,
+    errors: float = CLEARLY,
+) -> bool:
+    """Return whether a filter or tails do not gain clearly over some plain dictionary.
+
+    The gain is that of held-out blocks of time, and clear above so many of its standard errors.
+    Where a filter joins nearly all pairs of nodes, graphs have dissolved: it then has to gain what
+    the information criterion asks for the edges that it has more. Plain dictionaries have been
+    learned with a penalty: for the comparison their weights are fitted without.
     """
     gaussian = replace(filtered(other), learns_tails=False, learns_power=False, pool=None)
-    plain = _as_filtered(plain, gaussian, np.inf)
-    plain = runs.run(plain, REFITTING, 4).dictionary
-    first, second = (held_out_evidence(runs, each) for each in (plain, other))
-    if not second.is_clearly_better_than(first, CLEARLY):
-        return True
-    before, after = (_count_edges(runs, each) for each in (plain, other))
-    if after < DISSOLVED * other.atoms.size:
-        return False
+    judged, edges = held_out_evidence(runs, other), _count_edges(runs, other)
     samples = runs.effective_samples
-    gain = (second.total - first.total) * samples / runs.data.total
-    return gain < 0.5 * (after - before) * float(np.log(samples))
+    for each in plains:
+        plain = runs.run(_as_filtered(each, gaussian, np.inf), REFITTING, 4).dictionary
+        before = held_out_evidence(runs, plain)
+        if not judged.is_clearly_better_than(before, errors):
+            return True
+        if edges < DISSOLVED * other.atoms.size:
+            continue
+        gain = (judged.total - before.total) * samples / runs.data.total
+        if gain < 0.5 * (edges - _count_edges(runs, plain)) * float(np.log(samples)):
+            return True
+    return False
 
 
 def _count_edges(runs: FilteredRuns, dictionary: PatternDictionary) -> int:

@@ -27,6 +27,7 @@ from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
 from graphdict.engine.sources import too_large
 
 __all__ = [
+    "block_of",
     "certainty_of",
     "e_step",
     "e_step_by_halves",
@@ -110,13 +111,16 @@ def e_step_of_half(
     return usage / data.total, tuple(each / data.total for each in statistics)
 
 
-def evidence_by_block(data: OpenSignals, dictionary: PatternDictionary, blocks: int) -> NDArray:
+def evidence_by_block(
+    data: OpenSignals, dictionary: PatternDictionary, blocks: int, half: int | None = None
+) -> NDArray:
     """Return sums of ``log p(x_t)`` over the samples of each of so many blocks in time.
 
     They are the blocks of :func:`e_step_by_halves`: those of the first half come first, third, ...
+    With a ``half`` (0 or 1) only those of this half are asked for, and others are undefined.
     """
     step = prepare(data, dictionary)
-    given = messages_of(data, step), step, blocks
+    given = messages_of(data, step), step, blocks, half
     return data.executor.map_blocks(_evidence_by_block, *given)[1][0]
 
 
@@ -171,6 +175,13 @@ def keep_if_small(data: OpenSignals, compute: Step, step: EStep) -> BlockStates:
 # On blocks: learning --------------------------------------------------------------------------
 
 
+def block_of(samples: WindowedSignals, rows: slice, messages: list) -> SignalBlock:
+    """Return some windows, with what was kept of them when their likelihoods were found."""
+    block = samples.block(rows)
+    kept = messages[0].kept if messages and messages[0] is not None else None
+    return block if kept is None else block._replace(kept=kept)
+
+
 def posterior_of(
     samples: WindowedSignals,
     rows: slice,
@@ -186,7 +197,7 @@ def posterior_of(
 
 def _e_step(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step, statistics, coefficients = given
-    block = samples.block(rows)
+    block = block_of(samples, rows, messages)
     posterior = posterior_of(samples, rows, step, messages, block)
     sums = step.sums(block, posterior, statistics)
     return step.coefficients(posterior) if coefficients else None, sums
@@ -218,9 +229,8 @@ def _member_statistics(samples: WindowedSignals, rows: slice, members: NDArray, 
 
 def _e_step_of_half(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step, blocks, half = given
-    block = samples.block(rows)
-    posterior = posterior_of(samples, rows, step, messages, block)
-    shares, places = posterior.responsibilities, _time_blocks(samples, rows, step, blocks)
+    block, places = _windows_of_half(samples, rows, messages, step, blocks, half)
+    shares = posterior_of(samples, rows, step, messages, block).responsibilities
     if step.windows == 1:  # whose samples are halved instead, since none of it may be empty
         shares = block.repeat_windows(shares)
         block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
@@ -231,10 +241,28 @@ def _e_step_of_half(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
 
 
 def _evidence_by_block(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step, blocks = given
-    values = posterior_of(samples, rows, step, messages).log_evidence
-    places = _time_blocks(samples, rows, step, blocks)
+    *messages, step, blocks, half = given
+    block, places = _windows_of_half(samples, rows, messages, step, blocks, half)
+    values = posterior_of(samples, rows, step, messages, block).log_evidence
     return None, (np.bincount(places, weights=values, minlength=blocks),)
+
+
+def _windows_of_half(
+    samples: WindowedSignals,
+    rows: slice,
+    messages: list,
+    step: EStep,
+    blocks: int,
+    half: int | None,
+) -> tuple[SignalBlock, NDArray]:
+    """Return some windows and their blocks in time; those of one half, if others do not matter."""
+    block = block_of(samples, rows, messages)
+    places = _time_blocks(samples, rows, step, blocks)
+    own = places % 2 == half
+    if half is None or step.dictionary.stay is not None or not own.any():
+        return block, places
+    signals = block.signals[block.repeat_windows(own)]
+    return SignalBlock(signals, block.counts[own], {}), places[own]
 
 
 def _time_blocks(samples: WindowedSignals, rows: slice, step: EStep, blocks: int) -> NDArray:
@@ -245,7 +273,7 @@ def _time_blocks(samples: WindowedSignals, rows: slice, step: EStep, blocks: int
 
 def _tail_densities(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step = given
-    block = samples.block(rows)
+    block = block_of(samples, rows, messages)
     given_block = block, posterior_of(samples, rows, step, messages, block).responsibilities
     return None, (step.dictionary.likelihood.tail_densities(step.factors, *given_block),)
 
@@ -260,7 +288,11 @@ def _certainty(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
 
 
 def _scaled_likelihoods(samples: WindowedSignals, rows: slice, step: EStep) -> Any:
-    return step.scaled_likelihoods(samples.block(rows)), ()
+    block = samples.block(rows)
+    scaled = step.scaled_likelihoods(block)
+    if block.single and not samples.has_missing:  # else it would be more than the likelihoods
+        scaled = scaled._replace(kept=block.kept)
+    return scaled, ()
 
 
 def _forward(

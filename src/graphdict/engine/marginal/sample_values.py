@@ -16,7 +16,13 @@ from graphdict.core.marginal.chain import Posterior, most_probable_path, viterbi
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import EStep
 from graphdict.engine.executor import map_blocks_of_shard
-from graphdict.engine.marginal.passes import keep_if_small, messages_of, posterior_of, prepare
+from graphdict.engine.marginal.passes import (
+    block_of,
+    keep_if_small,
+    messages_of,
+    posterior_of,
+    prepare,
+)
 from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
 from graphdict.engine.sources import put_together
 
@@ -94,7 +100,7 @@ def _stream(data: OpenSignals, dictionary: PatternDictionary, read: Any) -> Iter
 
 def _gains(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
     *messages, step = given
-    block = samples.block(rows)
+    block = block_of(samples, rows, messages)
     given_block = block, posterior_of(samples, rows, step, messages, block).responsibilities
     return step.dictionary.likelihood.posterior_gains(step.factors, *given_block), ()
 

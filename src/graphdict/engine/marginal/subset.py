@@ -28,8 +28,9 @@ __all__ = [
     "whole_windows",
 ]
 
-# Opens as many signals as suffice to search for atoms that make up patterns (C, K).
-OpenSome = Callable[[NDArray], AbstractContextManager[OpenSignals]]
+# Opens as many signals as suffice to search for atoms that make up patterns (C, K), or some times
+# as many.
+OpenSome = Callable[[NDArray, int], AbstractContextManager[OpenSignals]]
 
 LEAST, PER_ATOM_AND_NODE, WINDOWS = 5_000, 50, 500  # samples, samples and windows that suffice
 SEVERAL = 4  # times as many where several atoms may be active, which is harder to disentangle
@@ -95,12 +96,13 @@ def open_subset(
     rng: np.random.RandomState,
     data: OpenSignals,
     patterns: NDArray,
+    times: int = 1,
 ) -> Iterator[OpenSignals]:
     """Open as many of the signals (T, N) as a search needs; ``data``, all of them, if few.
 
-    The search is for atoms that make up ``patterns`` (C, K).
+    The search is for atoms that make up ``patterns`` (C, K). With ``times``, as many times more.
     """
-    enough = enough_samples(patterns, signals.shape[1], window_size)
+    enough = times * enough_samples(patterns, signals.shape[1], window_size)
     if len(signals) < WORTH_IT * enough:
         yield data
         return

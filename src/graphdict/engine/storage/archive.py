@@ -56,7 +56,7 @@ def write_archive(file: IO[bytes], manifest: Mapping[str, Any], arrays: Mapping[
 def read_archive(
     file: IO[bytes], accept: Callable[[dict[str, Any]], None]
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]], bool]:
-    """The manifest, the arrays by name without ``.npy``, and whether digests vouch for both.
+    """Return the manifest, the arrays by name without ``.npy``, whether digests vouch for both.
 
     ``accept`` sees the manifest before anything else is judged, and raises where it is of another
     kind or time. Anything that is not as it should be raises an error, of whatever class the
@@ -93,7 +93,7 @@ def _put_text(archive: zipfile.ZipFile, name: str, text: bytes) -> str:
 
 
 def _put_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> str:
-    """Row by row, so that an array in a memory map never is in memory as a whole."""
+    """Write an array row by row, so that a memory map never is in memory as a whole."""
     if array.dtype.kind not in KINDS or array.itemsize > 8:
         raise ValueError(f"{name} holds values of type {array.dtype}; only plain numbers are saved")
     header = io.BytesIO()
@@ -140,7 +140,7 @@ def _check_end(file: IO[bytes]) -> int:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The members by name."""
+    """Return the members by name."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         if info.orig_filename in members:
@@ -152,7 +152,7 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _check_members(members: Mapping[str, zipfile.ZipInfo], size: int) -> None:
-    """Each is plainly stored, of a name that is ours, and all are in the file's ``size``."""
+    """Raise unless each is plainly stored, of a name of ours, and all are within the ``size``."""
     for name, info in members.items():
         if name not in (MANIFEST, SUMS) and not NAME.fullmatch(name):
             raise ValueError(f"it has a member of the strange name {name[:80]!r}")
@@ -181,7 +181,7 @@ def _read_sums(text: str) -> dict[str, str]:
 
 
 def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[NDArray[Any], str]:
-    """An array and the digest of its member; refused before memory is taken for it."""
+    """Return an array and the digest of its member; refuse it before memory is taken for it."""
     with archive.open(info) as member:
         start = member.read(10)
         if len(start) < 10 or start[:8] != b"\x93NUMPY\x01\x00":

@@ -18,7 +18,7 @@ __all__ = ["atomic_file", "remove_orphans", "temporary_prefix", "write_atomicall
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
-    """An open file whose content takes the place of ``path`` once the block ends without an error.
+    """Open a file whose content takes the place of ``path`` once the block ends without an error.
 
     A reader finds the old file or the new one, never half of either, even after a power cut. The
     file has the permissions of the one it replaces, or those of any new file.
@@ -78,18 +78,18 @@ def _alive(process: int) -> bool:
 
 
 def _host() -> str:
-    """The name of this machine, in letters that file names have."""
+    """Return the name of this machine, in letters that file names have."""
     return re.sub(r"[^A-Za-z0-9]", "", platform.node())[:32] or "here"
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """The whole text or nothing."""
+    """Write the whole text or nothing."""
     with atomic_file(path, "w") as file:
         file.write(text)
 
 
 def _umask() -> int:
-    """The permissions that new files of this process do not get."""
+    """Return the permissions that new files of this process do not get."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

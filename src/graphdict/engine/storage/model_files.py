@@ -119,7 +119,7 @@ def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> No
 
 
 def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-    """The model, once everything fits together."""
+    """Return the model, once everything fits together."""
     found: dict[str, dict[str, Any]] = {p: dict(manifest[p]) for p in ("settings", "fitted")}
     found["fitted"].pop("_n_features_out", None)  # version 1 had it
     for name, array in arrays.items():

@@ -1,0 +1,91 @@
+"""Every setting of every estimator that is a number, from the least to the largest there is."""
+
+from numbers import Real
+
+import estimators
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval
+
+SIZES = (1e-300, 1e-130, 1e-70, 1e11, 1e20)
+QUICK = {"max_iter": 5, "n_init": 1, "random_state": 0, "window_size": 4, "n_atoms": 2, "depth": 4}
+
+
+def settings(kind):
+    """The parameters that may be any number in a range."""
+    return [
+        name
+        for name, allowed in kind._parameter_constraints.items()
+        if any(isinstance(a, Interval) and a.type is Real for a in allowed)
+        and name in kind().get_params()
+    ]
+
+
+def plain(rng):
+    return rng.standard_normal((12, 4)) @ rng.standard_normal((4, 4))
+
+
+def few_rows(rng):
+    """Clusters of samples that are all alike, in single precision."""
+    return np.repeat(rng.standard_normal((2, 4)), 5, axis=0).astype(np.float32)
+
+
+def twins(rng):
+    """Two nodes that have the same signal, in single precision."""
+    x = plain(rng).astype(np.float32)
+    x[:, 0] = x[:, 1]
+    return x
+
+
+def all_alike(rng):
+    return np.repeat(rng.integers(-5, 6, (12, 1)), 2, axis=1)
+
+
+def mostly_silent(rng):
+    """Windows in which few nodes differ, or none, in single precision."""
+    return (rng.integers(-1, 2, (16, 4)) * (rng.random((16, 4)) < 0.3)).astype(np.float32)
+
+
+def lonely_giant(rng):
+    """One value, with no other beside it, that is out of all proportion."""
+    x = plain(rng)
+    x[3] = np.nan
+    x[3, 0] = 1e200
+    return x
+
+
+SIGNALS = (plain, few_rows, twins, all_alike, mostly_silent, lonely_giant)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", estimators.KINDS, ids=lambda kind: kind.__name__)
+def test_settings_of_any_size_give_numbers_or_are_named(kind):
+    model = kind()
+    quick = {name: QUICK[name] for name in set(QUICK) & set(model.get_params())}
+    model.set_params(**quick)
+    drawn = [draw for draw in SIGNALS if draw is not lonely_giant or kind._takes_gaps]
+    for name in settings(kind):
+        others = {"avg_degree": None} if name == "beta" and hasattr(model, "likelihood") else {}
+        for number, size in enumerate(SIZES):
+            given = clone(model).set_params(**{name: size}, **others)
+            some = drawn
+            if "n_atoms" in quick:  # which takes longer
+                some = [drawn[number % len(drawn)]]
+            for draw in some:
+                rng = np.random.default_rng(number)
+                estimators.one_fit(rng, given, draw(rng))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("draw", SIGNALS, ids=lambda draw: draw.__name__)
+@pytest.mark.parametrize("kind", estimators.KINDS, ids=lambda kind: kind.__name__)
+def test_penalties_next_to_nothing_are_nothing(kind, draw):
+    """All at once, on signals that cost edges nothing."""
+    model = kind()
+    quick = {name: QUICK[name] for name in set(QUICK) & set(model.get_params())}
+    rng = np.random.default_rng(0)
+    for size in (1e-300, 1e-100, 1e-45):
+        names = {"alpha_w", "beta", "alpha_views", "alpha_diff", "alpha_orth", "reg_covar"}
+        given = {**quick, **dict.fromkeys(names & set(model.get_params()), size)}
+        estimators.one_fit(rng, clone(model).set_params(**given), draw(rng))
