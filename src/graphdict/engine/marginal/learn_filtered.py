@@ -73,8 +73,10 @@ COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 20, 6
 USUAL_STEPS = 150  # of EM after the search, all stages together
 ATOM_STEPS = 4  # of projected L-BFGS in an iteration of EM
 ROUNDS, POOL_ROUNDS, ITERATIONS = 3, 1, 60
-HEAT_RATE, HEAT_GAIN = 0.25, 0.01  # rate for each node; nats for each value that it has to gain
+HEAT_RATES = 0.25, 0.5, 1.0  # to try, for each node
+HEAT_GAIN = 0.01  # nats for each value that the first of them has to gain
 NEARLY = 0.9  # of the largest power: as large as it gets
+PROBABLY = 1.5  # power of one graph below which the paper's model is probable
 FEW_STARTS, BY_FAR = 2, 4.0  # of a short plain search; standard errors that rule out others
 TIMES = 4  # as many samples as a search needs, to choose edges and the model
 LAST_STEPS = 15  # on the atoms in an iteration over all samples, where those are many
@@ -116,12 +118,12 @@ def learn_filtered(
     try:
         with some(np.ones((1, 1), dtype=bool), 1) as few:
             one = dictionary = one_graph(runs.on(few))
-        sketch = _sketch(plain, settings, one)
-        if sketch is not None and sketch.interrupted:
-            return sketch
-        if sketch is not None:
-            with some(sketch.dictionary.patterns, 1) as few:
-                if suffices(runs.on(few), sketch.dictionary, one):
+        papers = _plain_start(plain, settings, one)
+        if papers is not None and papers.interrupted:
+            return papers
+        if papers is not None:
+            with some(papers.dictionary.patterns, 1) as few:
+                if suffices(runs.on(few), papers.dictionary, one):
                     return plain.fit()
         expect(settings.n_init * (ANNEALING_STEPS + TRIAL_STEPS) // 2 + USUAL_STEPS)
         chosen = None if choose is None else choose(one)
@@ -140,7 +142,7 @@ def learn_filtered(
             dictionary = more.rule_out(dictionary, callback=settings.callback)
             dictionary, sparse = _eliminate(more, dictionary)
             fit = _finish(more, dictionary, sparse)
-            if sketch is not None and _is_plain(more, sketch, plain, fit, one):
+            if papers is not None and _is_plain(more, papers, plain, fit, one):
                 return plain.fit()
         if enough is data:
             return fit
@@ -151,29 +153,34 @@ def learn_filtered(
         return replace(stop.fit, dictionary=copies_of(stop.fit.dictionary, patterns))
 
 
-def _sketch(plain: PlainFits, settings: Settings, one: PatternDictionary) -> Fit | None:
-    """Return a short plain search, where a power of 1 and Gaussian tails are in reach."""
+def _plain_start(plain: PlainFits, settings: Settings, one: PatternDictionary) -> Fit | None:
+    """Return a plain fit, where a power of 1 and Gaussian tails are in reach.
+
+    It is the whole search where one graph has about that power, and a short one otherwise.
+    """
     given = settings.filter in (None, PAPERS) and settings.tails in (None, np.inf)
-    if not given or filtered(one).filter.parameter >= NEARLY * POWERS[1]:
+    power = filtered(one).filter.parameter
+    if not given or power >= NEARLY * POWERS[1]:
         return None
-    return plain.sketch(min(FEW_STARTS, settings.n_init))
+    return plain.fit() if power < PROBABLY else plain.sketch(min(FEW_STARTS, settings.n_init))
 
 
 def _is_plain(
-    runs: FilteredRuns, sketch: Fit, plain: PlainFits, fit: Fit, one: PatternDictionary
+    runs: FilteredRuns, papers: Fit, plain: PlainFits, fit: Fit, one: PatternDictionary
 ) -> bool:
     """Return whether the plain fit explains signals as well as the other one.
 
     A short search may have missed better plain fits. So the states of the other fit are tried as
     well; and unless that beats both by far, the whole search decides.
     """
-    tried = [sketch.dictionary, with_states(runs, fit.dictionary)]
-    if not explains_as_well(runs, tried, fit.dictionary, BY_FAR):
-        return False
-    found = plain.fit()
-    if found.interrupted or suffices(runs, found.dictionary, one):
-        return True
-    return explains_as_well(runs, [found.dictionary], fit.dictionary)
+    if filtered(one).filter.parameter >= PROBABLY:
+        tried = [papers.dictionary, with_states(runs, fit.dictionary)]
+        if not explains_as_well(runs, tried, fit.dictionary, BY_FAR):
+            return False
+        papers = plain.fit()
+        if papers.interrupted or suffices(runs, papers.dictionary, one):
+            return True
+    return explains_as_well(runs, [papers.dictionary], fit.dictionary)
 
 
 def anneal_filtered(
@@ -300,24 +307,35 @@ def _choose_power(
 
 
 def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
-    """Return the same states under the heat filter, where a power is not enough and that gains."""
-    likelihood, data = filtered(dictionary), runs.data
+    """Return the same states under the heat filter, where a power is not enough and that gains.
+
+    A first rate has to gain clearly over the power, and larger ones over the one before.
+    """
+    likelihood = filtered(dictionary)
     if runs.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
-    heat = HeatFilter(max(HEAT_RATE * data.nodes, 2.0) * runs.variance)
+    least, wanted = criterion(runs, dictionary), 2 * runs.effective_samples * likelihood.dimension
+    best, wanted = dictionary, wanted * HEAT_GAIN
+    for rate in HEAT_RATES:
+        other = _with_heat(runs, dictionary, max(rate * runs.data.nodes, 8 * rate))
+        found = criterion(runs, other)
+        if least - found <= wanted:
+            break
+        best, least, wanted = other, found, 0.0
+    return best
+
+
+def _with_heat(runs: FilteredRuns, dictionary: PatternDictionary, rate: float) -> PatternDictionary:
+    """Return the same states under a heat filter of this rate, in units of the signals."""
+    likelihood, heat = filtered(dictionary), HeatFilter(rate * runs.variance)
     one = one_graph(runs, heat, likelihood.tails)
     most = float(likelihood.activations.sum(axis=1).max())
     atoms = np.where(dictionary.atoms > 0, one.atoms / most**0.5, 0)
     targets, _ = runs.expect(dictionary)
     other = replace(likelihood, filter=heat)
     _, atoms = other.minimise(atoms, targets, 60)
-    other_dictionary = replace(dictionary, likelihood=other, atoms=atoms)
-    callback = runs.settings.callback
-    options: dict[str, Any] = {"callback": callback, "tol": runs.rough}
-    other_dictionary = runs.run(other_dictionary, 30, 8, **options).dictionary
-    gain = criterion(runs, dictionary) - criterion(runs, other_dictionary)
-    clearly = 2 * runs.effective_samples * likelihood.dimension * HEAT_GAIN
-    return other_dictionary if gain > clearly else dictionary
+    options: dict[str, Any] = {"callback": runs.settings.callback, "tol": runs.rough}
+    return runs.run(replace(dictionary, likelihood=other, atoms=atoms), 30, 8, **options).dictionary
 
 
 def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDictionary:
