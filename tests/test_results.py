@@ -1,11 +1,13 @@
 """Instantaneous graphs: lazy mixtures and their exports."""
 
+from types import SimpleNamespace
+
 import networkx as nx
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import GraphDictLog
+from graphdict import GraphDictLog, results
 from graphdict.core import graphs
 from graphdict.results import InstantaneousGraphs
 
@@ -105,3 +107,14 @@ def test_notebooks_show_the_first_graphs_and_say_how_many_are_left():
     assert "&lt;a&gt;" in shown
     assert "<a>" not in shown
     assert "no atom" in shown
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"), [(0.5, "Some samples are louder than others"), (0.02, "about as loud as")]
+)
+def test_loudness_is_only_told_where_it_varies(spread, said):
+    gains = np.exp(spread * np.random.default_rng(0).standard_normal(200))
+    model = SimpleNamespace(filter_power_=1.0, filter_="power", tails_=60.0, gains_=gains)
+    sentence = results.describe_signals(model)[1]
+    assert said in sentence
+    assert sentence.endswith("(Student t with 60 degrees of freedom).")

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
+EQUALLY_LOUD = 1.2  # ratio of amplitudes up to which samples are about as loud
 
 
 class InstantaneousGraphs:
@@ -385,6 +386,8 @@ def describe_signals(model: Any) -> list[str]:
     gains = np.asarray(getattr(model, "gains_", ()))
     if gains.size:
         low, high = np.quantile(gains**-0.5, [0.05, 0.95])
+        if high < EQUALLY_LOUD * low:
+            sentence = "Samples are about as loud as one another"
         sentence += f": nine in ten have {low:.2g} to {high:.2g} times the usual amplitude"
     said.append(f"{sentence} (Student t with {tails:.2g} degrees of freedom).")
     return said

@@ -486,3 +486,18 @@ def test_a_power_and_tails_are_found_although_values_are_missing():
     assert found.tails_ == pytest.approx(5, rel=0.3)
     assert found.score(x) == pytest.approx(whole.score(x), abs=0.05)
     assert (found.gains_ > 0).all()
+
+
+def test_heat_filters_that_are_steep_get_a_larger_rate():
+    """A rate that is too small would leave signals without tails for ones that have some."""
+    nodes = 16
+    rows, cols = graphs.edge_index(nodes)
+    weights = np.isin(cols - rows, (1, 4)).astype(float)
+    values, vectors = np.linalg.eigh(graphs.laplacian(weights))
+    scales = np.sqrt(2 / np.expm1(2 * values[1:]))
+    noise = np.random.default_rng(0).standard_normal((2000, nodes - 1))
+    model = GraphDictMarginal(1, random_state=0).fit((noise * scales) @ vectors[:, 1:].T)
+    assert model.filter_ == "exp"
+    assert model.filter_power_ > 0.9 * nodes  # the first one that is tried is a quarter of it
+    assert model.tails_ > 30
+    assert np.corrcoef(model.atoms_[0], weights)[0, 1] > 0.99
