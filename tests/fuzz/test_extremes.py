@@ -8,6 +8,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
+from graphdict import GraphDictLog
+
+STEPPING = [kind for kind in estimators.KINDS if "tau_atoms" in estimators.OPTIONS[kind]]
 SIZES = (1e-300, 1e-130, 1e-70, 1e11, 1e20)
 QUICK = {"max_iter": 5, "n_init": 1, "random_state": 0, "window_size": 4, "n_atoms": 2, "depth": 4}
 
@@ -55,7 +58,21 @@ def lonely_giant(rng):
     return x
 
 
-SIGNALS = (plain, few_rows, twins, all_alike, mostly_silent, lonely_giant)
+def giants_that_agree(rng):
+    """Samples in which all nodes have one value, out of all proportion, that leaves no trace."""
+    x = rng.standard_normal((12, 6))  # of six equal numbers, the mean is rounded
+    x[::3] = 1e200 * rng.standard_normal((4, 1))
+    return x
+
+
+def giants_that_agree_with_gaps(rng):
+    x = giants_that_agree(rng)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    return x
+
+
+GAPS = (lonely_giant, giants_that_agree_with_gaps)
+SIGNALS = (plain, few_rows, twins, all_alike, mostly_silent, giants_that_agree, *GAPS)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -64,7 +81,7 @@ def test_settings_of_any_size_give_numbers_or_are_named(kind):
     model = kind()
     quick = {name: QUICK[name] for name in set(QUICK) & set(model.get_params())}
     model.set_params(**quick)
-    drawn = [draw for draw in SIGNALS if draw is not lonely_giant or kind._takes_gaps]
+    drawn = [draw for draw in SIGNALS if draw not in GAPS or kind._takes_gaps]
     for name in settings(kind):
         others = {"avg_degree": None} if name == "beta" and hasattr(model, "likelihood") else {}
         for number, size in enumerate(SIZES):
@@ -89,3 +106,48 @@ def test_penalties_next_to_nothing_are_nothing(kind, draw):
         names = {"alpha_w", "beta", "alpha_views", "alpha_diff", "alpha_orth", "reg_covar"}
         given = {**quick, **dict.fromkeys(names & set(model.get_params()), size)}
         estimators.one_fit(rng, clone(model).set_params(**given), draw(rng))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("last", [False, True], ids=["best", "last"])
+@pytest.mark.parametrize("kind", STEPPING, ids=lambda kind: kind.__name__)
+def test_steps_of_any_size_give_numbers_or_are_named(kind, last):
+    """Iterates may diverge, and with a generous tolerance that is where they end."""
+    for name in ("tau_atoms", "tau_coefficients", "sigma"):
+        for number, size in enumerate((0.0, 1e-20, 1e5, 1e11, 1e20)):
+            for tol, alpha_c in ((1e-4, 0.0), (1e300, 1e4)):
+                rng = np.random.default_rng(number)
+                model = kind(
+                    2, solver="bipds", max_iter=20, n_init=2, tol=tol, alpha_c=alpha_c,
+                    last_iterate=last, random_state=0, rescale=number % 2 == 0, **{name: size},
+                )  # fmt: skip
+                estimators.one_fit(rng, model, SIGNALS[number](rng))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("penalties", [{"alpha_c": 700.0, "alpha_diff": 0.04}, {}])
+@pytest.mark.parametrize("iterations", [1, 4])
+def test_a_stream_goes_on_from_last_iterates(penalties, iterations):
+    """Even where samples have no graph yet, which have no slope, and no objective."""
+    for seed in range(4):
+        x = plain(np.random.default_rng(seed))
+        model = GraphDictLog(
+            2, solver="bipds", last_iterate=True, max_iter=iterations, random_state=seed,
+            **penalties,
+        )  # fmt: skip
+        if estimators.refusal(model, model.fit, x) is None:
+            estimators.check_fitted(model.partial_fit(x[::-1]))
+            assert np.isfinite(model.objective_)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", estimators.KINDS, ids=lambda kind: kind.__name__)
+def test_weights_that_cost_next_to_nothing_beside_other_penalties(kind):
+    """Weights are then large, and their squares too large for single precision."""
+    allowed = set(kind().get_params())
+    for size in (1e-13, 1e-23, 1e-30):
+        for atoms in (1, 3):
+            options = {**QUICK, "alpha_w": size, "alpha_orth": 10.0, "n_atoms": atoms}
+            given = {name: options[name] for name in options.keys() & allowed}
+            rng = np.random.default_rng(atoms)
+            estimators.one_fit(rng, kind(**given), all_alike(rng).astype(np.float32))

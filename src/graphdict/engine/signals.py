@@ -260,7 +260,13 @@ def _centred(signals: NDArray[Any]) -> NDArray[Any]:
     if gaps.any():
         number = np.maximum(np.isfinite(signals).sum(axis=1, keepdims=True), 1)
         means = np.where(gaps, np.nansum(signals, axis=1, keepdims=True) / number, means)
-    return signals - means.astype(signals.dtype)
+    centred = signals - means.astype(signals.dtype)
+    # Of nodes that agree nothing is left: rounding of a mean of 1e200 is more than others hold.
+    some = np.flatnonzero((centred[:, 0] == centred[:, -1]) | gaps[:, 0])
+    found = centred[some]
+    agree = np.fmin.reduce(found, axis=1) == np.fmax.reduce(found, axis=1)
+    centred[some[agree]] = np.where(np.isnan(found[agree]), np.nan, 0)
+    return centred
 
 
 def _extent(block: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -114,10 +114,10 @@ class SoftDictionary(SoftSettings):
                     coefficients, value, coded = self._code(problem, atoms, executor, stage=stage)
                 objective = value + problem.atoms.value(atoms)
                 interrupted = interrupted or not coded
+            usable = self._is_usable(problem, atoms, objective, executor)
         if not interrupted:
             kept.finish()
-        if self.last_iterate and not objective <= DIVERGED:
-            self._check_last(problem, best, objective)
+        self._check_end(best, objective, usable)
         self._describe(best, atoms, objective, coefficients)
         return self
 
@@ -227,30 +227,43 @@ class SoftDictionary(SoftSettings):
             self._warn_unconverged(self.max_iter, _reached(last_residual(solution)))
         return solution
 
-    def _check_last(self, problem: Problem, last: Solution, objective: float) -> None:
-        """Warn where a last iterate has no objective; raise where its atoms are of no use."""
-        everything = np.ones((1, len(last.atoms)), dtype=last.atoms.dtype)
-        barriers = row_barriers(problem.operator, problem.barrier, everything, last.atoms)
-        if objective == np.inf and np.isfinite(barriers).all():
-            warn(
-                f"{type(self).__name__} with last_iterate=True ends at iteration {last.n_iter}, "
-                "where the objective is infinite: some node has no edge in some sample. Raise "
-                "max_iter, choose other steps, or use last_iterate=False for the best iterate.",
-                ConvergenceWarning,
-            )
-            return
-        reached = f"the objective is {np.inf if np.isnan(objective) else objective:.3g}"
-        reached = "numbers overflow" if np.isnan(last.objective) else reached
+    def _is_usable(
+        self, problem: Problem, atoms: NDArray[np.float64], objective: float, executor: Any
+    ) -> bool:
+        """Return whether there are coefficients under the atoms of a fit."""
+        if not self.last_iterate:
+            return bool(np.isfinite(objective))
+        if objective != np.inf:
+            return bool(objective <= DIVERGED)
+        with np.errstate(all="ignore"):
+            found = code(problem, atoms, executor, max_iter=CODING_STEPS, tol=1e-4)
+            objective = found.value + problem.atoms.value(atoms)
+        return bool(objective <= DIVERGED and np.isfinite(found.coefficients).all())
+
+    def _check_end(self, end: Solution, objective: float, usable: bool) -> None:
+        """Warn where a last iterate has no objective; raise where steps lead to atoms of no use."""
         names = ("tau_atoms", "tau_coefficients", "sigma")
         steps = [
             f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None
         ]
+        if usable and self.last_iterate and objective == np.inf:
+            warn(
+                f"{type(self).__name__} with last_iterate=True ends at iteration {end.n_iter}, "
+                "where the objective is infinite: some node has no edge in some sample. Raise "
+                "max_iter, choose other steps, or use last_iterate=False for the best iterate.",
+                ConvergenceWarning,
+            )
+        if usable or not (self.last_iterate or steps):
+            return
+        reached = f"the objective is {np.inf if np.isnan(objective) else objective:.3g}"
+        reached = "numbers overflow" if np.isnan(end.objective) else reached
+        ends = f"{'last_iterate=True' if self.last_iterate else 'solver=' + repr(self.solver)} ends"
         given = f" by the steps {', '.join(steps)}" if steps else ""
+        instead = ", or use last_iterate=False for the best iterate" if self.last_iterate else ""
         raise ValueError(
-            f"last_iterate=True ends at iteration {last.n_iter}{given} where {reached}: steps are "
-            "too long, or some node has no edge in any atom. Choose smaller tau_atoms, "
-            "tau_coefficients and sigma or leave them out, raise max_iter, or use "
-            "last_iterate=False for the best iterate"
+            f"{ends} at iteration {end.n_iter}{given} where {reached}: steps are too long, or some "
+            "node has no edge in any atom. Choose smaller tau_atoms, tau_coefficients and sigma or "
+            f"leave them out, raise max_iter{instead}"
         )
 
     def _solver_of(self, problem: Problem) -> Callable[..., Solution]:

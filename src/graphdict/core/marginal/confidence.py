@@ -45,6 +45,7 @@ MANY, STEADY = 10, 1e6  # samples for each dimension, and condition, for the inv
 CLIP, ROUNDS = 2.0, 50  # errors above the level from which on a pair is no part of it
 SMALLEST_SIZE = 3.0  # of edges in units of their errors, root mean square
 LARGEST_SIZE = 1e4
+LARGEST_SCORE = 1e8  # from which on more would say no more
 FIRST_SHARE, PAIRS_WITHOUT = 0.1, 2.0  # of edges at first, and pairs known to be none
 INTERVAL = 1.959963984540054  # errors on both sides hold 95 of 100
 
@@ -148,7 +149,9 @@ def edge_confidence(
             known &= active
         if known.any():
             level = _level(weights[known], errors[known], signed)
-            scores = (weights[known] - level) / errors[known]
+            with np.errstate(over="ignore"):
+                scores = (weights[known] - level) / errors[known]
+            scores = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)
             found[atom, known] = _probabilities(scores, signed)
     return found
 
@@ -158,14 +161,14 @@ def _level(weights: NDArray, errors: NDArray, signed: bool) -> float:
 
     Where edges may be negative, it is the mean of those that are neither above nor below.
     """
-    certainty = errors**-2
     kept = np.ones(len(weights), dtype=bool)
     level = float(np.median(weights)) if signed else 0.0
     if signed:
         kept = np.abs(weights - level) <= CLIP * errors
         kept |= ~kept.any()
     for _ in range(ROUNDS):
-        level = float(np.average(weights[kept], weights=certainty[kept]))
+        certainty = np.square(errors[kept].min() / errors[kept])
+        level = float(np.average(weights[kept], weights=certainty))
         above = weights - level
         now = (np.abs(above) if signed else above) <= CLIP * errors
         if (now == kept).all() or not now.any():

@@ -85,10 +85,12 @@ class StepSizes:
         bound_atoms *= 2 if self.problem.atoms.split else 1
         bound_coefficients *= 2 if self.problem.coefficients.split else 1
         tau_atoms, tau, _ = self.given
+        # Only a step that was given may be zero, which holds its variable.
+        least = float(np.finfo(atoms.dtype).tiny)
         if tau_atoms is None:
-            tau_atoms = self.caution * SAFETY / max(bound_atoms, 1e-300)
+            tau_atoms = max(self.caution * SAFETY / max(bound_atoms, 1e-300), least)
         if tau is None:
-            tau = self.caution * SAFETY / max(bound_coefficients, 1e-300)
+            tau = max(self.caution * SAFETY / max(bound_coefficients, 1e-300), least)
         return tau_atoms, tau, self.sigma
 
     def rules(self, norm: float) -> StepSizeRules:

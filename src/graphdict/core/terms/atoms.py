@@ -20,9 +20,8 @@ class Orthogonality:
     alpha: float
 
     def value(self, atoms: NDArray[np.float64]) -> float:
-        total = atoms.sum(axis=0)
-        squares = float(np.vdot(total, total)) - float(np.vdot(atoms, atoms))
-        return self.alpha * squares / 2
+        atoms = atoms.astype(np.float64, copy=False)  # products may be too large
+        return self.alpha * float(np.vdot(atoms, atoms.sum(axis=0) - atoms)) / 2
 
     def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
         result: NDArray[np.float64] = self.alpha * (atoms.sum(axis=0) - atoms)

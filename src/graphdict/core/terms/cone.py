@@ -80,12 +80,18 @@ class GraphsOfModes:
     def project(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the spectra (K, M) of the nearest graphs, by their dual problem in ``z >= 0``.
 
-        ``min |R^{-T} B' z + R lambda_0|``, with ``lambda_0`` those of the nearest matrix.
+        ``min |R^{-T} B' z + R lambda_0|``, with ``lambda_0`` those of the nearest matrix. Atoms
+        that overflow have none, and their spectra are NaN.
         """
         root, dual = self._root
         nearest = np.linalg.solve(self.gram, self.matrix.T @ atoms.T.astype(np.float64)).T
-        found = np.array([-_nnls_residual(dual, -root @ spectrum) for spectrum in nearest])
-        result: NDArray[np.float64] = solve_triangular(root, found.T).T
+        found = np.array(
+            [
+                -_nnls_residual(dual, -root @ spectrum) if np.isfinite(spectrum).all() else spectrum
+                for spectrum in nearest
+            ]
+        )
+        result: NDArray[np.float64] = solve_triangular(root, found.T, check_finite=False).T
         return result
 
     def weights(self, spectra: NDArray[np.float64]) -> NDArray[np.float64]:

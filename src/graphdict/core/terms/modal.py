@@ -63,7 +63,7 @@ class ModeMixing:
         self.spectra = spectra
 
     def value(self, atoms: NDArray[np.float64]) -> float:
-        mixed = self._mixed(atoms)
+        mixed = self._mixed(atoms).astype(np.float64, copy=False)  # its square may be too large
         return self.alpha / 2 * float(np.vdot(mixed, mixed))
 
     def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:

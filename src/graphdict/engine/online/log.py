@@ -49,14 +49,17 @@ def statistics_of_fit(model: Any) -> Statistics:
     """Return the statistics at which an update would leave the atoms of a fitted model as they are.
 
     There ``S = W (C + alpha_w + O)`` for every edge; of one that is zero only ``<=`` is known, and
-    it is taken to be about to appear.
+    it is taken to be about to appear. Samples in which some node has no edge say nothing: the last
+    iterate of Algorithm 1 may have some.
     """
     shown = model._active_atoms
     likelihood = model._likelihood()
     operator = Bilinear(likelihood.linear_map(graphs.n_nodes(shown.shape[1])))
     coefficients = np.asarray(model.coefficients_)
     slope = likelihood.barrier.slope(operator.forward(coefficients, shown))
-    slopes = operator.adjoint_atoms(coefficients / len(coefficients), slope).astype(np.float64)
+    known = np.isfinite(slope).all(axis=1, keepdims=True)
+    shares = coefficients / max(int(known.sum()), 1)
+    slopes = operator.adjoint_atoms(shares, np.where(known, slope, 0)).astype(np.float64)
     atoms = _dense(shown.astype(np.float64))
     others = model.alpha_orth * (atoms.sum(axis=0) - atoms)
     moments = np.maximum(slopes - model.alpha_w - others, 0)

@@ -215,7 +215,7 @@ def _update(
     found, attributes = rules.update(model, {**stream, **found}, batch)
     attributes["atoms_"] = preparation.embed(attributes["atoms_"].astype(model.atoms_.dtype))
     for name in ("objective_", "log_likelihood_"):
-        if name in attributes:
+        if name in attributes and np.isfinite(getattr(model, name)):
             attributes[name] = (1 - share) * getattr(model, name) + share * attributes[name]
     vars(model).update(attributes, scale_=scale, recordings_=recordings)
     model.stream_ = {**_embedded(preparation, found), "weight": np.array(weight)}
