@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import BlockStates, Deferred
+from graphdict.core.solvers.base import in_precision
 from graphdict.core.solvers.interior_point import InteriorPoint
 from graphdict.core.solvers.mm import Update, over_relax, stationarity
 from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage, evaluate
@@ -38,7 +39,7 @@ class PlainBackend:
         extrapolated = 2 * moved.coefficients - before.coefficients
         image = problem.operator.forward(extrapolated, step.extrapolated)
         lifted = before.dual + step.sigma * image
-        dual = base.prox_conjugate(problem.barrier, lifted, step.sigma)
+        dual = in_precision(base.prox_conjugate(problem.barrier, lifted, step.sigma), lifted)
         after = BlockIterate(moved.coefficients, dual, None, moved.split_duals, before.energies)
         return evaluate(problem, rows, after, moved.extra, before, step)
 
@@ -58,12 +59,12 @@ class PlainBackend:
         atoms: NDArray[np.float64],
         images: NDArray[np.float64] | None,
     ) -> Any:
-        operator, barrier = self.problem.operator, self.problem.barrier
+        operator = self.problem.operator
         weighted = self.problem.shares(rows, coefficients) * coefficients
         if images is None:
-            slope = barrier.slope(operator.forward(coefficients, atoms))
+            slope = self._slope(operator.forward(coefficients, atoms))
             return None, (operator.adjoint_atoms(weighted, slope), 0.0)
-        slope = barrier.slope(np.tensordot(coefficients, images, 1))
+        slope = self._slope(np.tensordot(coefficients, images, 1))
         return None, (0.0, np.tensordot(weighted.T, slope, 1))
 
     def update_coefficients(
@@ -75,7 +76,7 @@ class PlainBackend:
         self, rows: slice, coefficients: NDArray[np.float64], update: Update
     ) -> Any:
         problem, atoms = self.problem, update.atoms
-        operator, barrier = problem.operator, problem.barrier
+        operator = problem.operator
         energies = update.energies
         if energies is None:
             energies = problem.fit.energies(atoms, rows)
@@ -83,7 +84,7 @@ class PlainBackend:
         if update.fixed != "coefficients":
             cost = energies + update.shrinkage
             for inner in range(update.rounds):
-                slope = barrier.slope(operator.forward(coefficients, atoms))
+                slope = self._slope(operator.forward(coefficients, atoms))
                 gain = operator.adjoint_coefficients(slope, atoms)
                 if inner == 0:
                     squares = stationarity(coefficients, cost - gain, cost, 1.0)
@@ -101,6 +102,11 @@ class PlainBackend:
         self, costs: NDArray[np.float64], images: NDArray[np.float64], max_iter: int, tol: float
     ) -> NDArray[np.float64]:
         return InteriorPoint(self.problem.barrier, costs, images).solve(max_iter, tol)
+
+    def _slope(self, image: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return minus the gradient of the barrier, in the precision of what it is shown."""
+        found: NDArray[np.float64] = in_precision(self.problem.barrier.slope(image), image)
+        return found
 
     @classmethod
     def iterate(cls, shards: Any, states: BlockStates, count: int, **message: Any) -> Any:
