@@ -317,6 +317,11 @@ def test_with_windows_a_gradient_works_and_a_prox_is_refused():
     assert_allclose(same[0].atoms_, same[1].atoms_, atol=1e-9)
     with pytest.raises(TypeError, match=r"WeightedSparsity.*window_size"):
         GraphDictLog(3, coefficient_priors=[WeightedSparsity(weights)], **settings).fit(x)
+    with pytest.raises(TypeError, match=r"WholeSparsity has a prox that.*window_size"):
+        GraphDictLog(3, coefficient_priors=[WholeSparsity(weights)], **settings).fit(x)
+    alike = WholeSparsity(means.weights)  # the same within each window: its prox is the right one
+    found = GraphDictLog(3, coefficient_priors=[alike], **settings).fit(x)
+    assert np.isfinite(found.objective_)
 
 
 def test_a_claim_that_does_not_hold_is_refused_by_name():

@@ -1,4 +1,4 @@
-"""Checks of priors before a solver starts: one that cannot work is refused by name."""
+"""Checks of terms before a solver starts: one that cannot work is refused by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from scipy.sparse.csgraph import connected_components
 
 from graphdict.core import graphs
 from graphdict.core.terms import L1, Orthogonality, base
+from graphdict.core.terms.coefficients import window_means
 
 if TYPE_CHECKING:
     from graphdict.core.problem import Problem, TermGroup
 
-__all__ = ["check_atom_priors", "check_coefficient_priors", "check_term"]
+__all__ = ["check_atom_priors", "check_barrier", "check_coefficient_priors", "check_term"]
 
 STEP = 1e-9  # of a prox that shows what a constraint forbids, and hardly what a penalty costs
 ABSENT = 1e-6  # weights below this, where others are 1, count as none
@@ -37,6 +38,15 @@ def check_term(term: Any) -> None:
     raise TypeError(f"the term {base.name_of(term)} lacks {missing}: it cannot be minimised")
 
 
+def check_barrier(barrier: Any) -> None:
+    """Raise TypeError for a barrier that lacks a method which every solver needs."""
+    if not (base.proximable(barrier) and hasattr(barrier, "values")):
+        raise TypeError(
+            f"the barrier {base.name_of(barrier)} needs values(rows) and one of "
+            "prox(rows, step) and prox_conjugate(dual, step)"
+        )
+
+
 def check_coefficient_priors(group: TermGroup, n_atoms: int, n_samples: int) -> None:
     """Raise TypeError for priors on coefficients (T, K) that are not what they say they are."""
     for term in group.terms:
@@ -47,12 +57,36 @@ def check_coefficient_priors(group: TermGroup, n_atoms: int, n_samples: int) -> 
                 "samples share their coefficients; give it gradient(x, rows) and "
                 "lipschitz(x, rows), or use window_size=1"
             )
+        if group.counts is not None and not _keeps_windows(term, group.counts, n_atoms):
+            raise TypeError(
+                f"the prior {base.name_of(term)} has a prox that takes samples of a window apart, "
+                "which does not go with window_size > 1, where they share their coefficients; give "
+                "it gradient(x) and lipschitz(x) in place of the prox, or use window_size=1"
+            )
         if not base.elementwise(term) or hasattr(term, "interval"):
             continue
         for rows in (slice(0, 1), slice(0, min(2, n_samples)), slice(n_samples - 1, n_samples)):
             wrong = _fault(term, np.full((rows.stop - rows.start, n_atoms), 0.5), rows)
             if wrong:
                 raise TypeError(_explain(term, rows, (n_samples, n_atoms), wrong))
+
+
+def _keeps_windows(term: Any, counts: NDArray[np.intp], n_atoms: int) -> bool:
+    """Return whether the prox of a term leaves equal what is equal within windows of samples.
+
+    Only then is it the prox in the coefficients that the samples of a window share.
+    """
+    promised = base.elementwise(term) or getattr(term, "precedes_elementwise", False)
+    if promised or hasattr(term, "interval") or not base.proximable(term):
+        return True
+    shared = np.random.default_rng(0).random((len(counts), n_atoms))
+    x = np.repeat(shared, counts, axis=0)
+    for step in (1e-3, 1e-1, 1.0):
+        found = base.prox(term, x, step)
+        apart = np.abs(found - np.repeat(window_means(found, counts), counts, axis=0)).max()
+        if apart > 1e-3 * np.abs(found - x).max():
+            return False
+    return True
 
 
 def _fault(term: Any, x: NDArray[np.float64], rows: slice) -> str:

@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 
 from graphdict.core.annotations import Term
 from graphdict.core.operators import BilinearOperator, linear_of
-from graphdict.core.prior_checks import check_atom_priors, check_coefficient_priors, check_term
+from graphdict.core.prior_checks import (
+    check_atom_priors,
+    check_barrier,
+    check_coefficient_priors,
+    check_term,
+)
 from graphdict.core.terms import base
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.constraints import L1, Interval, NonNegative, Sum, UnitBox
@@ -185,11 +190,7 @@ class Problem:
     first_sample: int = 0
 
     def __post_init__(self) -> None:
-        if not (base.proximable(self.barrier) and hasattr(self.barrier, "values")):
-            raise TypeError(
-                f"the barrier {base.name_of(self.barrier)} needs values(rows) and one of "
-                "prox(rows, step) and prox_conjugate(dual, step)"
-            )
+        check_barrier(self.barrier)
 
     @cached_property
     def atoms(self) -> TermGroup:
