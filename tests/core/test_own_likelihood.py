@@ -50,7 +50,7 @@ class Shifted(Likelihood):
         return Laplacians(nodes)
 
     def rest(self, signals):
-        return self.eps * np.square(signals).sum(axis=1)
+        return self.eps * signals.shape[1] * np.nanmean(np.square(signals), axis=1)
 
 
 def fit(eps=0.5, signals=X, **settings):
@@ -157,6 +157,12 @@ def test_what_is_wrong_is_said():
     Nothing.barrier = LogDet()
     with pytest.raises(NotImplementedError, match=r"Nothing lacks linear_map\(nodes\)"):
         GraphDict(2, likelihood=Nothing()).fit(X)
+    Nothing.barrier = type("Empty", (), {"prox": lambda self, rows, step: rows})()
+    with pytest.raises(TypeError, match=r"barrier Empty needs values\(rows\)"):
+        GraphDict(2, likelihood=Nothing()).fit(X)
+    Nothing.on_nodes = lambda self, active: None
+    with pytest.raises(TypeError, match=r"on_nodes\(active\).*not NoneType"):
+        GraphDict(2, likelihood=Nothing()).fit(X)
     with pytest.raises(ValueError, match="likelihood holds Python objects"):
         fit(max_iter=3, tol=0.1).save("nowhere")
 
@@ -239,3 +245,102 @@ def test_numbers_of_nodes_follow_those_that_vary():
         pytest.raises(TypeError, match=r"Anchored cannot be used on graphs of 4 nodes.*on_nodes"),
     ):
         GraphDict(2, likelihood=Anchored(strengths)).fit(silent)
+
+
+class WithoutRest(Shifted):
+    def rest(self, signals):
+        return np.zeros(len(signals))
+
+
+class BlindToGaps(Shifted):
+    def rest(self, signals):
+        return np.square(signals).sum(axis=1)
+
+
+def test_missing_values_reach_what_does_not_depend_on_the_graph():
+    gappy = X.copy()
+    gappy[::7, 1] = np.nan
+    gappy[3] = np.nan
+    model = fit(signals=gappy, tol=1e-4)
+    found = model.score_samples(gappy)
+    without = model.set_params(likelihood=WithoutRest(0.5)).score_samples(gappy)
+    known = np.delete(np.arange(60), 3)
+    centred = gappy[known] - np.nanmean(gappy[known], axis=1, keepdims=True)
+    rest = 0.5 * 5 * np.nanmean(np.square(centred / model.scale_), axis=1)
+    assert_allclose((without - found)[known], rest / 2)
+    assert (without - found)[3] == pytest.approx(rest.mean() / 2)  # an average sample
+    nothing = np.full((2, 5), np.nan)
+    assert np.isfinite(model.set_params(likelihood=Shifted(0.5)).score(nothing))
+    model.set_params(likelihood=BlindToGaps(0.5))
+    assert np.isfinite(model.score(X))
+    with pytest.raises(ValueError, match=r"rest\(signals\) of the likelihood BlindToGaps.*missing"):
+        model.score(gappy)
+
+
+@pytest.mark.parametrize("solver", ["mm", "bipds"])
+def test_single_precision_stays_whatever_a_barrier_computes_in(solver):
+    model = fit(signals=X.astype(np.float32), solver=solver, max_iter=50, tol=1e-3)
+    assert model.atoms_.dtype == model.coefficients_.dtype == np.float32
+    double = fit(solver=solver, max_iter=50, tol=1e-3)
+    assert model.objective_ == pytest.approx(double.objective_, rel=1e-4)
+
+
+class LinearlyPulled(ShiftedLogDet):
+    """Its cost of edges makes it grow with graphs that are large: no barrier for MM."""
+
+    def values(self, laplacians):
+        return super().values(laplacians) + 0.3 * np.trace(laplacians, axis1=1, axis2=2)
+
+    def prox(self, laplacians, step):
+        return super().prox(laplacians - 0.3 * step * np.eye(laplacians.shape[-1]), step)
+
+    def slope(self, laplacians):
+        return super().slope(laplacians) - 0.3 * np.eye(laplacians.shape[-1])
+
+
+class LinearlyPulledByProx(LinearlyPulled):
+    slope = property()  # not there
+
+
+class Pulled(Shifted):
+    def __init__(self, barrier):
+        self.eps, self.barrier = 0.5, barrier
+
+
+def test_a_barrier_that_grows_with_edges_is_kept_from_majorise_minimise():
+    with pytest.raises(TypeError, match=r"Pulled has slope\(rows\).*leave slope out"):
+        GraphDict(2, likelihood=Pulled(LinearlyPulled(0.5))).fit(X)
+    own = Pulled(LinearlyPulledByProx(0.5))
+    given = {"coefficients": RNG.uniform(0.2, 1, (60, 2)), "fix": "coefficients"}
+    settings = {"max_iter": 20_000, "tol": 1e-8, **given}
+    found = GraphDict(2, likelihood=own, alpha_w=0.0, **settings).fit(X)
+    # The pull is a price of twice 0.3 for an edge, where its coefficient is one.
+    price = 0.6 * given["coefficients"].mean(axis=0)[:, None]
+    same = fit(alpha_w=0.0, atom_priors=[Price(price)], solver="bipds", **settings)
+    assert found.objective_ == pytest.approx(same.objective_, abs=1e-6)
+    assert found.transform(X).shape == (60, 2)  # with a curvature, and no slope
+
+
+class Price:
+    def __init__(self, price):
+        self.price = price
+
+    def value(self, atoms):
+        return float((self.price * atoms).sum())
+
+    def gradient(self, atoms):
+        return self.price * np.ones_like(atoms)
+
+    def lipschitz(self, atoms):
+        return 0.0
+
+
+def test_coding_leaves_the_arrays_of_a_barrier_as_they_are():
+    class Cached(ShiftedLogDet):
+        def curvature(self, laplacians, images):
+            self.last = super().curvature(laplacians, images)
+            self.last.flags.writeable = False
+            return self.last
+
+    model = GraphDict(2, likelihood=Pulled(Cached(0.5)), max_iter=5, tol=0.1, random_state=0)
+    assert_allclose(model.fit(X).coefficients_, fit(max_iter=5, tol=0.1).coefficients_)

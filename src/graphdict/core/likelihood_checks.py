@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.likelihoods import Likelihood
+from graphdict.core.prior_checks import check_barrier
 from graphdict.core.terms.base import prox
 
 __all__ = ["check_likelihood"]
 
 STEP = 1e-3  # of finite differences of two orders, relative to an atom
 ASIDE = 1e-2  # how far from a proximal point its neighbours are, relatively
+SIZES = (1e-2, 1.0, 1e2)  # of graphs on which a barrier must decrease
 MIXTURES = np.array([[0.5, 0.5], [1.0, 0.2], [0.3, 0.9]])
 
 
@@ -25,12 +27,19 @@ def check_likelihood(likelihood: Likelihood, nodes: int) -> None:
     graphs: shapes must be right, derivatives those of ``values``, and a prox must be minimal.
     """
     name = type(likelihood).__name__
+    if not isinstance(likelihood, Likelihood):
+        raise TypeError(f"on_nodes(active) of a likelihood must return a Likelihood, not {name}")
     if not hasattr(likelihood, "barrier"):
         raise TypeError(f"the likelihood {name} lacks a barrier: set self.barrier in __init__")
+    barrier = likelihood.barrier
+    check_barrier(barrier)
     try:
         atoms = 1 + np.random.default_rng(0).random((2, graphs.n_edges(nodes)))
-        images = _check_map(name, likelihood.linear_map(nodes), atoms)
-        _check_barrier(name, likelihood.barrier, images)
+        linear = likelihood.linear_map(nodes)
+        images = _check_map(name, linear, atoms)
+        _check_barrier(name, barrier, images)
+        if hasattr(barrier, "slope"):
+            _check_decrease(name, linear, barrier, np.tensordot(MIXTURES, images, 1))
         _expect(name, "rest(signals)", likelihood.rest(np.zeros((3, nodes))), (3,))
     except (IndexError, ValueError) as error:
         raise TypeError(
@@ -82,8 +91,20 @@ def _check_barrier(name: str, barrier: Any, images: NDArray[np.float64]) -> None
         bend = (ahead - 2 * values + behind) / STEP**2
         what = "the second derivative in the coefficients"
         _compare(name, "curvature(rows, images)", what, curvature[:, 0, 0], bend)
-    if hasattr(barrier, "prox") or hasattr(barrier, "prox_conjugate"):
-        _check_prox(name, barrier, rows, ASIDE * images)
+    _check_prox(name, barrier, rows, ASIDE * images)
+
+
+def _check_decrease(name: str, linear: Any, barrier: Any, rows: NDArray[np.float64]) -> None:
+    """Raise where a barrier that has a slope grows with some edge: MM would not descend."""
+    for size in SIZES:
+        inside = rows[np.isfinite(barrier.values(size * rows))] * size
+        gain = np.asarray(linear.adjoint(np.asarray(barrier.slope(inside))))
+        if (gain < -1e-6 * np.abs(gain).max(initial=0)).any():
+            raise TypeError(
+                f"the barrier of {name} has slope(rows), by which solver='mm' descends, but it "
+                "grows with the weight of some edge, where that needs a decreasing one: leave "
+                "slope out, and solver='bipds' is used"
+            )
 
 
 def _check_prox(

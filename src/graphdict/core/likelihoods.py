@@ -35,7 +35,7 @@ class Likelihood:
         ``h``, of what :meth:`linear_map` returns, one sample in each row. It needs
         ``values(rows)`` (T,) and ``prox(rows, step)`` or ``prox_conjugate(dual, step)``; with
         ``slope(rows)``, minus its gradient, fits are by majorise-minimise, and with
-        ``curvature(rows, images)`` (T, K, K) coefficients are found by Newton steps.
+        ``curvature(rows, images)`` (T, K, K) besides, coefficients are found by Newton steps.
     """
 
     barrier: Any
@@ -75,7 +75,8 @@ class Likelihood:
     def rest(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the density adds whatever the graph is, (T, N) -> (T,); by default nothing.
 
-        It changes no fit, only scores.
+        It changes no fit, only scores. A missing value is NaN in ``signals``; samples of which
+        nothing was observed are not shown, and count as average ones.
         """
         return np.zeros(len(signals))
 

@@ -38,7 +38,7 @@ class PlainBackend:
         extrapolated = 2 * moved.coefficients - before.coefficients
         image = problem.operator.forward(extrapolated, step.extrapolated)
         lifted = before.dual + step.sigma * image
-        dual = base.prox_conjugate(problem.barrier, lifted, step.sigma)
+        dual = _like(lifted, base.prox_conjugate(problem.barrier, lifted, step.sigma))
         after = BlockIterate(moved.coefficients, dual, None, moved.split_duals, before.energies)
         return evaluate(problem, rows, after, moved.extra, before, step)
 
@@ -58,12 +58,12 @@ class PlainBackend:
         atoms: NDArray[np.float64],
         images: NDArray[np.float64] | None,
     ) -> Any:
-        operator, barrier = self.problem.operator, self.problem.barrier
+        operator = self.problem.operator
         weighted = self.problem.shares(rows, coefficients) * coefficients
         if images is None:
-            slope = barrier.slope(operator.forward(coefficients, atoms))
+            slope = self._slope(operator.forward(coefficients, atoms))
             return None, (operator.adjoint_atoms(weighted, slope), 0.0)
-        slope = barrier.slope(np.tensordot(coefficients, images, 1))
+        slope = self._slope(np.tensordot(coefficients, images, 1))
         return None, (0.0, np.tensordot(weighted.T, slope, 1))
 
     def update_coefficients(
@@ -75,7 +75,7 @@ class PlainBackend:
         self, rows: slice, coefficients: NDArray[np.float64], update: Update
     ) -> Any:
         problem, atoms = self.problem, update.atoms
-        operator, barrier = problem.operator, problem.barrier
+        operator = problem.operator
         energies = update.energies
         if energies is None:
             energies = problem.fit.energies(atoms, rows)
@@ -83,7 +83,7 @@ class PlainBackend:
         if update.fixed != "coefficients":
             cost = energies + update.shrinkage
             for inner in range(update.rounds):
-                slope = barrier.slope(operator.forward(coefficients, atoms))
+                slope = self._slope(operator.forward(coefficients, atoms))
                 gain = operator.adjoint_coefficients(slope, atoms)
                 if inner == 0:
                     squares = stationarity(coefficients, cost - gain, cost, 1.0)
@@ -102,6 +102,15 @@ class PlainBackend:
     ) -> NDArray[np.float64]:
         return InteriorPoint(self.problem.barrier, costs, images).solve(max_iter, tol)
 
+    def _slope(self, image: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _like(image, self.problem.barrier.slope(image))
+
     @classmethod
     def iterate(cls, shards: Any, states: BlockStates, count: int, **message: Any) -> Any:
         return None
+
+
+def _like(image: NDArray[np.float64], found: Any) -> NDArray[np.float64]:
+    """Return what a barrier found in the precision of the image, whatever it computes in."""
+    result: NDArray[np.float64] = np.asarray(found, dtype=image.dtype)
+    return result

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from graphdict.core import graphs
 from graphdict.core.annotations import Signals
+from graphdict.core.likelihoods import Likelihood
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem, row_barriers
 from graphdict.core.recordings import Recordings
@@ -133,11 +134,16 @@ class SoftDictionary(SoftSettings):
         constant = (signals.shape[1] - 1) * np.log(2 * np.pi)
         scores = -(barriers + constant) / 2
         gaps = self._gaps(signals)
+        rest = np.empty(len(signals))
         for some in row_slices(signals):
-            energies = self._energies(signals[some], atoms, gaps)
+            block = signals[some]
+            energies = self._energies(block, atoms, gaps)
             fit = np.einsum("tk,tk->t", coefficients[some], energies, dtype=np.float64)
-            scores[some] -= (fit + likelihood.rest(signals[some])) / 2
-        return scores, recordings
+            scores[some] -= fit / 2
+            rest[some] = _rest_of_observed(likelihood, block)
+        unseen = np.isnan(rest)
+        rest[unseen] = 0 if unseen.all() else rest[~unseen].mean()
+        return scores - rest / 2, recordings
 
     # How it is done -------------------------------------------------------------------------
 
@@ -332,6 +338,21 @@ class SoftDictionary(SoftSettings):
                 f"{dead}. Fewer atoms or smaller penalties would do.",
                 DeadAtomWarning,
             )
+
+
+def _rest_of_observed(likelihood: Likelihood, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``rest`` of each sample (T,); NaN for those of which nothing was observed."""
+    missing = np.isnan(signals)
+    some = ~missing.all(axis=1)
+    found = np.full(len(signals), np.nan)
+    found[some] = likelihood.rest(signals if some.all() else signals[some])
+    if np.isnan(found[some]).any():
+        why = ": missing values are NaN in signals, and it has to do without them"
+        raise ValueError(
+            f"rest(signals) of the likelihood {type(likelihood).__name__} is not a number for some "
+            f"samples{why if missing.any() else ''}"
+        )
+    return found
 
 
 def _reached(residual: float) -> str:

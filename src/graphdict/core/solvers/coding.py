@@ -19,7 +19,7 @@ BLOCK_BYTES = 1 << 24
 def codes_samples_alone(problem: Problem) -> bool:
     """Whether the problem in the coefficients is a small one for each sample on its own."""
     return (
-        hasattr(problem.barrier, "curvature")
+        all(hasattr(problem.barrier, method) for method in ("slope", "curvature"))
         and problem.linear is not None
         and all(isinstance(term, (UnitBox, L1)) for term in problem.coefficient_terms)
     )

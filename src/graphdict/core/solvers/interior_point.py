@@ -72,7 +72,7 @@ class InteriorPoint:
             todo, image = todo[unsolved], image[unsolved]
             x, y, a, b = result[todo], rest[todo], low[todo], high[todo]
             target = CENTRING * gap[unsolved]
-            hessian = self.barrier.curvature(image, self.images)
+            hessian = np.array(self.barrier.curvature(image, self.images))  # it may keep its own
             extra = a / x + b / y + self.ridge[todo]
             hessian += extra[:, :, None] * np.eye(x.shape[1])
             step = _solve(hessian, target / x - target / y - gradient[unsolved])
