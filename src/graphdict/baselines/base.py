@@ -1,25 +1,24 @@
-"""Shared parts of the baselines: settings of the log-degree objective, scores, state graphs."""
+"""Shared parts of the baselines: settings of the log-degree objective, state graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import HasData, RowIndex, SeveralSignals, Signals
+from graphdict.core.annotations import RowIndex
 from graphdict.core.graph_learning import choose_ridge
 from graphdict.core.recordings import Recordings
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.engine.penalties import strength
-from graphdict.engine.recordings import by_recording
 from graphdict.results import InstantaneousGraphs
 
-__all__ = ["COUNT", "LikelihoodScoreMixin", "LogDegreeBaseline", "StateGraphs"]
+__all__ = ["COUNT", "LogDegreeBaseline", "StateGraphs"]
 
 COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -81,51 +80,6 @@ class StateGraphs(InstantaneousGraphs):
     def degrees(self) -> NDArray[np.float64]:
         """Node degrees (T, N)."""
         return graphs.degrees(self.atoms)[self.states]
-
-
-class LikelihoodScoreMixin:
-    """Score of the estimators that know the likelihood of a sample."""
-
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
-        """Return the log-likelihood of each sample (T',), and the recordings of samples."""
-        raise NotImplementedError
-
-    @overload
-    def score_samples(  # type: ignore[overload-overlap]
-        self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
-    @overload
-    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Return the log-likelihood of each sample.
-
-        Parameters
-        ----------
-        X : array (T', N), or several recordings
-            Signals.
-
-        Returns
-        -------
-        array (T',)
-            Or, for several recordings, a list of one array for each.
-        """
-        return by_recording(X, *self._scores(X))
-
-    def score(self, X: Signals, y: Any = None) -> float:
-        """Return the mean log-likelihood per sample; higher is better.
-
-        Parameters
-        ----------
-        X : array (T', N), or several recordings
-            Signals.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-        """
-        return float(self._scores(X)[0].mean())
 
 
 class LogDegreeBaseline(SignalEstimator):

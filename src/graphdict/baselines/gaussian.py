@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.baselines.base import COUNT
-from graphdict.baselines.mixtures import MixtureBaseline
+from graphdict.baselines.mixtures import SoftMixture
 from graphdict.core import graphs
-from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
+from graphdict.core.annotations import RandomState, RescaleName, Signals
 from graphdict.core.recordings import Recordings
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.penalties import weights_in
-from graphdict.engine.recordings import by_recording
 
 __all__ = ["GaussianMixtureGraphs"]
 
 
 @dataclass(repr=False, eq=False)
-class GaussianMixtureGraphs(MixtureBaseline):
+class GaussianMixtureGraphs(SoftMixture):
     """Scikit-learn's Gaussian mixture, with a graph from the precision of each component.
 
     Maximises the likelihood of the mixture ``sum_k pi_k N(mu_k, Sigma_k)`` of signals with zero
@@ -141,26 +140,6 @@ class GaussianMixtureGraphs(MixtureBaseline):
         signals, recordings = self._prepare(X)
         probabilities = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
         return probabilities.astype(signals.dtype), recordings
-
-    @overload
-    def predict_proba(  # type: ignore[overload-overlap]
-        self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
-    @overload
-    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Return the probability of each component in each sample.
-
-        Parameters
-        ----------
-        X : array (T', N)
-            Signals.
-
-        Returns
-        -------
-        array (T', K)
-        """
-        return by_recording(X, *self._memberships(X))
 
     def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
         signals, recordings = self._prepare(X)

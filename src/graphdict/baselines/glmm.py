@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from graphdict.baselines.mixtures import Clusters, LogDegreeMixture
-from graphdict.core.annotations import HasData, SeveralSignals, Signals
-from graphdict.engine.recordings import by_recording
+from graphdict.baselines.mixtures import Clusters, LogDegreeMixture, SoftMixture
 
 __all__ = ["GLMM"]
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
-class GLMM(LogDegreeMixture):
+class GLMM(SoftMixture, LogDegreeMixture):
     """Graph Laplacian mixture model (Maretic and Frossard 2020): soft clusters of signals.
 
     Every cluster has a weight ``pi_k``, a mean ``mu_k`` and a graph ``L_k``. Expectation
@@ -87,26 +85,6 @@ class GLMM(LogDegreeMixture):
     }
 
     responsibilities: Literal["log-degree", "log-det"] = "log-degree"
-
-    @overload
-    def predict_proba(  # type: ignore[overload-overlap]
-        self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
-    @overload
-    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Return the probability of each cluster in each sample.
-
-        Parameters
-        ----------
-        X : array (T', N)
-            Signals.
-
-        Returns
-        -------
-        array (T', K)
-        """
-        return by_recording(X, *self._memberships(X))
 
     def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.responsibilities == "log-degree":

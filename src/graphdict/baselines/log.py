@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.baselines.base import LikelihoodScoreMixin, LogDegreeBaseline, StateGraphs
+from graphdict.baselines.base import LogDegreeBaseline, StateGraphs
 from graphdict.core import graphs
 from graphdict.core.annotations import RescaleName, Signals
 from graphdict.core.gaussian import log_likelihoods
@@ -17,6 +17,7 @@ from graphdict.core.recordings import Recordings
 from graphdict.core.terms.likelihoods import window_distances
 from graphdict.core.terms.missing import GappySmoothness, Gaps
 from graphdict.engine.penalties import weights_in
+from graphdict.engine.scores import LikelihoodScoreMixin
 from graphdict.engine.signals import has_gaps
 from graphdict.native import products
 

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.baselines.base import COUNT, LikelihoodScoreMixin, LogDegreeBaseline
+from graphdict.baselines.base import COUNT, LogDegreeBaseline
 from graphdict.core import graphs
 from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
 from graphdict.core.gaussian import log_likelihoods
@@ -34,11 +34,12 @@ from graphdict.engine.estimator import SignalEstimator
 from graphdict.engine.penalties import weights_in
 from graphdict.engine.recordings import by_recording, check_output
 from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from graphdict.engine.scores import LikelihoodScoreMixin
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.native import products
 from graphdict.results import InstantaneousGraphs
 
-__all__ = ["Clusters", "LogDegreeMixture", "MixtureBaseline"]
+__all__ = ["Clusters", "LogDegreeMixture", "SoftMixture"]
 
 WARM_UP = 15  # iterations of each start, of which the best is continued
 PRECISION = 1e-7  # of the graphs in each step
@@ -162,6 +163,31 @@ class MixtureBaseline(
         self.coefficients_ = coefficients
         self.labels_ = coefficients.argmax(axis=1)
         self._n_features_out = len(weights)
+
+
+class SoftMixture(MixtureBaseline):
+    """Base class of those in which a sample belongs to several clusters, more or less."""
+
+    @overload
+    def predict_proba(  # type: ignore[overload-overlap]
+        self, X: SeveralSignals
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
+    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+        """Return the probability of each cluster in each sample.
+
+        Parameters
+        ----------
+        X : array (T', N), or several recordings
+            Signals.
+
+        Returns
+        -------
+        array (T', K)
+            Or, for several recordings, a list of one array for each.
+        """
+        return by_recording(X, *self._memberships(X))
 
 
 @dataclass(repr=False, eq=False)

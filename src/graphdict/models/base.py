@@ -17,6 +17,7 @@ from graphdict.core.terms.missing import Gaps
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.engine.recordings import by_recording, check_output
 from graphdict.engine.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from graphdict.engine.scores import LikelihoodScoreMixin
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.storage import model_files
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
@@ -34,7 +35,9 @@ class Encoded(NamedTuple):
     recordings: Recordings
 
 
-class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator):
+class GraphDictionary(
+    LikelihoodScoreMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalEstimator
+):
     """Base of the graph dictionaries. Subclasses fit, code and score."""
 
     window_size: int
@@ -69,10 +72,6 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
     def _encode(self, X: Signals, out: Any = None) -> Encoded:
         """Return the coefficients of new signals, with what they were found with."""
 
-    @abstractmethod
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
-        """Return the log-likelihood of each sample (T',), and the recordings of samples."""
-
     # What a user calls ----------------------------------------------------------------------
 
     @overload
@@ -105,26 +104,6 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         encoded = self._encode(X) if out is None else self._encode(X, out)
         return by_recording(X, encoded.coefficients, encoded.recordings)
 
-    @overload
-    def score_samples(  # type: ignore[overload-overlap]
-        self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
-    @overload
-    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Return the log-likelihood of each sample; their mean is :meth:`score`.
-
-        Parameters
-        ----------
-        X : array (T', N), or several recordings
-
-        Returns
-        -------
-        array (T',)
-            Or, for several recordings, a list of one array for each.
-        """
-        return by_recording(X, *self._scores(X))
-
     def score(self, X: Signals, y: Any = None) -> float:
         """Return the mean log-likelihood per sample of signals; higher is better.
 
@@ -135,9 +114,19 @@ class GraphDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SignalE
         coefficients are fitted to the samples that are scored, more atoms never look worse: compare
         models of one kind and one ``n_atoms``, or use ``GraphDictMarginal``.
 
-        Of several recordings it is the mean over all their samples.
+        Parameters
+        ----------
+        X : array (T', N), or several recordings
+            Signals.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Of several recordings, the mean over all their samples.
         """
-        return float(self._scores(X)[0].mean())
+        return super().score(X)
 
     def instantaneous_graphs(self, X: Signals | None = None) -> InstantaneousGraphs:
         """Return the graph of every sample of ``X``, or of the training signals without it.
