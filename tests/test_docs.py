@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import re
 import shlex
 import subprocess
@@ -23,8 +24,11 @@ from graphdict.app.cli import main
 from graphdict.app.files import formats
 from graphdict.core import graphs
 from graphdict.files import InputError, read_signals
+from public_types import public_names
 
 ROOT = Path(__file__).parents[1]
+RECORDINGS = "graphdict.core.recordings"
+MARGINAL = "graphdict.models.marginal"  # whose methods say in sentences what they take
 
 
 def python_blocks(page):
@@ -258,3 +262,26 @@ def test_paths_named_on_pages_exist():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for path in re.findall(r"`((?:src|tests|benchmarks)/[\w/]+\.\w+)", page.read_text()):
             assert (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+def functions_of(public):
+    """Yield a function; or the methods of a class that has ``fit``, or that is given back."""
+    if inspect.isfunction(public):
+        yield public
+    elif hasattr(public, "fit") or public.__module__ in ("graphdict.results", RECORDINGS):
+        for name, method in inspect.getmembers(public, inspect.isfunction):
+            if not name.startswith("_") and method.__module__.startswith("graphdict"):
+                yield method
+
+
+@pytest.mark.parametrize(("module", "name"), public_names())
+def test_public_functions_say_what_they_take_and_return(module, name):
+    for function in functions_of(getattr(importlib.import_module(module), name)):
+        text, signature = inspect.getdoc(function) or "", inspect.signature(function)
+        if function.__module__ == MARGINAL or text.startswith("Not offered"):
+            continue
+        taken = [name for name in signature.parameters if name not in ("self", "cls")]
+        section = text.partition("Parameters\n---")[2]
+        assert not [name for name in taken if not re.search(rf"\b{name}\b", section)], function
+        if signature.return_annotation not in (None, "None", inspect.Signature.empty):
+            assert re.search(r"^(Returns|Yields)\n---", text, flags=re.MULTILINE), function

@@ -30,7 +30,14 @@ __all__ = [
 
 
 def warn(message: str | Warning, category: type[Warning]) -> None:
-    """Warn about the line outside this package that led here."""
+    """Warn about the line outside this package that led here.
+
+    Parameters
+    ----------
+    message : str or Warning
+    category : type
+        The class of the warning.
+    """
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
@@ -103,7 +110,20 @@ def import_extra(
 ) -> ModuleType:
     """Return a module of a package that an extra installs.
 
-    ``distribution`` is what installs it, where that has another name.
+    Parameters
+    ----------
+    package : str
+        The module to import.
+    what : str
+        What needs it, such as ``"a Parquet file"``.
+    extra : str
+        The extra of graphdict that installs it.
+    distribution : str, optional
+        What installs it, where that has another name.
+
+    Returns
+    -------
+    module
 
     Raises
     ------

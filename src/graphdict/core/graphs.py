@@ -32,12 +32,33 @@ __all__ = [
 
 
 def n_edges(nodes: int) -> int:
-    """Return the number of node pairs among ``nodes`` nodes."""
+    """Return the number of node pairs among ``nodes`` nodes.
+
+    Parameters
+    ----------
+    nodes : int
+
+    Returns
+    -------
+    int
+        ``nodes (nodes - 1) / 2``.
+    """
     return nodes * (nodes - 1) // 2
 
 
 def n_nodes(edges: int) -> int:
-    """Return the number of nodes of a graph whose weight vector has ``edges`` entries."""
+    """Return the number of nodes of a graph whose weight vector has ``edges`` entries.
+
+    Parameters
+    ----------
+    edges : int
+        A number N (N - 1) / 2; any other is refused.
+
+    Returns
+    -------
+    int
+        N.
+    """
     nodes: int = round((1 + (1 + 8 * edges) ** 0.5) / 2)
     if edges < 1 or n_edges(nodes) != edges:
         raise ValueError(
@@ -48,7 +69,17 @@ def n_nodes(edges: int) -> int:
 
 @lru_cache(maxsize=64)
 def edge_index(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return row and column of every edge: ``np.triu_indices(nodes, 1)``, shared and read-only."""
+    """Return row and column of every edge: ``np.triu_indices(nodes, 1)``, shared and read-only.
+
+    Parameters
+    ----------
+    nodes : int
+
+    Returns
+    -------
+    pair of integer arrays (E,)
+        The smaller and the larger node of each edge.
+    """
     rows, cols = np.triu_indices(nodes, 1)
     rows.setflags(write=False)
     cols.setflags(write=False)
@@ -56,7 +87,17 @@ def edge_index(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def adjacency(weights: ArrayLike) -> NDArray[np.float64]:
-    """Return the symmetric adjacency matrices (..., N, N) of weight vectors (..., E)."""
+    """Return the symmetric adjacency matrices of weight vectors.
+
+    Parameters
+    ----------
+    weights : array (..., E)
+        Edge weights.
+
+    Returns
+    -------
+    array (..., N, N)
+    """
     weights = np.asarray(weights)
     nodes = n_nodes(weights.shape[-1])
     rows, cols = edge_index(nodes)
@@ -67,14 +108,34 @@ def adjacency(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def adjacency_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
-    """Return the weight vectors (..., E) of symmetric adjacency matrices (..., N, N)."""
+    """Return the weight vectors of symmetric adjacency matrices.
+
+    Parameters
+    ----------
+    matrix : array (..., N, N)
+        Symmetric; what is below the diagonal is not read.
+
+    Returns
+    -------
+    array (..., E)
+    """
     matrix = np.asarray(matrix)
     rows, cols = edge_index(matrix.shape[-1])
     return matrix[..., rows, cols]
 
 
 def degrees(weights: ArrayLike) -> NDArray[np.float64]:
-    """Return the sum of the weights at each node, (..., E) -> (..., N)."""
+    """Return the sum of the weights at each node.
+
+    Parameters
+    ----------
+    weights : array (..., E)
+        Edge weights.
+
+    Returns
+    -------
+    array (..., N)
+    """
     weights = np.asarray(weights)
     nodes = n_nodes(weights.shape[-1])
     row_starts, by_column, column_starts = _edge_runs(nodes)
@@ -95,7 +156,17 @@ def _edge_runs(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[
 
 
 def laplacian(weights: ArrayLike) -> NDArray[np.float64]:
-    """Return the Laplacians ``diag(degrees) - adjacency`` of weights, (..., E) -> (..., N, N)."""
+    """Return the Laplacians ``diag(degrees) - adjacency`` of weight vectors.
+
+    Parameters
+    ----------
+    weights : array (..., E)
+        Edge weights.
+
+    Returns
+    -------
+    array (..., N, N)
+    """
     matrix = adjacency(weights)
     node = np.arange(matrix.shape[-1])
     diagonal = matrix.sum(axis=-1)
@@ -105,12 +176,32 @@ def laplacian(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 def laplacian_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
-    """Return the weight vectors (..., E) of Laplacians (..., N, N): minus the upper triangle."""
+    """Return the weight vectors of Laplacians: minus the upper triangle.
+
+    Parameters
+    ----------
+    matrix : array (..., N, N)
+        Symmetric; what is below the diagonal is not read.
+
+    Returns
+    -------
+    array (..., E)
+    """
     return -adjacency_to_weights(matrix)
 
 
 def laplacian_adjoint(matrix: ArrayLike) -> NDArray[np.float64]:
-    """Return ``M_ii + M_jj - M_ij - M_ji``, the adjoint of Laplacians, (..., N, N) -> (..., E)."""
+    """Return ``M_ii + M_jj - M_ij - M_ji``, the adjoint of Laplacians.
+
+    Parameters
+    ----------
+    matrix : array (..., N, N)
+        Any matrices.
+
+    Returns
+    -------
+    array (..., E)
+    """
     matrix = np.asarray(matrix)
     rows, cols = edge_index(matrix.shape[-1])
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
@@ -120,7 +211,16 @@ def laplacian_adjoint(matrix: ArrayLike) -> NDArray[np.float64]:
 
 
 def squared_differences(signals: ArrayLike) -> NDArray[np.float64]:
-    """Return the matrix ``Z`` of ``(x_ti - x_tj)^2`` over edges, (T, N) -> (T, E)."""
+    """Return the matrix ``Z`` of ``(x_ti - x_tj)^2`` over edges.
+
+    Parameters
+    ----------
+    signals : array (..., N)
+
+    Returns
+    -------
+    array (..., E)
+    """
     signals = np.asarray(signals)
     rows, cols = edge_index(signals.shape[-1])
     result: NDArray[np.float64] = np.square(signals[..., rows] - signals[..., cols])
@@ -128,26 +228,69 @@ def squared_differences(signals: ArrayLike) -> NDArray[np.float64]:
 
 
 def fourier_basis(weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the graph frequencies (..., N), ascending, and the modes (..., N, N) in columns."""
+    """Return the graph frequencies and modes: eigenvalues and eigenvectors of Laplacians.
+
+    Parameters
+    ----------
+    weights : array (..., E)
+        Edge weights.
+
+    Returns
+    -------
+    pair of arrays (..., N) and (..., N, N)
+        Frequencies, ascending and not negative, and modes, in columns.
+    """
     frequencies, modes = np.linalg.eigh(laplacian(weights))
     return np.maximum(frequencies, 0), modes
 
 
 def fourier_transform(signals: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
-    """Return the graph Fourier transform of the rows of ``signals``: ``X U``."""
+    """Return the graph Fourier transform of the rows of ``signals``: ``X U``.
+
+    Parameters
+    ----------
+    signals : array (T, N)
+    modes : array (N, M)
+        Columns, as :func:`fourier_basis` returns them.
+
+    Returns
+    -------
+    array (T, M)
+    """
     result: NDArray[np.float64] = np.asarray(signals) @ np.asarray(modes)
     return result
 
 
 def inverse_fourier_transform(spectra: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
-    """Return the signals (T, N) whose graph Fourier transform is ``spectra``: ``X_hat U'``."""
+    """Return the signals whose graph Fourier transform is ``spectra``: ``X_hat U'``.
+
+    Parameters
+    ----------
+    spectra : array (T, M)
+    modes : array (N, M)
+        Columns, as :func:`fourier_basis` returns them.
+
+    Returns
+    -------
+    array (T, N)
+    """
     result: NDArray[np.float64] = np.asarray(spectra) @ np.swapaxes(modes, -1, -2)
     return result
 
 
 @lru_cache(maxsize=64)
 def zero_sum_basis(nodes: int) -> NDArray[np.float64]:
-    """Return an orthonormal basis (N, N - 1) of the signals that sum to zero; read-only."""
+    """Return an orthonormal basis of the signals that sum to zero; read-only.
+
+    Parameters
+    ----------
+    nodes : int
+
+    Returns
+    -------
+    array (N, N - 1)
+        In columns; the same array for every call.
+    """
     basis = np.ascontiguousarray(helmert(nodes).T)
     basis.setflags(write=False)
     return basis

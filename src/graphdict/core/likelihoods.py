@@ -73,10 +73,19 @@ class Likelihood:
         return self
 
     def rest(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the density adds whatever the graph is, (T, N) -> (T,); by default nothing.
+        """Return what the density adds whatever the graph is; by default nothing.
 
-        It changes no fit, only scores. A missing value is NaN in ``signals``; samples of which
-        nothing was observed are not shown, and count as average ones.
+        It changes no fit, only scores.
+
+        Parameters
+        ----------
+        signals : array (T, N)
+            A missing value is NaN; samples of which nothing was observed are not shown, and
+            count as average ones.
+
+        Returns
+        -------
+        array (T,)
         """
         return np.zeros(len(signals))
 
@@ -87,7 +96,25 @@ class Likelihood:
         keep: bool | None = None,
         gaps: Gaps | None = None,
     ) -> Any:
-        """Return the term ``x' L x`` of signals in windows, as :func:`smoothness`."""
+        """Return the term ``x' L x`` of signals in windows.
+
+        Parameters
+        ----------
+        signals : array (T, N)
+            Prepared: centred over nodes, divided by ``scale_``.
+        counts : integer array (B,)
+            Number of samples in each window: ones for samples alone.
+        keep : bool, optional
+            Whether to keep squared differences; by default where they are small.
+        gaps : Gaps, optional
+            How observed pairs stand for all, where values are missing.
+
+        Returns
+        -------
+        term
+            With ``energies`` and ``weighted_distances``, as
+            :class:`graphdict.terms.Smoothness`.
+        """
         return smoothness(signals, counts, keep, gaps)
 
     def signal_kind(self, single: bool, gaps: bool) -> type | None:

@@ -45,10 +45,28 @@ class LinearMap(Protocol):
         """Its largest singular value, or a bound of it: step sizes follow from it."""
 
     def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the images ``(..., *shape)`` of graphs ``(..., E)``."""
+        """Return the images of graphs.
+
+        Parameters
+        ----------
+        weights : array (..., E)
+
+        Returns
+        -------
+        array (..., *shape)
+        """
 
     def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the adjoint ``(..., E)`` of values ``(..., *shape)``."""
+        """Return what the adjoint of :meth:`apply` makes of values.
+
+        Parameters
+        ----------
+        values : array (..., *shape)
+
+        Returns
+        -------
+        array (..., E)
+        """
 
 
 @dataclass(frozen=True)
@@ -139,6 +157,7 @@ class Spectra:
         return graphs.laplacian_to_weights(self._matrices(spectra))
 
     def weights_adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the adjoint of :meth:`weights` makes of values, (..., E) -> (..., M)."""
         return -self._energies(graphs.adjacency(values)) / 2
 
     @cached_property
@@ -162,15 +181,24 @@ class BilinearOperator(Protocol):
 
     def forward(
         self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-    ) -> NDArray[np.float64]: ...
+    ) -> NDArray[np.float64]:
+        """Return ``A(Delta, W)``, (T, K) and (K, E) -> (T, ...)."""
+
     def adjoint_atoms(
         self, coefficients: NDArray[np.float64], dual: NDArray[np.float64]
-    ) -> NDArray[np.float64]: ...
+    ) -> NDArray[np.float64]:
+        """Return ``A**(Delta, Y)`` (K, E): the adjoint of ``W -> A(Delta, W)``."""
+
     def adjoint_coefficients(
         self, dual: NDArray[np.float64], atoms: NDArray[np.float64]
-    ) -> NDArray[np.float64]: ...
-    def norm_atoms(self, coefficients: NDArray[np.float64]) -> float: ...
-    def norm_coefficients(self, atoms: NDArray[np.float64]) -> float: ...
+    ) -> NDArray[np.float64]:
+        """Return ``A*(Y, W)`` (T, K): the adjoint of ``Delta -> A(Delta, W)``."""
+
+    def norm_atoms(self, coefficients: NDArray[np.float64]) -> float:
+        """Return the norm of ``W -> A(Delta, W)``, or a bound of it."""
+
+    def norm_coefficients(self, atoms: NDArray[np.float64]) -> float:
+        """Return the norm of ``Delta -> A(Delta, W)``, or a bound of it."""
 
 
 @dataclass(frozen=True)

@@ -105,10 +105,12 @@ class TermGroup:
         )
 
     def value(self, x: NDArray[np.float64], rows: slice = ALL) -> float:
+        """Return the sum of the terms, of which ``x`` holds the given rows."""
         x, samples = self._expand(x, rows), self._samples(rows, len(x))
         return float(sum(base.value(term, x, samples) for term in self.terms))
 
     def gradient(self, x: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64] | float:
+        """Return the gradient of the smooth terms; zero where there are none."""
         if not self.smooth:
             return 0.0
         expanded, samples = self._expand(x, rows), self._samples(rows, len(x))
@@ -116,12 +118,14 @@ class TermGroup:
         return self._reduce(found, rows)
 
     def lipschitz(self, x: NDArray[np.float64]) -> float:
+        """Return the Lipschitz constant of the gradient of the smooth terms."""
         if not self.smooth:
             return 0.0
         expanded, samples = self._expand(x, ALL), self._samples(ALL, len(x))
         return float(sum(base.lipschitz(term, expanded, samples) for term in self.smooth))
 
     def prox(self, x: NDArray[np.float64], step: float, rows: slice = ALL) -> NDArray[np.float64]:
+        """Take the proximal step of the ``direct`` terms, composed."""
         for term in self.direct:
             x = self._prox(term, x, step, rows)
         return x

@@ -51,7 +51,16 @@ class Recordings:
 
     @classmethod
     def single(cls, samples: int) -> Recordings:
-        """Return one recording of so many samples, named "0"."""
+        """Return one recording of so many samples, named "0".
+
+        Parameters
+        ----------
+        samples : int
+
+        Returns
+        -------
+        Recordings
+        """
         return cls(("0",), (int(samples),))
 
     def __len__(self) -> int:
@@ -78,11 +87,25 @@ class Recordings:
         return np.diff(np.append(self.piece_starts, self.total))
 
     def slices(self) -> list[slice]:
-        """Return the samples of each recording, as slices of the array of all."""
+        """Return the samples of each recording, as slices of the array of all.
+
+        Returns
+        -------
+        list of R slices
+        """
         return [slice(int(a), int(a) + n) for a, n in zip(self.starts, self.lengths, strict=True)]
 
     def split(self, array: NDArray[Scalar]) -> list[NDArray[Scalar]]:
-        """Return what an array of all samples has for each recording: views, one for each."""
+        """Return what an array of all samples has for each recording, as views.
+
+        Parameters
+        ----------
+        array : array (T, ...)
+
+        Returns
+        -------
+        list of R arrays
+        """
         if len(array) != self.total:
             raise ValueError(
                 f"the array has {len(array)} rows and the {len(self)} recording(s) have "
@@ -91,11 +114,26 @@ class Recordings:
         return [array[rows] for rows in self.slices()]
 
     def labels(self) -> NDArray[np.intp]:
-        """Return the number (T,) of the recording that each sample is from."""
+        """Return the number of the recording that each sample is from.
+
+        Returns
+        -------
+        integer array (T,)
+        """
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def number(self, recording: int | str) -> int:
-        """Return the number of a recording that is given by its name or its number."""
+        """Return the number of a recording.
+
+        Parameters
+        ----------
+        recording : int or str
+            Its number, also from the end as -1, or its name.
+
+        Returns
+        -------
+        int
+        """
         if isinstance(recording, str):
             if recording not in self.names:
                 known = ", ".join(map(repr, self.names[:8])) + (" ..." if len(self) > 8 else "")
@@ -106,10 +144,18 @@ class Recordings:
         return int(recording) % len(self)
 
     def window_counts(self, size: int) -> NDArray[np.intp]:
-        """Return the number of samples (B,) in each window of ``size``.
+        """Return the number of samples in each window of ``size``.
 
         No window has samples of two recordings, nor of both sides of a break: the last one of each
         piece may be shorter.
+
+        Parameters
+        ----------
+        size : int
+
+        Returns
+        -------
+        integer array (B,)
         """
         pieces = self.piece_lengths
         if len(pieces) == 1 or size == 1:
@@ -117,15 +163,34 @@ class Recordings:
         return np.concatenate([window_counts(int(length), size) for length in pieces])
 
     def window_starts(self, size: int) -> NDArray[np.intp]:
-        """Return the number of the first window of each piece."""
+        """Return the number of the first window of each piece.
+
+        Parameters
+        ----------
+        size : int
+            Samples in a window.
+
+        Returns
+        -------
+        integer array
+        """
         windows = -(-self.piece_lengths // size)
         return np.concatenate(([0], np.cumsum(windows)[:-1])).astype(np.intp)
 
     def cut(self, pieces: Sequence[slice]) -> Recordings:
         """Return the recordings of some samples, put one after the other.
 
-        ``pieces`` are slices of all samples, in order. Samples that were next to each other stay
+        Samples that were next to each other stay
         in one recording, and nothing joins those that were not.
+
+        Parameters
+        ----------
+        pieces : sequence of slices
+            Of all samples, in order.
+
+        Returns
+        -------
+        Recordings
         """
         names: list[str] = []
         lengths: list[int] = []

@@ -39,6 +39,17 @@ MODELS: dict[str, type[GraphDictionary]] = {
 
 
 def load_model(path: StrPath) -> GraphDictionary:
-    """Read a model written by its ``save`` method."""
+    """Read a model written by its ``save`` method.
+
+    Parameters
+    ----------
+    path : path
+        A file; nothing in it is executed.
+
+    Returns
+    -------
+    a fitted dictionary
+        Of the class that was saved.
+    """
     result: GraphDictionary = model_files.load(path, MODELS)
     return result

@@ -129,10 +129,18 @@ class GraphDictionary(
         return super().score(X)
 
     def instantaneous_graphs(self, X: Signals | None = None) -> InstantaneousGraphs:
-        """Return the graph of every sample of ``X``, or of the training signals without it.
+        """Return the graph of every sample: the atoms, mixed by its coefficients.
 
-        Of several recordings, graphs stand one after the other; ``recordings`` of the result tells
-        which are of which.
+        Parameters
+        ----------
+        X : array (T', N), or several recordings, optional
+            Signals; the training signals by default.
+
+        Returns
+        -------
+        InstantaneousGraphs
+            Of several recordings, graphs stand one after the other; its ``recordings`` tell
+            which are of which.
         """
         check_is_fitted(self)
         coefficients, recordings = self._coefficients(X)
@@ -148,7 +156,12 @@ class GraphDictionary(
         return found.coefficients, found.recordings
 
     def save(self, path: StrPath) -> None:
-        """Write the fitted model to one file, to be read by :func:`graphdict.load_model`."""
+        """Write the fitted model to one file, to be read by :func:`graphdict.load_model`.
+
+        Parameters
+        ----------
+        path : path
+        """
         check_is_fitted(self)
         model_files.save(self, path)
 

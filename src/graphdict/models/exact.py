@@ -95,9 +95,18 @@ class GraphDictExact(SoftDictionary):
 
     @shows_progress
     def fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn the atoms and the coefficients of the signals ``X`` (T, N); ``y`` is ignored.
+        """Learn atoms and coefficients; where a filter or tails are asked for, these afterwards.
 
-        As in :class:`GraphDictLog`; with a filter or tails, from that fit on.
+        Parameters
+        ----------
+        X : array (T, N), or several recordings
+            Signals, as in :class:`GraphDictLog`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
         """
         super().fit(X)
         self.filter_, self.filter_power_, self.tails_ = "power", 1.0, np.inf

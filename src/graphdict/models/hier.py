@@ -267,6 +267,17 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
         Measured by the model's own ``likelihood``. Where a window's graph falls apart, vanishing
         eigenvalues (or degrees) count as 1e-9 of the largest, which makes for a very low score.
+
+        Parameters
+        ----------
+        X : array (T', N), or several recordings
+            Signals.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
         """
         signals, recordings = self._prepare(X)
         atoms, counts = self._active_atoms.astype(signals.dtype), self._counts(recordings)
@@ -297,9 +308,6 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     @available_if(_never)
     def score_samples(self, X: Signals) -> NDArray[np.float64]:  # type: ignore[override]
         """Not offered: a sample alone has no window. See :meth:`score`."""
-        raise NotImplementedError
-
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
         raise NotImplementedError
 
     def _encode(self, X: Signals, out: Any = None) -> Encoded:

@@ -53,12 +53,23 @@ class GraphDictLog(SoftDictionary):
     fit.__doc__ = SoftDictionary.fit.__doc__
 
     def partial_fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
+        """Learn from the next batch of a stream.
 
         The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are
         not kept, but for the first 1,000 for each atom, which are fitted together. Afterwards
         ``coefficients_`` are those of the batch, under the atoms before it. With ``alpha_diff`` or
         ``window_size`` a batch is a time series of its own. See the page on streams.
+
+        Parameters
+        ----------
+        X : array (B, N)
+            The next samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
         """
         take_batch(self, X, LOG_RULES)
         return self

@@ -80,13 +80,28 @@ class Comparison:
         return self.p_corrected <= LEVEL
 
     def with_columns(self, columns: list[tuple[str, str]]) -> Comparison:
-        """Return the same with other names (measure, item) of the M columns."""
+        """Return the same with other names of the columns.
+
+        Parameters
+        ----------
+        columns : list of M pairs of str
+            Measure and item of each.
+
+        Returns
+        -------
+        Comparison
+        """
         if len(columns) != len(self.columns):
             raise ValueError(f"columns must be {len(self.columns)} pairs, got {len(columns)}")
         return replace(self, columns=list(columns))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a row for each column, with everything that was found of it."""
+        """Return a row for each column, with everything that was found of it.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         tables = import_extra("pandas", "a table of tests", "tables")
         table: dict[str, object] = {
             "measure": [measure for measure, _ in self.columns],
@@ -105,7 +120,12 @@ class Comparison:
         return tables.DataFrame(table)
 
     def in_words(self) -> str:
-        """Return the finding in a few sentences."""
+        """Return the finding in a few sentences.
+
+        Returns
+        -------
+        str
+        """
         count = len(self.columns)
         how = (
             f"all {self.n_permutations} arrangements" if self.exact

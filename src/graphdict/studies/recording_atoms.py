@@ -96,7 +96,18 @@ class RecordingAtoms:
     def columns(
         self, measures: str | Sequence[str] | None = None
     ) -> tuple[NDArray[np.float64], list[tuple[str, str]]]:
-        """Return the weights (R, M) of all edges of the group's atoms, and what each column is."""
+        """Return the weights of all edges of the group's atoms, and what each column is.
+
+        Parameters
+        ----------
+        measures : {"weight"}, optional
+            The only measure that atoms have.
+
+        Returns
+        -------
+        pair of array (R, M) and list of M pairs of str
+            Weights, and the measure and edge of each column.
+        """
         if measures not in (None, "weight", ("weight",), ["weight"]):
             raise ValueError(f'measures of atoms are "weight" alone, got {measures!r}')
         rows, cols = graphs.edge_index(len(self.node_names))
@@ -106,7 +117,12 @@ class RecordingAtoms:
         return self.atoms[:, which[:, 0], which[:, 1]], labels
 
     def in_words(self) -> str:
-        """Return what was found in a sentence or two."""
+        """Return what was found in a sentence or two.
+
+        Returns
+        -------
+        str
+        """
         measured = f"{self.gain:+.3g} ± {self.error:.1g} nats a sample"
         if np.isinf(self.pseudo_samples):
             return (

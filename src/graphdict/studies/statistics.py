@@ -64,6 +64,10 @@ class ActivationStatistics:
         ----------
         measures : str or sequence of str, optional
             Names of ``measures``, "switching_rate" or "transitions"; "occupancy" by default.
+
+        Returns
+        -------
+        pair of array (R, M) and list of M pairs of str
         """
         measures = "occupancy" if measures is None else measures
         chosen = [measures] if isinstance(measures, str) else list(measures)

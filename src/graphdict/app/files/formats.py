@@ -143,7 +143,17 @@ def _is_text(file: _File) -> bool:
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a saved model rather than a table."""
+    """Return whether a file is a saved model rather than a table.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    bool
+        False as well where the file cannot be read.
+    """
     try:
         return format_of(Path(path)).name == "model"
     except (InputError, OSError):

@@ -96,7 +96,20 @@ def lipschitz(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
 
 
 def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> NDArray[np.float64]:
-    """Apply the prox of ``step * term``, by Moreau's identity where only the dual's is known."""
+    """Apply the prox of ``step * term``, by Moreau's identity where only the dual's is known.
+
+    Parameters
+    ----------
+    term : term
+    x : array
+    step : float
+    rows : slice, optional
+        The rows of all that ``x`` holds, for terms that are ``entrywise``.
+
+    Returns
+    -------
+    array like ``x``
+    """
     if hasattr(term, "prox"):
         result: NDArray[np.float64] = _call(term, "prox", x, rows, step)
         return result
@@ -107,7 +120,20 @@ def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> N
 def prox_conjugate(
     term: Any, y: NDArray[np.float64], step: float, rows: slice = ALL
 ) -> NDArray[np.float64]:
-    """Apply the prox of ``step * term*``, by Moreau's identity where only the primal's is known."""
+    """Apply the prox of ``step * term*``, by Moreau's identity where only the primal's is known.
+
+    Parameters
+    ----------
+    term : term
+    y : array
+    step : float
+    rows : slice, optional
+        The rows of all that ``y`` holds, for terms that are ``entrywise``.
+
+    Returns
+    -------
+    array like ``y``
+    """
     if hasattr(term, "prox_conjugate"):
         result: NDArray[np.float64] = _call(term, "prox_conjugate", y, rows, step)
         return result

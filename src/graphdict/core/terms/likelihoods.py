@@ -106,11 +106,22 @@ def smoothness(
     keep: bool | None = None,
     gaps: Gaps | None = None,
 ) -> Smoothness | CachedSmoothness | GappySmoothness:
-    """Return the smoothness term of samples grouped in consecutive windows of ``counts`` samples.
+    """Return the smoothness term of samples in consecutive windows.
 
-    With windows ``Z`` is kept, which then has a row for each window only. ``gaps`` says how
-    observed pairs stand for all, where values are missing: ``Z`` is kept there too if it is small,
-    unless ``keep`` says otherwise.
+    Parameters
+    ----------
+    signals : array (T, N)
+    counts : integer array (B,)
+        Number of samples in each window: ones for samples alone.
+    keep : bool, optional
+        Whether to keep ``Z`` of samples alone with gaps; by default where it is small.
+    gaps : Gaps, optional
+        How observed pairs stand for all, where values are missing.
+
+    Returns
+    -------
+    Smoothness, CachedSmoothness or GappySmoothness
+        With windows ``Z`` is kept, which then has a row for each of them.
     """
     if len(counts) == len(signals):
         if gaps is None:
