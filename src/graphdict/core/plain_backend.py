@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import BlockStates, Deferred
+from graphdict.core.solvers.base import in_precision
 from graphdict.core.solvers.interior_point import InteriorPoint
 from graphdict.core.solvers.mm import Update, over_relax, stationarity
 from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage, evaluate
@@ -38,7 +39,7 @@ class PlainBackend:
         extrapolated = 2 * moved.coefficients - before.coefficients
         image = problem.operator.forward(extrapolated, step.extrapolated)
         lifted = before.dual + step.sigma * image
-        dual = _like(lifted, base.prox_conjugate(problem.barrier, lifted, step.sigma))
+        dual = in_precision(base.prox_conjugate(problem.barrier, lifted, step.sigma), lifted)
         after = BlockIterate(moved.coefficients, dual, None, moved.split_duals, before.energies)
         return evaluate(problem, rows, after, moved.extra, before, step)
 
@@ -103,14 +104,10 @@ class PlainBackend:
         return InteriorPoint(self.problem.barrier, costs, images).solve(max_iter, tol)
 
     def _slope(self, image: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _like(image, self.problem.barrier.slope(image))
+        """Return minus the gradient of the barrier, in the precision of what it is shown."""
+        found: NDArray[np.float64] = in_precision(self.problem.barrier.slope(image), image)
+        return found
 
     @classmethod
     def iterate(cls, shards: Any, states: BlockStates, count: int, **message: Any) -> Any:
         return None
-
-
-def _like(image: NDArray[np.float64], found: Any) -> NDArray[np.float64]:
-    """Return what a barrier found in the precision of the image, whatever it computes in."""
-    result: NDArray[np.float64] = np.asarray(found, dtype=image.dtype)
-    return result

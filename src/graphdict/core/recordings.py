@@ -197,15 +197,15 @@ class Recordings:
         starts, before = self.piece_starts, -1
         ends = starts + self.piece_lengths
         for piece in pieces:
-            place = piece.start
-            while place < piece.stop:
-                own = int(np.searchsorted(ends, place, side="right"))
+            sample = piece.start
+            while sample < piece.stop:
+                own = int(np.searchsorted(ends, sample, side="right"))
                 stop = min(piece.stop, int(ends[own]))
-                if place == before and place != starts[own]:
-                    lengths[-1] += stop - place
+                if sample == before and sample != starts[own]:
+                    lengths[-1] += stop - sample
                 else:
-                    owner = np.searchsorted(self.starts, place, side="right") - 1
+                    owner = np.searchsorted(self.starts, sample, side="right") - 1
                     names.append(self.names[int(owner)])
-                    lengths.append(stop - place)
-                place = before = stop
+                    lengths.append(stop - sample)
+                sample = before = stop
         return Recordings(tuple(names), tuple(lengths))

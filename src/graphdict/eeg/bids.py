@@ -152,18 +152,18 @@ def read_bids_file(path: Path) -> Any:
     mne_bids = import_extra("mne_bids", "a BIDS folder", "bids", "mne-bids")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        place = mne_bids.get_bids_path_from_fname(path, check=False, verbose="error")
+        bids_path = mne_bids.get_bids_path_from_fname(path, check=False, verbose="error")
         root = bids_root(path.resolve())
-        place = place.update(root=root, check=False)
+        bids_path = bids_path.update(root=root, check=False)
         try:
-            return mne_bids.read_raw_bids(place, verbose="error")
+            return mne_bids.read_raw_bids(bids_path, verbose="error")
         except RuntimeError as error:
             if "hannel mismatch" not in str(error):
                 raise
         try:  # the same names in another order
-            return mne_bids.read_raw_bids(place, on_ch_mismatch="reorder", verbose="error")
+            return mne_bids.read_raw_bids(bids_path, on_ch_mismatch="reorder", verbose="error")
         except (RuntimeError, ValueError):  # other names, such as "Fc5." in the file and FC5
-            return mne_bids.read_raw_bids(place, on_ch_mismatch="rename", verbose="error")
+            return mne_bids.read_raw_bids(bids_path, on_ch_mismatch="rename", verbose="error")
 
 
 def describe_bids(files: dict[str, Path]) -> pandas.DataFrame:

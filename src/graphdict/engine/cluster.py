@@ -253,10 +253,10 @@ def _make_shards(layouts: list[tuple], array: NDArray[Any], shared: Any) -> list
         signals = preparation.apply(np.ascontiguousarray(own, dtype=dtype))
         if counts is None:
             counts = np.broadcast_to(np.intp(1), samples)
-        place = {"first": first}
+        offsets = {"first": first}
         if hasattr(template, "first_sample"):
-            place["first_sample"] = first_sample
-        problem = replace(template, fit=term(signals, counts), counts=counts, **place)
+            offsets["first_sample"] = first_sample
+        problem = replace(template, fit=term(signals, counts), counts=counts, **offsets)
         made.append(Shard(backend_of(problem), blocks))
     return made
 
@@ -265,8 +265,8 @@ def _run(shards: list[Shard], *columns: Any, note: Any) -> tuple[list[Any], list
     """Return states and sums of a step, for each shard of a bundle."""
     work, message = note
     found = [
-        work(shard, [states[place] for states, _ in columns], *message)
-        for place, shard in enumerate(shards)
+        work(shard, [states[index] for states, _ in columns], *message)
+        for index, shard in enumerate(shards)
     ]
     return [states for states, _ in found], [sums for _, sums in found]
 
@@ -279,10 +279,10 @@ def _scan(
     entering: list[Any] = [None] * len(shards)
     order = range(len(shards))[:: -1 if reverse else 1]
     carried = before[1]
-    for place in order:
-        states = [states[place] for states, _ in columns]
-        last = final and place == order[-1]
-        entering[place], carried = work(shards[place], states, carried, reverse, last, *message)
+    for index in order:
+        states = [states[index] for states, _ in columns]
+        last = final and index == order[-1]
+        entering[index], carried = work(shards[index], states, carried, reverse, last, *message)
     return entering, carried
 
 

@@ -74,14 +74,14 @@ class JoinedRows:
         start, stop, _ = rows.indices(len(self))
         first = int(np.searchsorted(self.ends, start, side="right"))
         found = np.empty((max(stop - start, 0), self.shape[1]), dtype=self.dtype)
-        place = start
+        row = start
         for number in range(first, len(self.parts)):
-            if place >= stop:
+            if row >= stop:
                 break
             before = int(self.ends[number]) - len(self.parts[number].values)
-            own = slice(place - before, min(stop, int(self.ends[number])) - before)
+            own = slice(row - before, min(stop, int(self.ends[number])) - before)
             block = self.parts[number].values[own]
-            target = found[place - start : place - start + len(block)]
+            target = found[row - start : row - start + len(block)]
             columns = self.columns[number]
             if columns is None:
                 target[:] = block
@@ -90,7 +90,7 @@ class JoinedRows:
                 target[:, columns] = block
             if self.scales[number] != 1:
                 target /= self.dtype.type(self.scales[number])
-            place += len(block)
+            row += len(block)
         return found
 
 
@@ -252,11 +252,11 @@ def _match(
                     f"X: recording {part.name!r} has no node in common with the others: its nodes "
                     f"are {_some(own[number])}, theirs {_some(sorted(others))}"
                 )
-    place = {node: number for number, node in enumerate(nodes)}
+    column_of = {node: number for number, node in enumerate(nodes)}
     columns: list[NDArray[np.intp] | None] = []
     lacking: dict[str, list[str]] = {}
     for part, names in zip(parts, own):
-        columns.append(None if names == nodes else np.array([place[name] for name in names]))
+        columns.append(None if names == nodes else np.array([column_of[name] for name in names]))
         if len(names) < len(nodes):
             lacking[part.name] = [node for node in nodes if node not in set(names)]
     if lacking:

@@ -36,9 +36,9 @@ def weighted_median(
     """
     order = np.argsort(values, axis=0)
     below = np.cumsum(shares[order], axis=0)
-    place = (below >= 0.5 * shares.sum() * (1 - 1e-12)).argmax(axis=0)
+    middle = (below >= 0.5 * shares.sum() * (1 - 1e-12)).argmax(axis=0)
     columns = np.arange(values.shape[1])
-    result: NDArray[np.float64] = values[order[place, columns], columns]
+    result: NDArray[np.float64] = values[order[middle, columns], columns]
     return result
 
 

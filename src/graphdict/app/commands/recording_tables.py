@@ -215,20 +215,20 @@ def read_recording_table(path: Path, recordings: list[str]) -> RecordingTable:
     for number, name in enumerate(names):
         for known in (name, Path(name).name, Path(name).stem):
             rows.setdefault(known, number)
-    place = [rows.get(name, rows.get(Path(name).stem)) for name in recordings]
-    missing = [name for name, row in zip(recordings, place) if row is None]
+    row_numbers = [rows.get(name, rows.get(Path(name).stem)) for name in recordings]
+    missing = [name for name, row in zip(recordings, row_numbers) if row is None]
     if missing:
         raise InputError(
             f"column {column!r} of {path} lacks {len(missing)} of {len(recordings)} recordings: "
             f"{_some(missing)}; it has {_some(names)}"
         )
     notes = []
-    extra = [name for number, name in enumerate(names) if number not in set(place)]
+    extra = [name for number, name in enumerate(names) if number not in set(row_numbers)]
     if extra:
         notes.append(
             f"left out {len(extra)} row(s) of {path} that are no recording: {_some(extra)}"
         )
-    return RecordingTable(path, recordings, frame.iloc[place].reset_index(drop=True), notes)
+    return RecordingTable(path, recordings, frame.iloc[row_numbers].reset_index(drop=True), notes)
 
 
 def _some(names: list[str]) -> str:

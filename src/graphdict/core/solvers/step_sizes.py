@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, BlockStates, Executor
+from graphdict.core.solvers.base import in_precision
 from graphdict.core.terms import base
 from graphdict.native.log_barrier import StepSizeRules
 
@@ -186,7 +187,8 @@ def _dual_step(
     """Return the dual of a block after a step of size ``sigma`` from zero."""
     problem = backend.problem
     image = problem.operator.forward(coefficients, atoms)
-    return base.prox_conjugate(problem.barrier, sigma * image, sigma), ()
+    dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
+    return in_precision(dual, image), ()
 
 
 def _sizes(
