@@ -206,14 +206,21 @@ class GraphDictMarginal(MarginalState):
 
     @shows_progress
     def fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn atoms and pattern probabilities from the signals ``X`` (T, N); ``y`` is ignored.
+        """Learn atoms and pattern probabilities from signals.
 
-        ``X`` is an array, a DataFrame, a memory map, a Zarr or a Dask array: what is larger than
-        scikit-learn's ``working_memory`` is read part by part, and a Dask array is fitted on its
-        cluster; see the page on scaling. NaN stands for a missing value.
+        Parameters
+        ----------
+        X : array, DataFrame, memory map, Zarr or Dask array (T, N), or several recordings
+            What is larger than scikit-learn's ``working_memory`` is read part by part, and a Dask
+            array is fitted on its cluster; see the page on scaling. NaN stands for a missing value.
+            Several recordings are a list of these or of MNE's Raw or Epochs, or a dictionary of
+            them by name: windows and chains end with each; see the page on recordings.
+        y : None
+            Ignored; there for scikit-learn's pipelines.
 
-        Or it is several recordings: a list of these or of MNE's Raw or Epochs, or a dictionary of
-        them by name. Windows and chains end with each; see the page on recordings.
+        Returns
+        -------
+        self
         """
         self._validate_params()
         check_parameters(self)
@@ -243,15 +250,24 @@ class GraphDictMarginal(MarginalState):
 
     @available_if(_has_partial_fit)
     def partial_fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn from the next batch ``X`` (B, N) of a stream; ``y`` is ignored.
-
-        A batch may be several recordings, as in :meth:`fit`.
+        """Learn from the next batch of a stream.
 
         The first call begins a stream, or goes on after ``fit``; ``fit`` begins anew. Samples are
         not kept, but for the first 200 for each atom, which are fitted together. Afterwards
         ``coefficients_`` are those of the batch, under the atoms before it. With ``prior="markov"``
         or ``window_size`` a batch is a time series of its own. Not there with ``average`` nor
         "hierarchy". See the page on streams.
+
+        Parameters
+        ----------
+        X : array (B, N)
+            The batch, or several recordings as in :meth:`fit`.
+        y : None
+            Ignored; there for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
         """
         if hasattr(self, "atoms_") and not self._is_papers_model:
             raise ValueError(
@@ -277,6 +293,15 @@ class GraphDictMarginal(MarginalState):
 
         Signals are divided by ``scale_``. The samples of a window share what the window has; in a
         Markov chain each is measured given those before it. The mean is :meth:`score`.
+
+        Parameters
+        ----------
+        X : array (T, N)
+            Signals, or several recordings as in :meth:`fit`.
+
+        Returns
+        -------
+        array (T,), or a list of one for each recording
         """
         return super().score_samples(X)
 
@@ -287,9 +312,16 @@ class GraphDictMarginal(MarginalState):
     @overload
     def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
     def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Return the posterior probability (T, C) of each of ``patterns_`` in each sample.
+        """Return the posterior probability of each of ``patterns_`` in each sample.
 
-        Of several recordings, a list of one array for each.
+        Parameters
+        ----------
+        X : array (T, N)
+            Signals, or several recordings as in :meth:`fit`.
+
+        Returns
+        -------
+        array (T, C), or a list of one for each recording
         """
         with self._open(X) as (data, dictionary, recordings):
             return by_recording(X, responsibilities_of(data, dictionary), recordings)
@@ -301,10 +333,18 @@ class GraphDictMarginal(MarginalState):
     @overload
     def predict(self, X: ArrayLike | HasData) -> NDArray[np.intp]: ...
     def predict(self, X: Signals) -> NDArray[np.intp] | list[NDArray[np.intp]]:
-        """Return the index (T,) into ``patterns_`` of the most probable pattern of each sample.
+        """Return the index into ``patterns_`` of the most probable pattern of each sample.
 
-        With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi). Of
-        several recordings, a list of one array for each.
+        With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
+
+        Parameters
+        ----------
+        X : array (T, N)
+            Signals, or several recordings as in :meth:`fit`.
+
+        Returns
+        -------
+        array of int (T,), or a list of one for each recording
         """
         with self._open(X) as (data, dictionary, recordings):
             return by_recording(X, most_probable_patterns(data, dictionary), recordings)
@@ -312,21 +352,28 @@ class GraphDictMarginal(MarginalState):
     def instantaneous_graphs(
         self, X: Signals | None = None, *, min_probability: float | None = None
     ) -> InstantaneousGraphs:
-        """Return the graph of every sample of ``X``, or of the training signals without it.
-
-        Of several recordings, graphs stand one after the other; ``recordings`` of the result tells
-        which are of which.
-
-        Atoms count by the probability that they are active. Those below ``min_probability`` stay
-        out, since an edge that is hardly there should not be in the graph at all; the likeliest
-        atom always stays. 0 gives the posterior mean of the graph. By default it is 1/3, and 0
-        where atoms have all edges anyway (``sparsity=0``), of which a threshold has to choose.
-
-        With ``average`` it is edges that stay out of a graph, where it is less probable that one of
-        the active atoms has them; by default where the odds are below ``sparsity``.
+        """Return the graph of every sample.
 
         Activations that are given by time ("hierarchy") all count, but nodes that are exactly
         silent in a sample have no edges there.
+
+        Parameters
+        ----------
+        X : array (T, N), optional
+            Signals, or several recordings as in :meth:`fit`; those learned from by default.
+        min_probability : float, optional
+            Atoms count by the probability that they are active. Those below it stay out, since an
+            edge that is hardly there should not be in the graph at all; the likeliest atom always
+            stays. 0 gives the posterior mean of the graph. By default it is 1/3, and 0 where atoms
+            have all edges anyway (``sparsity=0``), of which a threshold has to choose. With
+            ``average`` it is edges that stay out of a graph, where it is less probable that one of
+            the active atoms has them; by default where the odds are below ``sparsity``.
+
+        Returns
+        -------
+        InstantaneousGraphs
+            Graphs of several recordings stand one after the other; ``recordings`` tells which are
+            of which.
         """
         check_is_fitted(self)
         if min_probability is not None and not 0 <= min_probability <= 1:
