@@ -180,7 +180,7 @@ def prepare(declared: Grid, say: Callable[[str], None]) -> Grid:
     sets = {name: _readable(a, folders, say) for name, a in declared.data.items()}
     sets = {name: found for name, found in sets.items() if found["parts"]}
     if not sets:
-        raise ValueError("no set can be read: data_dir must name the folder with their files")
+        raise ValueError("no set can be read: data_folder must name the folder with their files")
     models = {
         name: tried
         for name, tried in declared.models.items()
