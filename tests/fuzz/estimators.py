@@ -167,6 +167,26 @@ def attack_filters(rng):
     return one_fit(rng, model, draw(rng, nodes=pick(2, 3, 4, 5)(rng), samples=pick(30, 60)(rng)))
 
 
+def attack_given(rng):
+    """Models that begin with given atoms and coefficients, or hold them, of any size."""
+    kind = pick(*(kind for kind in KINDS if "fix" in kind().get_params()))(rng)
+    x = draw_signals(rng, gaps=kind._takes_gaps)
+    model = draw_model(rng, kind)
+    nodes, atoms = x.shape[1], model.n_atoms
+    if rng.random() < 0.8:
+        size = pick(1, 1, *10 ** rng.uniform([-20, -300], [20, 300]))(rng)
+        given = rng.random((atoms, nodes * (nodes - 1) // 2)) * size
+        given *= pick(1, 1, rng.random(given.shape) < 0.4)(rng)
+        if rng.random() < 0.1:
+            given *= 10 ** rng.uniform(-300, 8, given.shape)
+        with np.errstate(over="ignore"):
+            model.set_params(atoms=given.astype(pick("f8", "f4")(rng)))
+    if rng.random() < 0.5:
+        given = rng.random((len(x), atoms)) * pick(1, 1, 10 ** rng.uniform(-300, 0))(rng)
+        model.set_params(coefficients=given * pick(1, 1, rng.random(given.shape) < 0.4)(rng))
+    return one_fit(rng, model.set_params(fix=pick(None, "atoms", "coefficients")(rng)), x)
+
+
 def one_fit(rng, model, x):
     """Fit, and use all methods. One array has views, where the estimator asks for them."""
     several = isinstance(x, (list, dict))

@@ -33,6 +33,7 @@ def attacks():
 
     return {
         "filters": estimators.attack_filters,
+        "given": estimators.attack_given,
         "estimators": estimators.attack,
         "containers": containers.attack,
         "files": files.attack,

@@ -71,7 +71,13 @@ def giants_that_agree_with_gaps(rng):
     return x
 
 
-GAPS = (lonely_giant, giants_that_agree_with_gaps)
+def all_alike_with_gaps(rng):
+    x = np.repeat(rng.standard_normal((12, 1)), 4, axis=1)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    return x
+
+
+GAPS = (lonely_giant, giants_that_agree_with_gaps, all_alike_with_gaps)
 SIGNALS = (plain, few_rows, twins, all_alike, mostly_silent, giants_that_agree, *GAPS)
 
 

@@ -6,6 +6,7 @@ import run
 CASES = {
     "estimators": 25,
     "filters": 4,
+    "given": 40,
     "containers": 40,
     "files": 80,
     "forgeries": 40,

@@ -35,7 +35,7 @@ from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
 from graphdict.models.base import Encoded
 from graphdict.models.coding import by_sample, code, last_residual
 from graphdict.models.soft_settings import SoftSettings
-from graphdict.models.starts import STARTS, begin, check_given
+from graphdict.models.starts import STARTS, begin, check_given, check_proportion
 
 __all__ = ["SoftDictionary", "penalties"]
 
@@ -196,6 +196,8 @@ class SoftDictionary(SoftSettings):
         coefficients = check_given(
             "coefficients", self.coefficients, (samples, self.n_atoms), 1, dtype
         )
+        check_proportion("atoms", atoms, 1 / self._preparation.variance)
+        check_proportion("coefficients", coefficients, 1.0)
         return None if atoms is None else self._preparation.restrict(atoms), coefficients
 
     def _solve(
@@ -252,6 +254,7 @@ class SoftDictionary(SoftSettings):
         steps = [
             f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None
         ]
+        held = [name for name in ("atoms", "coefficients") if getattr(self, name) is not None]
         if usable and self.last_iterate and objective == np.inf:
             warn(
                 f"{type(self).__name__} with last_iterate=True ends at iteration {end.n_iter}, "
@@ -259,10 +262,16 @@ class SoftDictionary(SoftSettings):
                 "max_iter, choose other steps, or use last_iterate=False for the best iterate.",
                 ConvergenceWarning,
             )
-        if usable or not (self.last_iterate or steps):
+        if usable or not (self.last_iterate or steps or held):
             return
         reached = f"the objective is {np.inf if np.isnan(objective) else objective:.3g}"
         reached = "numbers overflow" if np.isnan(end.objective) else reached
+        if not (self.last_iterate or steps):
+            raise ValueError(
+                f"the fit that begins with the given {' and '.join(held)} ends at iteration "
+                f"{end.n_iter} where {reached}: some node has no edge in some sample. Give others "
+                "that join all nodes, or none, or raise max_iter"
+            )
         ends = f"{'last_iterate=True' if self.last_iterate else 'solver=' + repr(self.solver)} ends"
         given = f" by the steps {', '.join(steps)}" if steps else ""
         instead = ", or use last_iterate=False for the best iterate" if self.last_iterate else ""

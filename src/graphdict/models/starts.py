@@ -15,9 +15,10 @@ from graphdict.core.seeding import distances_to, draw, odds
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.constraints import L1, Sum
 
-__all__ = ["STARTS", "begin", "check_given", "start_atoms"]
+__all__ = ["STARTS", "begin", "check_given", "check_proportion", "start_atoms"]
 
 AT_ONCE = 1 << 16  # rows that are drawn together
+FARTHEST = 1e18  # ratio of what is given to what signals of that size would give
 LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still change
 
 
@@ -83,6 +84,16 @@ def check_given(
             f"{array.max():g}"
         )
     return array
+
+
+def check_proportion(name: str, given: NDArray[np.float64] | None, unit: float) -> None:
+    """Raise where the largest of given numbers is out of all proportion to what they multiply."""
+    largest = 0.0 if given is None else float(given.max(initial=0))
+    if largest and not unit / FARTHEST <= largest <= unit * FARTHEST:
+        raise ValueError(
+            f"{name} are at most {largest:.3g}, which is out of all proportion to the signals: the "
+            f"largest must lie between {unit / FARTHEST:.3g} and {unit * FARTHEST:.3g}"
+        )
 
 
 def check_held(

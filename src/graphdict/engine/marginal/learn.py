@@ -32,7 +32,12 @@ from graphdict.engine.marginal.em import Fit, expectation_maximisation
 from graphdict.engine.marginal.passes import second_moments
 from graphdict.engine.marginal.sample_values import coefficients_by_window
 from graphdict.engine.marginal.samples import OpenSignals
-from graphdict.engine.marginal.series import mean_square, random_distances, variances_of
+from graphdict.engine.marginal.series import (
+    LEAST_SQUARE,
+    mean_square,
+    random_distances,
+    variances_of,
+)
 
 __all__ = [
     "Settings",
@@ -139,7 +144,8 @@ def random_start(
 ) -> PatternDictionary:
     """Return a start whose atoms are inverse mean squared differences over random memberships."""
     distances = random_distances(data, rng, patterns.shape[1])
-    distances = np.maximum(distances, 1e-3 * (distances.mean() or 1.0))
+    usual = float(distances.mean())
+    distances = np.maximum(distances, 1e-3 * (usual if usual > LEAST_SQUARE else 1.0))
     probabilities = uniform_probabilities(patterns)
     active = probabilities @ patterns.sum(axis=1)
     atoms = 1 / (distances * (data.nodes - 1) * active)
