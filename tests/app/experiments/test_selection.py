@@ -122,3 +122,23 @@ def test_declared_grids_give_every_model_the_same_budget(name, scale):
     for model, tried in grid.models.items():
         for setting in tried:
             grid.build(model, setting, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "terms"),
+    [
+        ("superposition", {"alpha_w", "alpha_c", "alpha_orth"}),
+        ("time-varying", {"alpha_w", "alpha_c", "alpha_orth", "alpha_diff", "window_size"}),
+    ],
+)
+def test_grids_of_the_paper_try_every_term_and_the_same_windows(name, terms):
+    models = EXPERIMENTS[name].grid("paper").models
+    for model in ("GraphDictLog", "GraphDictSpectral"):
+        for term in terms:
+            assert len({setting[term] for setting in models[model]}) > 1, (model, term)
+    windows = [
+        {setting["window_size"] for setting in tried}
+        for tried in models.values()
+        if "window_size" in tried[0]
+    ]
+    assert all(found == windows[0] for found in windows)

@@ -38,22 +38,29 @@ SUPERPOSITION: dict[str, Settings] = {
 
 WINDOWS = [10, 20, 40, 80]
 _IN_TIME = settings(
-    solver=["bipds"], max_iter=[100], n_atoms=[6], alpha_w=[0.01, 0.1], alpha_orth=[0.0, 0.1],
-    alpha_diff=[0.0, 10.0], window_size=WINDOWS,
+    solver=["bipds"], max_iter=[100], n_atoms=[6], alpha_w=[0.01, 0.1], alpha_c=[0.0, 1.0],
+    alpha_orth=[0.0, 0.1], alpha_diff=[0.0, 10.0], window_size=WINDOWS,
 )  # fmt: skip
-_WINDOWS = settings(window_size=WINDOWS, avg_degree=[1, 2, 3, 4, 5, 6, 8, 10])
+_WINDOWS = settings(window_size=WINDOWS, avg_degree=[1, 2, 3, 4, 5, 6, 8, 10], alpha_w=[0.0, 0.1])
 
 TIME_VARYING: dict[str, Settings] = {
     "GraphDictLog": _IN_TIME,
     "GraphDictSpectral": _IN_TIME,
     "GraphDictSpectralRelaxed": _IN_TIME,
     "GraphDictHier": settings(
-        depth=[2, 3, 4, 5], alpha_w=[0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3]
+        depth=[2, 3, 4, 5],
+        beta=[0.0, 0.1],
+        alpha_w=[0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3],
     ),
     "GraphDictHier-log-degree": settings(
-        depth=[2, 3, 4, 5], alpha_w=[0.01, 0.03, 0.1, 0.3], avg_degree=[2, 5]
+        depth=[2, 3, 4, 5], alpha_w=[0.01, 0.03, 0.1, 0.3], avg_degree=[2, 3, 5, 8]
     ),
     "WindowLogModel": _WINDOWS,
     "WindowLogModel-sliding": _WINDOWS,
-    "TGFA": settings(window_size=WINDOWS, alpha_diff=[0.1, 0.3, 1.0, 3.0], penalty=["l1", "l2"]),
+    "TGFA": settings(
+        window_size=WINDOWS,
+        avg_degree=[2, 5],
+        alpha_diff=[0.1, 0.3, 1.0, 3.0],
+        penalty=["l1", "l2"],
+    ),
 }
