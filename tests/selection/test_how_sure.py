@@ -13,7 +13,6 @@ from graphdict.core.marginal.filters import PowerFilter
 from graphdict.datasets import sample_lgmrf
 from graphdict.results import thresholded_atoms
 from graphdict.selection import describe_findings, evidence, stability
-from graphdict.selection.findings import _months
 from graphdict.selection.folds import _covariance_scores, block_scores, complete, cut_blocks
 from graphdict.selection.memory import autoregression, innovations, whitened, with_equal_loudness
 from graphdict.selection.surrogates import (
@@ -23,6 +22,7 @@ from graphdict.selection.surrogates import (
     surrogate_signals,
 )
 from graphdict.selection.trials import fit_quietly
+from graphdict.selection.when import _months
 
 
 def ring(nodes):
@@ -332,6 +332,7 @@ def test_what_is_there_comes_out_again_and_is_said():
     assert "2 graphs were learned" in said[0]
     assert any("for about 40 days at a time" in sentence for sentence in said)
     assert any("all atoms come out again" in sentence for sentence in said)
+    assert any("so does when each holds" in sentence for sentence in said)
     assert "not that one drives the other" in said[-1]
 
 
@@ -410,6 +411,28 @@ def test_an_atom_of_which_nothing_is_sure_is_not_called_empty():
     model.edge_confidence_[0] = 0
     said = describe_findings(model)
     assert any("Atom 1 (0 edges)" in s and "no edge that is sure" in s for s in said)
+
+
+def test_atoms_with_the_same_heavy_edges_are_told_apart_by_what_is_surely_unlike():
+    """Two differ in edges of little weight; of these, one is known well, and one is not."""
+    atoms = np.array([[10.0, 8, 0.5, 0.5, 0, 0], [10, 8, 0, 0, 0.5, 0.5]])
+    model = dictionary(atoms, np.eye(2)[np.repeat([0, 1], 30)])
+    errors = np.array([0.1, 0.1, 0.1, 2.0, 0.1, 2.0])
+    model.edge_intervals_ = np.stack([atoms - errors, atoms + errors], axis=-1)
+    model.alike_atoms_ = [(0, 1)]
+    copies = " ".join(describe_findings(model))
+    assert "Atoms 1 and 2 are the same graph up to a factor" in copies
+    assert "The graph has 4 edges, the heaviest n0 - n1, n0 - n2" in copies
+    assert "holds in" not in copies
+    said = describe_findings(model, evidence=SimpleNamespace(clear=True, gain=1, in_words=str))
+    assert "the same heavy edges, such as n0 - n1, n0 - n2" in said[1]
+    assert said[1].endswith("lighter edges set them apart.")
+    assert "than in the others is on n0 - n3." in said[2]
+    assert "than in the others is on n1 - n3." in said[3]
+    model.atoms_ = atoms * [[1], [3]]
+    model.edge_intervals_ = model.edge_intervals_ * [[[1]], [[3]]]
+    said = describe_findings(model, evidence=SimpleNamespace(clear=True, gain=1, in_words=str))
+    assert "edges of atom 2 being 3 times as heavy as those of atom 1" in said[1]
 
 
 # Bad input --------------------------------------------------------------------------------------

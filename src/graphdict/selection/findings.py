@@ -9,6 +9,13 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.results import describe_signals, thresholded_atoms
+from graphdict.selection.when import (
+    described_duration,
+    described_times,
+    listed,
+    rounded,
+    usual_stay,
+)
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
@@ -21,21 +28,12 @@ ACTIVE = 0.5  # coefficient from which on an atom counts as active
 MOST_ATOMS = 12  # of which sentences speak
 NAMED = 3  # edges, columns or months that a sentence names
 SAMPLES_FOR_WEIGHT = 2  # for each weight of each atom: with fewer they are too few
-YEAR = 31557600.0
-SECONDS = (
-    (2 * YEAR, YEAR, "years"), (86400.0, 86400.0, "days"), (3600.0, 3600.0, "hours"),
-    (60.0, 60.0, "minutes"), (1.0, 1.0, "seconds"),
-)  # fmt: skip
-MONTHS = "January February March April May June July August September October November December"
 LARGEST_GAIN = 20.0  # nats of which odds are told
 PLAIN = 1.05  # powers up to which are 1
 SAME_STRENGTH = 1.15  # ratio of the weights of two atoms up to which they are as strong
 MORE = 1.25  # times its share in other atoms that an edge has at least where it is unlike them
+SAME_TIMES = 0.5  # correlation of coefficients learned again from which on they are the same
 STRONGER = 1.5  # times the weight of other atoms, from which on that is said
-LONG_DAYS = 14  # of a series, from which on hours are not said
-CORE, SHORT = 0.8, 0.5  # of an atom's samples lie in so much of the time: that is when it holds
-YEARS_OF_SEASONS = 2  # that a series lasts at least: what happens once is no season
-SEASONAL = 0.25  # by how much the mean coefficient of months differs, from which on they are named
 
 
 def describe_findings(
@@ -71,9 +69,14 @@ def describe_findings(
     """
     said = [_how_many(model, evidence)]
     said += _copies(model, evidence)
-    said += _atoms(model, times, step, min_confidence)
+    clear = evidence is not None and evidence.clear
+    copies = not clear and [len(group) for group in _alike(model)] == [len(model.atoms_)]
+    if copies:
+        said.append(_one(model, min_confidence))
+    else:
+        said += _atoms(model, times, step, min_confidence)
     if stability is not None:
-        said.append(_again(stability))
+        said.append(_again(stability, copies))
     said += describe_signals(model)
     said += _caution(model, min_confidence)
     return said
@@ -89,7 +92,7 @@ def _how_many(model: Any, evidence: Evidence | None) -> str:
     if not evidence.clear:
         return f"{_graphs(count)} learned, though one would do. {evidence.in_words()}"
     odds = np.exp(min(evidence.gain, LARGEST_GAIN))
-    return f"{evidence.in_words()} That makes a held-out sample {_roughly(odds)} times as probable."
+    return f"{evidence.in_words()} That makes a held-out sample {rounded(odds)} times as probable."
 
 
 def _graphs(count: int) -> str:
@@ -97,27 +100,36 @@ def _graphs(count: int) -> str:
 
 
 def _copies(model: Any, evidence: Evidence | None) -> list[str]:
-    pairs = getattr(model, "alike_atoms_", None) or []
-    if not pairs:
-        return []
-    if evidence is None or not evidence.clear:
-        named = ", ".join(f"{i + 1} and {j + 1}" for i, j in pairs[:NAMED])
-        return [f"Atoms {named} are the same graph up to a factor: fewer atoms would do."]
-    sums = np.abs(np.asarray(model.atoms_, dtype=np.float64)).sum(axis=1)
-    return [_alike(i, j, float(sums[j] / sums[i])) for i, j in pairs[:NAMED]]
+    """Return which atoms are nearly the same graph, and what tells them apart all the same."""
+    said = []
+    for group in _alike(model):
+        which = f"Atoms {listed([str(k + 1) for k in group])}"
+        if evidence is None or not evidence.clear:
+            said.append(f"{which} are the same graph up to a factor: fewer atoms would do.")
+            continue
+        atoms = np.abs(np.asarray(model.atoms_, dtype=np.float64)[group])
+        heaviest = _named(model, atoms.mean(axis=0))
+        sums = atoms.sum(axis=1)
+        ratio = float(sums.max() / sums.min())
+        apart = "lighter edges set them apart"
+        if ratio >= SAME_STRENGTH:
+            strong, weak = group[int(sums.argmax())], group[int(sums.argmin())]
+            apart = (
+                f"mostly strength sets them apart, edges of atom {strong + 1} being {ratio:.2g} "
+                f"times as heavy as those of atom {weak + 1}"
+            )
+        said.append(f"{which} have the same heavy edges, such as {heaviest}: {apart}.")
+    return said[:NAMED]
 
 
-def _alike(first: int, second: int, ratio: float) -> str:
-    """Return how two atoms differ that join the same pairs, by the ratio of their strengths."""
-    said = f"Atoms {first + 1} and {second + 1} join nearly the same pairs in the same proportions"
-    strong, weak = (second, first) if ratio > 1 else (first, second)
-    ratio = max(ratio, 1 / ratio)
-    if ratio < SAME_STRENGTH:
-        return f"{said}, equally strongly: only edges of little weight tell them apart."
-    return (
-        f"{said}: what tells them apart is mostly how strongly, {ratio:.2g} times in atom "
-        f"{strong + 1} what it is in atom {weak + 1}."
-    )
+def _alike(model: Any) -> list[list[int]]:
+    """Return groups of atoms that are nearly the same graph up to a factor."""
+    groups: list[set[int]] = []
+    for pair in getattr(model, "alike_atoms_", None) or []:
+        joined = [group for group in groups if group & set(pair)]
+        groups = [group for group in groups if group not in joined]
+        groups.append(set(pair).union(*joined))
+    return [sorted(group) for group in groups]
 
 
 def _atoms(
@@ -126,41 +138,75 @@ def _atoms(
     """Return a sentence for each atom: when it holds, for how long, what sets it apart."""
     coefficients = np.asarray(model.coefficients_)
     atoms = np.asarray(thresholded_atoms(model, min_confidence), dtype=np.float64)
+    if len(atoms) == 1:
+        return [_one(model, min_confidence)]
     learned = np.count_nonzero(model.atoms_, axis=1) > 0
     sums = np.abs(atoms).sum(axis=1)
     shares = atoms / np.where(sums > 0, sums, 1)[:, None]
     said = []
     for k in range(min(len(atoms), MOST_ATOMS)):
         edges = int(np.count_nonzero(atoms[k]))
-        joined = f"{edges} edge{'s' * (edges != 1)}"
-        if negative := int(np.count_nonzero(atoms[k] < 0)):
-            joined += f", {negative} of them negative"
-        if len(atoms) == 1:
-            heaviest = f", the heaviest {_named(model, atoms[0])}" if edges else ""
-            said.append(f"The graph has {joined if edges else _none(learned[0])}{heaviest}.")
-            continue
-        sentence = f"Atom {k + 1} ({joined}{_strength(sums, k)}) holds in "
+        sentence = f"Atom {k + 1} ({_counted(atoms[k])}{_strength(sums, k)}) holds in "
         sentence += f"{float(coefficients[:, k].mean()):.0%} of samples"
-        stay = _usual_stay(coefficients[:, k] >= ACTIVE)
+        stay = usual_stay(coefficients[:, k] >= ACTIVE)
         if stay > 1:
-            sentence += f", for about {_duration(stay, step)} at a time"
-        sentence += _when(coefficients[:, k], times)
+            sentence += f", for about {described_duration(stay, step)} at a time"
+        sentence += described_times(coefficients[:, k], times)
         if coefficients[:, k].sum() < 1:
             said.append(f"Atom {k + 1} is used by no sample: one atom fewer would do.")
             continue
-        others = shares[(sums > 0) & (np.arange(len(sums)) != k)]
-        apart = shares[k] - others.mean(axis=0) if len(others) else shares[k]
+        others = np.flatnonzero((sums > 0) & (np.arange(len(sums)) != k))
+        apart = shares[k] - shares[others].mean(axis=0) if len(others) else shares[k]
         apart[shares[k] < MORE * (shares[k] - apart)] = 0  # heavy edges differ a little everywhere
         if not edges:
             sentence += f"; it has {_none(learned[k])}"
-        elif (apart > 0).any():
-            sentence += f"; most unlike the others are {_named(model, np.maximum(apart, 0))}"
-        elif len(others):
-            sentence += "; none of its edges has a larger share of the weight than in the others"
+        elif not len(others):
+            sentence += f"; the heaviest are {_named(model, atoms[k])}"
+        else:
+            apart = np.where(_surely_more(model, sums, k, others), np.maximum(apart, 0), 0)
+            sentence += (
+                f"; more of its weight than in the others is on {_named(model, apart)}"
+                if apart.any()
+                else "; no edge surely has more of its weight than in the others"
+            )
         said.append(sentence + ".")
     if len(atoms) > MOST_ATOMS:
         said.append(f"And {len(atoms) - MOST_ATOMS} more atoms.")
     return said
+
+
+def _one(model: Any, min_confidence: float) -> str:
+    """Return a sentence on the only graph, or on the first of several that are the same."""
+    graph = np.asarray(thresholded_atoms(model, min_confidence), dtype=np.float64)[0]
+    if not graph.any():
+        return f"The graph has {_none(bool(np.any(model.atoms_[0])))}."
+    return f"The graph has {_counted(graph)}, the heaviest {_named(model, graph)}."
+
+
+def _counted(graph: NDArray[np.float64]) -> str:
+    """Return how many edges a graph (E,) has."""
+    edges, negative = int(np.count_nonzero(graph)), int(np.count_nonzero(graph < 0))
+    counted = f"{edges} edge{'s' * (edges != 1)}"
+    return f"{counted}, {negative} of them negative" if negative else counted
+
+
+def _surely_more(
+    model: Any, sums: NDArray[np.float64], k: int, others: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Return which edges (E,) have a larger share of atom ``k`` than of others, beyond errors.
+
+    Where no errors are known, all may have.
+    """
+    intervals = getattr(model, "edge_intervals_", None)
+    if intervals is None:
+        return np.ones(np.shape(model.atoms_)[1], dtype=bool)
+    units = np.where(sums > 0, sums, 1)
+    low, high = (np.asarray(intervals, dtype=np.float64)[..., i].T / units for i in (0, 1))
+    with np.errstate(invalid="ignore"):  # nothing is known of some
+        centres, reaches = (low + high).T / 2, np.abs(high - low).T / 2
+        reach = np.hypot(reaches[k], np.linalg.norm(reaches[others], axis=0) / len(others))
+        sure: NDArray[np.bool_] = centres[k] - centres[others].mean(axis=0) > reach
+    return sure
 
 
 def _named(model: Any, weights: NDArray[np.float64]) -> str:
@@ -168,12 +214,7 @@ def _named(model: Any, weights: NDArray[np.float64]) -> str:
     rows, cols = graphs.edge_index(graphs.n_nodes(len(weights)))
     order = np.argsort(np.abs(weights))[::-1][:NAMED]
     names = model.node_names
-    return _listed([f"{names[rows[e]]} - {names[cols[e]]}" for e in order if weights[e] != 0])
-
-
-def _listed(words: list[str]) -> str:
-    """Return words with commas, and the last with "and"."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+    return listed([f"{names[rows[e]]} - {names[cols[e]]}" for e in order if weights[e] != 0])
 
 
 def _none(learned: bool) -> str:
@@ -193,85 +234,20 @@ def _strength(sums: NDArray[np.float64], k: int) -> str:
     return f", {ratio:.2g} times the weight of the others"
 
 
-def _usual_stay(active: NDArray[np.bool_]) -> float:
-    """Return the length of the stay in which half of an atom's samples lie, or a longer one."""
-    ends = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(np.int8), [0]])))
-    lengths = np.sort(ends[1::2] - ends[::2])
-    if not len(lengths):
-        return 0.0
-    total = np.cumsum(lengths)
-    return float(lengths[np.searchsorted(total, total[-1] / 2)])
-
-
-def _duration(samples: float, step: float | None) -> str:
-    if step is None:
-        return f"{_roughly(samples)} samples"
-    seconds = samples * step
-    for least, length, name in SECONDS:
-        if seconds >= least:
-            count = _roughly(seconds / length)
-            return f"{count} {name if count != '1' else name[:-1]}"
-    return f"{seconds:.2g} seconds"
-
-
-def _roughly(value: float) -> str:
-    """Return a number to two digits, without powers of ten."""
-    return f"{float(f'{value:.2g}'):,.6g}"
-
-
-def _when(coefficients: NDArray[Any], times: NDArray[Any] | None) -> str:
-    """Return when an atom holds, by months, or by the longest time that it does."""
-    if times is None:
-        return ""
-    times = np.asarray(times)
-    if times.dtype.kind == "M":
-        months = times.astype("datetime64[M]").astype(int) % 12
-        long = times.max() - times.min() > np.timedelta64(365 * YEARS_OF_SEASONS, "D")
-        if long and len(np.unique(months)) == 12:
-            means = np.array([coefficients[months == month].mean() for month in range(12)])
-            if means.max() - means.min() > SEASONAL:
-                high = np.flatnonzero(means > (means.max() + means.min()) / 2)
-                return f", mostly in {_months(high)}"
-    return _period(coefficients, times)
-
-
-def _period(coefficients: NDArray[Any], times: NDArray[Any]) -> str:
-    """Return from when to when an atom holds, where that is not nearly always."""
-    total = np.cumsum(coefficients, dtype=np.float64)
-    if times.dtype.kind != "M" or not total[-1] > 0 or (times[1:] < times[:-1]).any():
-        return ""
-    outside = (1 - CORE) / 2 * total[-1]
-    first, last = np.searchsorted(total, [outside, total[-1] - outside])
-    start, end = times[first], times[min(last, len(times) - 1)]
-    if not (end - start) < SHORT * (times[-1] - times[0]):
-        return ""
-    long = times[-1] - times[0] > np.timedelta64(LONG_DAYS, "D")
-    unit = "D" if long else "m"
-    shown = [str(t.astype(f"datetime64[{unit}]")).replace("T", " ") for t in (start, end)]
-    return f", mostly from {shown[0]} to {shown[1]}"
-
-
-def _months(which: NDArray[np.intp]) -> str:
-    """Return months by name, as a span where they follow one another round the year."""
-    names = MONTHS.split()
-    inside = np.zeros(12, dtype=bool)
-    inside[which] = True
-    starts = [month for month in which if not inside[month - 1]]
-    if len(which) > 1 and len(starts) == 1:
-        return f"{names[starts[0]]} to {names[(starts[0] + len(which) - 1) % 12]}"
-    return _listed([names[month] for month in which])
-
-
-def _again(stability: Stability) -> str:
+def _again(stability: Stability, copies: bool) -> str:
     again = stability.again
     worst = np.minimum(stability.halves.min(axis=0), stability.starts)
     if len(again) == 1:
         how = "comes out again" if again[0] else "does not come out again"
         return f"Learned from each half of the time alone, the graph {how} (cosine {worst[0]:.2f})."
     if again.all():
+        least = float(stability.coefficients.min())
+        when = f"and so does when each holds (correlation at least {least:.2f})"
+        if least < SAME_TIMES:
+            when = f"but not when each holds (correlation {least:.2f} in the worst case)"
         return (
             "Learned again from each half of the time and from other starts, all atoms come out "
-            f"again (cosine at least {worst.min():.2f})."
+            f"again (cosine at least {worst.min():.2f}){'' if copies else ', ' + when}."
         )
     named = ", ".join(f"{k + 1} ({worst[k]:.2f})" for k in np.flatnonzero(~again)[:MOST_ATOMS])
     return (

@@ -326,14 +326,14 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
 
     atoms = summarise_atoms(model, min_confidence=least)
     title = type(model).__name__
-    console.result(
-        f"{title} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in {seconds:.1f} s: "
-        f"{model.n_iter_} iterations, objective {objective:.6g}"
-    )
     found = choices.evidence
     for sentence in said:
         console.result(sentence)
     describe_atoms(console, atoms)
+    console.result(
+        f"{title} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in {seconds:.1f} s: "
+        f"{model.n_iter_} iterations, objective {objective:.6g}"
+    )
     if found is not None and len(atoms) > 1 and not found.clear:
         console.warn(f"one graph explains the signals as well as {len(atoms)}: try -k 1")
     empty = ~np.any(model.atoms_, axis=1)
@@ -341,10 +341,6 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
     if idle and options["model"] != "hier":
         named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
         console.warn(f"no sample uses atom(s) {named}: use fewer atoms")
-    pairs = getattr(model, "alike_atoms_", [])
-    if pairs and not (found is not None and found.clear):  # sentences say it otherwise
-        named = ", ".join(f"{a + 1} and {b + 1}" for a, b in pairs[:5])
-        console.warn(f"atoms {named} are the same graph but for its strength: use fewer atoms")
     for path in written:
         console.result(f"Wrote {path}")
     console.finish(
