@@ -7,7 +7,8 @@
     python benchmarks/studies.py eyes --folder FOLDER   subjects left out of a dictionary
     python benchmarks/studies.py own --folder FOLDER    recordings' own atoms on halves left out
 
-Each prints a table; ``--json FILE`` keeps it. ``--studies`` and ``--subjects`` make them shorter.
+Each prints a table; ``--json FILE`` keeps it. ``--studies`` and ``--subjects`` make them shorter,
+and ``--seed`` draws other studies (null, power).
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def learn(signals: list, seed: int) -> tuple[Any, list[np.ndarray]]:
         return model, model.transform(signals)
 
 
-def null(studies: int, learned: bool = True) -> list[dict[str, Any]]:
+def null(studies: int, first: int, learned: bool = True) -> list[dict[str, Any]]:
     """Return how often tests at 0.05 find something in studies in which nothing differs."""
     asked = {
         "groups": lambda v, seed: compare_groups(
@@ -92,7 +93,7 @@ def null(studies: int, learned: bool = True) -> list[dict[str, Any]]:
         ),
     }  # fmt: skip
     found = dict.fromkeys(asked, 0)
-    for seed in range(studies):
+    for seed in range(first, first + studies):
         signals, given, _ = simulate(np.random.default_rng(seed), np.zeros(RECORDINGS))
         values = activation_statistics(learn(signals, seed)[1] if learned else given, 100.0)
         for name, ask in asked.items():
@@ -119,12 +120,12 @@ def rate(name: str, count: int, studies: int) -> dict[str, Any]:
     return {"what": name, "percent": 100 * share, "error": 100 * error, "studies": studies}
 
 
-def power(studies: int) -> list[dict[str, Any]]:
+def power(studies: int, first: int) -> list[dict[str, Any]]:
     """Return how often a difference in occupancy is found, on learned and on true activations."""
     rows = []
     for shift in (1.0, 1.3):
         found = {"learned": 0, "true": 0}
-        for seed in range(studies):
+        for seed in range(first, first + studies):
             tilt = np.repeat([0.0, shift], RECORDINGS // 2)
             signals, truth, atoms = simulate(np.random.default_rng(10_000 + seed), tilt)
             model, learned = learn(signals, seed)
@@ -324,6 +325,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=["null", "power", "intervals", "eyes", "own"])
     parser.add_argument("--studies", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0, help="of the first study")
     parser.add_argument("--subjects", type=int, default=15)
     parser.add_argument("--folds", type=int, choices=(1, 2, 3), default=3)
     parser.add_argument("--seconds", type=int, default=60)
@@ -338,9 +340,11 @@ def main() -> None:
     elif given.part == "own":
         rows = own(given.folder, given.subjects, given.seconds, given.atoms, given.figure)
     elif given.part == "null":
-        rows = null(given.studies, given.learn)
+        rows = null(given.studies, given.seed, given.learn)
+    elif given.part == "power":
+        rows = power(given.studies, given.seed)
     else:
-        rows = {"power": power, "intervals": intervals}[given.part](given.studies)
+        rows = intervals(given.studies)
     for row in rows:
         print("  ".join(f"{v:.4g}" if isinstance(v, float) else f"{v:<28}" for v in row.values()))
     if given.json:

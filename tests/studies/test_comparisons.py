@@ -192,6 +192,28 @@ def test_intervals_hold_what_they_promise(skewed):
             assert 0.93 < ((low <= 1) & (high >= 1)).mean() < 0.97, found.question
 
 
+def test_what_is_missing_within_subjects_leaves_the_slope(values):
+    """As the regression with a constant for each subject has it, of the recordings that are there.
+
+    Subjects whose dose never changes do not make its interval narrower.
+    """
+    subjects, dose = (
+        np.repeat(np.arange(4), 3),
+        np.array([0.0, 1, 2, 5, 3, 1, 2, 2, 4, 0.1, 0.1, 0.1]),
+    )
+    values[[1, 3, 4], 1] = np.nan
+    found = regress_on(values, dose, subjects=subjects, **FEW)
+    for m in range(3):
+        there = np.isfinite(values[:, m])
+        design = np.column_stack((dose, subjects[:, None] == np.arange(4)))[there]
+        fitted, left = np.linalg.lstsq(design, values[there, m])[:2]
+        error = np.sqrt(left[0] / (there.sum() - 5) * np.linalg.inv(design.T @ design)[0, 0])
+        assert found.effect[m] == pytest.approx(fitted[0])
+        assert found.statistic[m] == pytest.approx(fitted[0] / error)
+    alone = regress_on(values[:9], dose[:9], subjects=subjects[:9], **FEW)
+    np.testing.assert_allclose(found.effect_interval, alone.effect_interval)
+
+
 def test_slopes_within_subjects_have_intervals_by_subject():
     """Where slopes differ between subjects, recordings of a subject do not count as many."""
     rng = np.random.default_rng(0)
@@ -298,6 +320,12 @@ def test_statistics_and_frames_say_what_columns_are():
         (lambda v: regress_on(v, np.ones(12)), "covariate is 1 for all"),
         (lambda v: regress_on(v, ["young"] * 12), "covariate must be numbers"),
         (lambda v: regress_on(v, [np.nan, *range(11)]), "no label for 0"),
+        (lambda v: regress_on(v, [*range(11), np.inf]), "covariate is infinite for 11"),
+        (lambda v: compare_groups(v, [np.nan, np.nan, *"ababababab"]), "no label for 0, 1"),
+        (
+            lambda v: compare_groups(v, pd.Series([*"abababababa", None], dtype="string")),
+            "no label for 11",
+        ),
         (lambda v: compare_groups(v, list("ab") * 6, n_permutations=0), "n_permutations"),
         (lambda v: compare_groups(v, list("ab") * 6, confidence=95), "confidence"),
         (

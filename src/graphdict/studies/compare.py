@@ -206,6 +206,9 @@ def regress_on(
         raise ValueError(
             f"covariate must be numbers, got {given[0]!r}: use compare_groups for labels"
         ) from None
+    endless = [name for name, number in zip(names, numbers) if np.isinf(number)]
+    if endless:
+        raise ValueError(f"covariate is infinite for {named(endless)}: leave these out")
     units = _subjects(subjects, names)
     _, codes = np.unique(units, return_inverse=True)
     means = _averages(numbers[:, None], codes)[:, 0]

@@ -74,23 +74,22 @@ def as_labels(
             said = [f"none for {named(missing)}"] if missing else []
             said += [f"some for {named(unknown)}, which are no recordings"] if unknown else []
             raise ValueError(f"{what} do not match recordings: there are {', and '.join(said)}")
-        labels = np.array([table[name] for name in names])
-    else:
-        labels = np.asarray(given)
+        given = [table[name] for name in names]
+    labels = np.array(given, dtype=object)
     if labels.shape != (len(names),):
         raise ValueError(
             f"{what} must have a label for each of the {len(names)} recordings, got shape "
             f"{labels.shape}"
         )
-    missing = [name for name, label in zip(names, labels.tolist()) if _is_missing(label)]
+    missing = [name for name, label in zip(names, labels) if _is_missing(label)]
     if missing:
         raise ValueError(f"{what} have no label for {named(missing)}: leave these recordings out")
-    return labels
+    return np.array(labels.tolist())
 
 
 def _is_missing(label: Any) -> bool:
-    """Return whether a label is None or NaN."""
-    return label is None or (isinstance(label, float) and np.isnan(label))
+    """Return whether a label is None, NaN, or what pandas has in its place."""
+    return label is None or str(label) in ("<NA>", "NaT") or label != label
 
 
 def named(items: Iterable[Any]) -> str:
