@@ -311,6 +311,21 @@ def test_nodes_that_a_recording_lacks_are_missing_values(parts):
         GLMM(2).fit(with_gaps)
 
 
+def test_a_table_says_which_recording_a_row_is_of(parts):
+    """By a column, or a level of its index, as tables of results have it; rows may alternate."""
+    frames = {name: pd.DataFrame(part, columns=list("abcde")) for name, part in zip("xyz", parts)}
+    expected = GraphDictLog(2, **FEW).fit(frames)
+    table = pd.concat(frames, names=["recording", "sample"])
+    mixed = table.reset_index("recording").sort_index(kind="stable")
+    for given in (table, mixed):
+        model = GraphDictLog(2, **FEW).fit(given)
+        np.testing.assert_array_equal(model.atoms_, expected.atoms_)
+        assert model.recordings_ == expected.recordings_
+        assert list(model.feature_names_in_) == list("abcde")
+        for own, part in zip(model.transform(given), frames.values(), strict=True):
+            np.testing.assert_array_equal(own, expected.transform(part))
+
+
 def test_errors_name_the_recording(parts):
     model = GraphDictLog(2, **FEW)
     frames = {name: pd.DataFrame(parts[0][:, :3], columns=list(name)) for name in ("abc", "bcd")}
@@ -323,6 +338,18 @@ def test_errors_name_the_recording(parts):
         "recording '1': .*Expected 2D array, got 1D": [parts[0], parts[1][:, 0]],
         "recording 'b': column 'y' of X holds 'no'": {"b": other.assign(y="no"), "c": other},
         "recording '0': two columns are called 'x'": [other.set_axis(["x", "x"], axis=1)],
+        "recordings 'l', 'm' have no node in common.* are 'x', 'y', those": {
+            **frames,
+            "k": frames["abc"],
+            "l": other,
+            "m": other,
+        },
+        "recording 'xy' has no node in common.* are 'x', 'y', those": {"xy": other, **frames},
+        "infinity in row 4, column 'x' of recording 'b'": {
+            "a": other,
+            "b": other.replace(other.iloc[4, 0], np.inf),
+        },
+        "column 'recording' is empty": other.assign(recording=None),
         "X holds no recordings": {},
         "two recordings are called '1'": {1: parts[0], "1": parts[1]},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.terms.coefficients import window_counts
 
-__all__ = ["Recordings"]
+__all__ = ["Recordings", "check_common_nodes"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -143,6 +143,21 @@ class Recordings:
             raise ValueError(f"there is no recording {recording}: there are {len(self)}")
         return int(recording) % len(self)
 
+    def place(self, sample: int) -> tuple[str, int]:
+        """Return the name of the recording that a sample is from, and its number within that.
+
+        Parameters
+        ----------
+        sample : int
+            Counted among all.
+
+        Returns
+        -------
+        pair of str and int
+        """
+        owner = int(np.searchsorted(self.starts, sample, side="right")) - 1
+        return self.names[owner], sample - int(self.starts[owner])
+
     def window_counts(self, size: int) -> NDArray[np.intp]:
         """Return the number of samples in each window of ``size``.
 
@@ -204,8 +219,40 @@ class Recordings:
                 if sample == before and sample != starts[own]:
                     lengths[-1] += stop - sample
                 else:
-                    owner = np.searchsorted(self.starts, sample, side="right") - 1
-                    names.append(self.names[int(owner)])
+                    names.append(self.place(sample)[0])
                     lengths.append(stop - sample)
                 sample = before = stop
         return Recordings(tuple(names), tuple(lengths))
+
+
+def check_common_nodes(names: Sequence[str], nodes: Sequence[Collection[str]]) -> None:
+    """Raise ValueError where no chain of common nodes joins all recordings, and name the fewer.
+
+    Parameters
+    ----------
+    names : sequence of R str
+    nodes : sequence of R collections of str
+        The nodes of each recording.
+    """
+    reached, apart = set(nodes[0]), list(range(1, len(names)))
+    while near := [number for number in apart if reached.intersection(nodes[number])]:
+        reached.update(*(nodes[number] for number in near))
+        apart = [number for number in apart if number not in near]
+    if not apart:
+        return
+    theirs = set().union(*(nodes[number] for number in apart))
+    if 2 * len(apart) > len(names):
+        apart = [number for number in range(len(names)) if number not in apart]
+        reached, theirs = theirs, reached
+    who = some([names[number] for number in apart])
+    raise ValueError(
+        (f"recording {who} has" if len(apart) == 1 else f"recordings {who} have")
+        + f" no node in common with the others: nodes there are {some(sorted(theirs))}, those of "
+        f"the others {some(sorted(reached))}"
+    )
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(map(repr, names[:6])) + more

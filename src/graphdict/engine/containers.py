@@ -41,7 +41,8 @@ def about_signals(X: Any, error: Exception) -> Exception:
     said = str(error)
     if re.search(r"\bX\b", said):
         return error
-    said = " ".join(said.split("\n[[")[0].split())  # not the numbers themselves
+    said = re.sub(r":?\s*array=.*?\.\n", ". ", said.split("\n[[")[0], flags=re.DOTALL)
+    said = " ".join(said.split())  # not the numbers themselves
     shape = f" of shape {tuple(X.shape)}" if hasattr(X, "shape") else ""
     kind = TypeError if isinstance(error, TypeError) else ValueError
     return kind(
@@ -80,8 +81,9 @@ def name_column(X: Any, error: Exception) -> None:
         if not _numeric(values):
             word = next((str(value) for value in values if isinstance(value, str)), values[0])
             raise ValueError(
-                f"column {name!r} of X holds {word!r}, which is not a number; leave the "
-                "column out (labels, time stamps) or turn it into numbers"
+                f"column {name!r} of X holds {word!r}, which is not a number; leave the column out "
+                '(labels, time stamps), call it "recording" if it says which recording a row is '
+                "of, or turn it into numbers"
             ) from error
 
 

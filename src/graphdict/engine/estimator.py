@@ -115,7 +115,7 @@ class SignalEstimator(BaseEstimator):
             samples = rescaled(joined, names)
         if not self._reads_in_parts:
             samples = samples[: len(samples)]
-        self._check_values(samples, reset)
+        self._check_values(samples, reset, joined.recordings)
         return samples  # type: ignore[no-any-return]
 
     def _read_one(self, X: Any, reset: bool) -> NDArray[np.float64]:
@@ -137,10 +137,12 @@ class SignalEstimator(BaseEstimator):
         self._check_values(samples, reset)
         return samples
 
-    def _check_values(self, samples: Any, reset: bool) -> None:
+    def _check_values(
+        self, samples: Any, reset: bool, recordings: Recordings | None = None
+    ) -> None:
         """Raise for infinite values, and for new ones of active nodes too large to be squared."""
         known = None if reset else self._preparation
-        check_finite(samples, self.node_names, self._takes_gaps, known)
+        check_finite(samples, self.node_names, self._takes_gaps, known, recordings)
 
     def _learn(
         self, X: Signals, rescale: bool | str

@@ -1,5 +1,7 @@
 """Several recordings as one array of samples, with what is known of where each begins.
 
+They are a list, a dictionary, or a data frame with a column (or level of its index) "recording".
+
 Nodes of recordings with names (data frames, MNE) are matched by them: the nodes are all names in
 the order in which they first appear, and those that a recording lacks are missing values there.
 """
@@ -15,19 +17,21 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from graphdict.core.recordings import Recordings
+from graphdict.core.recordings import Recordings, check_common_nodes, some
 from graphdict.engine.connection import find_client
-from graphdict.engine.containers import name_column, unpack
+from graphdict.engine.containers import about_signals, name_column, unpack
 from graphdict.engine.mne_signals import is_mne, read_mne
 from graphdict.engine.signals import Preparation
 from graphdict.engine.sources import ClusterRows, Rows, is_lazy
 from graphdict.exceptions import LevelWarning, MissingNodeWarning, SilentNodeWarning, warn
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+COLUMN = "recording"  # of a table, that says which recording a row is of
 
 __all__ = [
     "Joined",
     "are_several",
+    "by_name",
     "by_recording",
     "check_output",
     "join",
@@ -95,10 +99,12 @@ class JoinedRows:
 
 
 def are_several(X: Any) -> bool:
-    """Whether ``X`` is a collection of recordings: a dictionary, or a list of arrays (T, N).
+    """Whether ``X`` are recordings: a dictionary, a list of arrays (T, N), or a table of several.
 
     A list of rows of numbers is one array, and so is everything that is no list.
     """
+    if _is_table(X):
+        return True
     if isinstance(X, Mapping):
         return not hasattr(X, "shape")  # as some sparse matrices have
     if not isinstance(X, (list, tuple)) or not len(X):
@@ -111,12 +117,30 @@ def are_several(X: Any) -> bool:
     return len(getattr(first, "shape", ())) >= 2
 
 
+def _is_table(X: Any) -> bool:
+    """Whether ``X`` is a data frame of pandas that says which recording a row is of."""
+    if type(X).__module__.partition(".")[0] != "pandas" or not hasattr(X, "columns"):
+        return False
+    return COLUMN in X.columns or COLUMN in X.index.names
+
+
+def by_name(X: Any) -> Any:
+    """Return a table of several recordings as a dictionary of tables; all else as it is."""
+    if not _is_table(X):
+        return X
+    owners = X[COLUMN] if COLUMN in X.columns else X.index.get_level_values(COLUMN)
+    if owners.isna().any():
+        raise ValueError(f"X: column {COLUMN!r} is empty in some rows: leave them out")
+    signals = X.drop(columns=COLUMN, errors="ignore")
+    return dict(iter(signals.groupby(np.asarray(owners), sort=False)))
+
+
 def join(X: Any, known: Sequence[str] | None = None, missing: bool = True) -> Joined:
     """Return recordings as one array of samples.
 
     Parameters
     ----------
-    X : list, tuple or dict of recordings, or one of MNE
+    X : list, tuple or dict of recordings, a table of several, or one of MNE
         Each is an array (T, N), a data frame, a memory map, a Zarr or Dask array, or MNE's Raw or
         Epochs. Epochs alone are a recording each.
     known : names, optional
@@ -146,6 +170,7 @@ def _parts(X: Any) -> Iterable[Part]:
     if not are_several(X):
         yield _part("0", X)
         return
+    X = by_name(X)
     values = X.values() if isinstance(X, Mapping) else X
     for name, value in zip(recording_names(X), values):
         yield _part(name, value)
@@ -201,7 +226,7 @@ def _part(name: str, value: Any) -> Part:
             )  # fmt: skip
         except (TypeError, ValueError) as error:
             name_column(value, error)
-            raise
+            raise about_signals(value, error) from error
     except (TypeError, ValueError) as error:
         raise type(error)(f"X: recording {name!r}: {error}") from None
     return Part(name, values, nodes, ())
@@ -241,17 +266,14 @@ def _match(
             strange = [name for name in names if name not in set(nodes)]
             if strange:
                 raise ValueError(
-                    f"X: recording {part.name!r} has node(s) {_some(strange)} that the model was "
+                    f"X: recording {part.name!r} has node(s) {some(strange)} that the model was "
                     "not fitted with: leave them out"
                 )
-    elif len(parts) > 1:
-        for number, part in enumerate(parts):
-            others = set().union(*own[:number], *own[number + 1 :])
-            if not others & set(own[number]):
-                raise ValueError(
-                    f"X: recording {part.name!r} has no node in common with the others: its nodes "
-                    f"are {_some(own[number])}, theirs {_some(sorted(others))}"
-                )
+    else:
+        try:
+            check_common_nodes([part.name for part in parts], own)
+        except ValueError as error:
+            raise ValueError(f"X: {error}") from None
     column_of = {node: number for number, node in enumerate(nodes)}
     columns: list[NDArray[np.intp] | None] = []
     lacking: dict[str, list[str]] = {}
@@ -260,7 +282,7 @@ def _match(
         if len(names) < len(nodes):
             lacking[part.name] = [node for node in nodes if node not in set(names)]
     if lacking:
-        text = "; ".join(f"{name!r} lacks {_some(gone)}" for name, gone in lacking.items())
+        text = "; ".join(f"{name!r} lacks {some(gone)}" for name, gone in lacking.items())
         text = text if len(text) <= 500 else text[:500] + " ..."
         if not missing:
             raise ValueError(
@@ -273,12 +295,6 @@ def _match(
             MissingNodeWarning,
         )
     return columns, nodes, len(nodes)
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return the first few names."""
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return ", ".join(map(repr, names[:6])) + more
 
 
 def _rows(

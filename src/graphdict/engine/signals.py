@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.recordings import Recordings
 from graphdict.engine.logs import printable
 from graphdict.exceptions import LevelWarning, SilentNodeWarning, warn
 
@@ -178,16 +179,21 @@ def check_finite(
     names: Sequence[Any],
     missing: bool = False,
     preparation: Preparation | None = None,
+    recordings: Recordings | None = None,
 ) -> None:
     """Refuse infinite values, and NaN unless values may be ``missing``; say where the first is.
 
-    Values are refused as well that could not be squared after a ``preparation`` that is given.
+    Values are refused as well that could not be squared after a ``preparation`` that is given. Of
+    several ``recordings``, the one is named.
     """
     before = 0
     for rows, wrong in each_block(signals, partial(_first_wrong, missing, preparation)):
         if wrong is not None:
             row, column, value = wrong
             where = f"in row {before + row}, column {names[column]!r}"
+            if recordings is not None and len(recordings) > 1:
+                name, own = recordings.place(before + row)
+                where = f"in row {own}, column {names[column]!r} of recording {name!r}"
             if np.isnan(value):
                 raise ValueError(
                     f"X holds a missing value (NaN) {where}; fill in or leave out such rows: all "

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
-from graphdict.engine.recordings import are_several, recording_names
+from graphdict.engine.recordings import are_several, by_name, recording_names
 from graphdict.selection.folds import error_of_mean
 from graphdict.selection.held_out import CLEARLY
 from graphdict.studies.distances import map_of, model_distances
@@ -172,6 +172,7 @@ def recording_atoms(
     check_is_fitted(model, "atoms_")
     if not are_several(recordings):
         raise ValueError("recordings must be a list or a dict of signals (samples, nodes)")
+    recordings = by_name(recordings)
     labels = recording_names(recordings, names)
     if getattr(model, "prior", None) == "hierarchy":
         raise ValueError(

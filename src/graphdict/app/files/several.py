@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphdict.app.files.checks import InputError
 from graphdict.app.files.table import SignalTable, quote_names
-from graphdict.core.recordings import Recordings
+from graphdict.core.recordings import Recordings, check_common_nodes
 from graphdict.eeg.bids import bids_files, bids_name, bids_root, describe_bids, is_bids_file
 
 __all__ = ["about_recordings", "combine", "expand_paths", "recording_names", "separate"]
@@ -85,17 +85,15 @@ def combine(tables: Sequence[SignalTable], names: Sequence[str]) -> SignalTable:
     """Return recordings one after the other, with their nodes matched by name.
 
     The nodes are all names in the order in which they first appear; those that a recording lacks
-    are missing values there. Raises InputError for a recording that has none of the others' nodes.
+    are missing values there. Raises InputError for recordings that have none of the others' nodes.
     """
     nodes = list(dict.fromkeys(node for table in tables for node in table.names))
+    try:
+        check_common_nodes(names, [table.names for table in tables])
+    except ValueError as error:
+        raise InputError(str(error)) from None
     notes = []
-    for place, (name, table) in enumerate(zip(names, tables, strict=True)):
-        others = {node for other in (*tables[:place], *tables[place + 1 :]) for node in other.names}
-        if others and not others & set(table.names):
-            raise InputError(
-                f"recording {name!r} has no node in common with the others: its nodes are "
-                f"{quote_names(table.names)}, theirs {quote_names(sorted(others))}"
-            )
+    for name, table in zip(names, tables, strict=True):
         lacking = [node for node in nodes if node not in set(table.names)]
         if lacking:
             notes.append(f"recording {name!r} lacks {quote_names(lacking)}: missing values there")
