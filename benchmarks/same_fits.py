@@ -24,6 +24,7 @@ from graphdict import (
     GraphDictHier,
     GraphDictLog,
     GraphDictMarginal,
+    GraphDictSpectral,
     GraphDictSpectralRelaxed,
     baselines,
 )
@@ -66,7 +67,7 @@ def cases(seed: int) -> Iterator[tuple[str, Any, np.ndarray]]:
     soft: dict[str, Any] = {"log": GraphDictLog, "spectral": spectral, "exact": GraphDictExact}
     for name, kind in soft.items():
         small = x[:200] if name == "exact" else x
-        for solver in ("mm", "bipds"):
+        for solver in ("mm", "bipds", "alternating"):
             yield f"{name} {solver}", kind(3, solver=solver, max_iter=40, random_state=seed), small
             yield (
                 f"{name} {solver} float32",
@@ -91,6 +92,14 @@ def cases(seed: int) -> Iterator[tuple[str, Any, np.ndarray]]:
                 kind(4, max_iter=25, solver="bipds", random_state=seed),
                 large,
             )
+    shared_modes: dict[str, dict[str, Any]] = {
+        "": {},
+        " orthogonal": {"alpha_orth": 0.1, "alpha_c": 0.05},
+        " total variation": {"alpha_diff": 0.5},
+    }
+    for label, given in shared_modes.items():
+        model = GraphDictSpectral(3, max_iter=20, random_state=seed, **given)
+        yield f"shared modes{label}", model, x[:300]
     marginal: dict[str, dict[str, Any]] = {
         "default": {},
         "one active": {"max_active": 1},

@@ -163,6 +163,9 @@ def test_what_is_wrong_is_said():
     Nothing.on_nodes = lambda self, active: None
     with pytest.raises(TypeError, match=r"on_nodes\(active\).*not NoneType"):
         GraphDict(2, likelihood=Nothing()).fit(X)
+    Nothing.on_nodes = lambda self, active: np.ones(4)[active]
+    with pytest.raises(TypeError, match=r"(?s)on_nodes\(active\).*Nothing.*the 5 nodes of X"):
+        GraphDict(2, likelihood=Nothing()).fit(X)
     with pytest.raises(ValueError, match="likelihood holds Python objects"):
         fit(max_iter=3, tol=0.1).save("nowhere")
 
@@ -192,6 +195,7 @@ def test_a_barrier_that_contradicts_itself_is_refused(monkeypatch, method, wrong
         ("norm", 0.5, "it must be the largest singular value"),
         ("adjoint", lambda self, values: 2 * Laplacians(5).adjoint(values), "not the adjoint of"),
         ("adjoint", lambda self, values: values, r"returns shape \(2, 5, 5\)"),
+        ("apply", lambda self, weights: weights.tolist(), r"returns a list of shape \(2, 10\)"),
     ],
 )
 def test_a_map_that_contradicts_itself_is_refused(part, wrong, said):

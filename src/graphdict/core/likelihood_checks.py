@@ -55,9 +55,10 @@ def _check_map(name: str, linear: Any, atoms: NDArray[np.float64]) -> NDArray[np
             raise TypeError(f"the linear map of {name} lacks {part}")
     if callable(linear.norm):
         raise TypeError(f"norm of the linear map of {name} must be a property, not a method")
-    images = np.asarray(linear.apply(atoms))
+    images = linear.apply(atoms)
+    _expect(name, "apply(weights) of the linear map", images, (2, *np.shape(images)[1:]))
     values = np.random.default_rng(1).random(images.shape)
-    pulled = np.asarray(linear.adjoint(values))
+    pulled = linear.adjoint(values)
     _expect(name, "adjoint(values) of the linear map", pulled, atoms.shape)
     forward, backward = float(np.vdot(images, values)), float(np.vdot(atoms, pulled))
     if not np.isclose(forward, backward, rtol=1e-4):
@@ -76,17 +77,17 @@ def _check_map(name: str, linear: Any, atoms: NDArray[np.float64]) -> NDArray[np
 
 def _check_barrier(name: str, barrier: Any, images: NDArray[np.float64]) -> None:
     rows = np.tensordot(MIXTURES, images, 1)
-    values = np.asarray(barrier.values(rows))
+    values = barrier.values(rows)
     _expect(name, "values(rows)", values, (3,))
-    ahead, behind = (np.asarray(barrier.values(rows + s * images[:1])) for s in (STEP, -STEP))
+    ahead, behind = (barrier.values(rows + s * images[:1]) for s in (STEP, -STEP))
     if hasattr(barrier, "slope"):
-        slope = np.asarray(barrier.slope(rows))
+        slope = barrier.slope(rows)
         _expect(name, "slope(rows)", slope, rows.shape)
         found = -np.tensordot(slope.reshape(3, -1), images[0].reshape(-1), 1)
         change = (ahead - behind) / (2 * STEP)
         _compare(name, "slope(rows)", "minus the gradient", found, change)
     if hasattr(barrier, "curvature"):
-        curvature = np.asarray(barrier.curvature(rows, images))
+        curvature = barrier.curvature(rows, images)
         _expect(name, "curvature(rows, images)", curvature, (3, 2, 2))
         bend = (ahead - 2 * values + behind) / STEP**2
         what = "the second derivative in the coefficients"
@@ -98,7 +99,7 @@ def _check_decrease(name: str, linear: Any, barrier: Any, rows: NDArray[np.float
     """Raise where a barrier that has a slope grows with some edge: MM would not descend."""
     for size in SIZES:
         inside = rows[np.isfinite(barrier.values(size * rows))] * size
-        gain = np.asarray(linear.adjoint(np.asarray(barrier.slope(inside))))
+        gain = linear.adjoint(barrier.slope(inside))
         if (gain < -1e-6 * np.abs(gain).max(initial=0)).any():
             raise TypeError(
                 f"the barrier of {name} has slope(rows), by which solver='mm' descends, but it "
@@ -112,12 +113,12 @@ def _check_prox(
 ) -> None:
     """Raise where neighbours of the prox have less of what it should minimise."""
     step = float(np.square(rows).mean())  # so that the two parts of the cost weigh alike
-    point = np.asarray(prox(barrier, rows, step))
+    point = prox(barrier, rows, step)
     _expect(name, "prox(rows, step)", point, rows.shape)
 
     def cost(x: NDArray[np.float64]) -> NDArray[np.float64]:
         away = np.square(x - rows).reshape(3, -1).sum(axis=1)
-        return step * np.asarray(barrier.values(x)) + away / 2
+        return step * barrier.values(x) + away / 2
 
     least = cost(point)
     for move in (ASIDE * (rows - point), -ASIDE * point, *moves, *-moves):
@@ -139,9 +140,9 @@ def _compare(
 
 
 def _expect(name: str, method: str, found: Any, wanted: tuple[int, ...]) -> None:
-    shape = np.shape(found)
-    if shape != wanted:
+    if not isinstance(found, np.ndarray) or found.shape != wanted:
+        kind = "" if isinstance(found, np.ndarray) else f"a {type(found).__name__} of "
         raise TypeError(
-            f"{method} of {name} returns shape {shape} for three samples and two atoms, which "
-            f"should be {wanted}"
+            f"{method} of {name} returns {kind}shape {np.shape(found)} for three samples and two "
+            f"atoms, which should be an array of shape {wanted}"
         )

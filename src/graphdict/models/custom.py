@@ -42,7 +42,13 @@ class GraphDict(SoftDictionary):
 
     def _likelihood(self) -> Likelihood:
         likelihood = LogDeterminant() if self.likelihood is None else self.likelihood
-        return likelihood.on_nodes(self.active_nodes_)
+        try:
+            return likelihood.on_nodes(self.active_nodes_)
+        except (IndexError, ValueError) as error:
+            raise TypeError(
+                f"on_nodes(active) of the likelihood {type(likelihood).__name__} fails on an array "
+                f"that says which of the {len(self.active_nodes_)} nodes of X vary: {error}"
+            ) from error
 
     def _learn_likelihood(self, signals: Any) -> None:
         check_likelihood(self._likelihood(), signals.shape[1])
