@@ -1,16 +1,25 @@
 """Settings chosen from data are the ones that were asked for, or that the truth has."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from graphdict import GraphDictLog, GraphDictMarginal
+from graphdict.app.commands.choose import _is_superposition
 from graphdict.core import graphs
 from graphdict.datasets import make_superposition
 from graphdict.results import thresholded_atoms
-from graphdict.selection import choose_max_active, choose_n_atoms, choose_penalty, densities
+from graphdict.selection import (
+    choose_max_active,
+    choose_n_atoms,
+    choose_penalty,
+    densities,
+    held_out,
+)
+from graphdict.selection.folds import Blocks, Scores
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +111,58 @@ def test_time_gives_the_activations_of_a_hierarchy(data, choose):
     model = GraphDictMarginal(3, prior="hierarchy")
     with pytest.raises(ValueError, match=r'not chosen with prior="hierarchy".*3, 7, 15'):
         choose(model, data.signals)
+
+
+def fitted(power, counts, nodes=4):
+    """What is asked of a fit: its filter, and in how many samples each atom is active."""
+    states = np.eye(len(counts))[np.repeat(np.arange(len(counts)), counts)]
+    return SimpleNamespace(
+        filter_="power", filter_power_=power, _is_papers_model=power == 1, coefficients_=states,
+        max_active=1, active_nodes_=np.ones(nodes, dtype=bool),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("with_its_filter", "chosen"), [(-1.01, 3), (-1.5, 4)])
+def test_what_another_filter_gains_is_no_sign_of_atoms(monkeypatch, with_its_filter, chosen):
+    """Of three atoms a power of 1 was found, of four a power of 2, which may suit three as well."""
+    scores = {1: -9.0, 2: -5.0, 3: -1.5, 4: -1.0, 5: -1.2, 6: -1.1}
+    powers = {1: 2.0, 2: 2.0, 3: 1.0, 4: 2.0, 5: 2.0, 6: 2.0}
+    wiggle = np.linspace(-0.1, 0.1, 10)
+
+    def block_scores(trial, blocks, folds, cost):
+        count, given = trial.n_atoms, trial.filter_power
+        score = scores[count] if given == "auto" else with_its_filter
+        power = powers[count] if given == "auto" else given
+        return Scores(score + wiggle * count, fitted(power, [50] * count))
+
+    monkeypatch.setattr(held_out, "block_scores", block_scores)
+    blocks = Blocks([np.zeros((10, 4))] * 10, 10, np.empty(0))
+    choice = held_out.choose_by_blocks(GraphDictMarginal(2), blocks, "n_atoms", range(1, 7))
+    assert choice.value == chosen
+    assert choice.models[3]._is_papers_model == (chosen == 4)
+
+
+def test_atoms_with_fewer_samples_than_nodes_end_the_search(monkeypatch):
+    def block_scores(trial, blocks, folds, cost):
+        counts = [50] * (trial.n_atoms - 1) + [50 if trial.n_atoms < 4 else 3]
+        return Scores(np.full(10, float(trial.n_atoms)), fitted(1.0, counts))
+
+    monkeypatch.setattr(held_out, "block_scores", block_scores)
+    blocks = Blocks([np.zeros((10, 4))] * 10, 10, np.empty(0))
+    choice = held_out.choose_by_blocks(GraphDictMarginal(2), blocks, "n_atoms", range(1, 9))
+    assert list(choice.scores) == [1, 2, 3]
+    assert choice.value == 3
+
+
+@pytest.mark.parametrize(
+    ("sets", "superposed"),
+    [
+        ([[1, 1, 0], [1, 0, 1], [0, 1, 1]], True),  # two of three
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], False),  # one at a time
+        ([[1, 1, 0], [0, 0, 1]], False),  # two states
+        ([[1, 1, 0], [1, 0, 1], [1, 0, 0]], False),  # one is always active
+    ],
+)
+def test_superpositions_are_told_from_states(sets, superposed):
+    coefficients = np.repeat(np.array(sets, dtype=float), 20, axis=0)
+    assert _is_superposition(SimpleNamespace(coefficients_=coefficients), 2) == superposed

@@ -106,7 +106,7 @@ def are_several(X: Any) -> bool:
     if _is_table(X):
         return True
     if isinstance(X, Mapping):
-        return not hasattr(X, "shape")  # as some sparse matrices have
+        return not (hasattr(X, "shape") or hasattr(X, "data_vars"))  # sparse matrices, xarray's
     if not isinstance(X, (list, tuple)) or not len(X):
         return False
     first = X[0]

@@ -85,8 +85,8 @@ def describe_findings(
 def _how_many(model: Any, evidence: Evidence | None) -> str:
     count = len(model.atoms_)
     if evidence is None:
-        tested = "" if count == 1 else "; whether one would do as well was not tested"
-        return f"{_graphs(count)} learned, as asked for{tested}."
+        tested = "" if count == 1 else ", as asked for; whether one would do as well was not tested"
+        return f"{_graphs(count)} learned{tested}."
     if count == 1 and not evidence.clear:
         return f"One graph. {evidence.in_words()}"
     if not evidence.clear:
@@ -241,10 +241,12 @@ def _again(stability: Stability, copies: bool) -> str:
         how = "comes out again" if again[0] else "does not come out again"
         return f"Learned from each half of the time alone, the graph {how} (cosine {worst[0]:.2f})."
     if again.all():
-        least = float(stability.coefficients.min())
-        when = f"and so does when each holds (correlation at least {least:.2f})"
-        if least < SAME_TIMES:
-            when = f"but not when each holds (correlation {least:.2f} in the worst case)"
+        least = stability.coefficients.min(axis=0)
+        unlike = np.flatnonzero(least < SAME_TIMES)
+        when = f"and so does when each holds (correlation at least {least.min():.2f})"
+        if len(unlike):
+            which = listed([f"{k + 1} ({least[k]:.2f})" for k in unlike[:MOST_ATOMS]])
+            when = f"but not when these hold (correlation below {SAME_TIMES}): {which}"
         return (
             "Learned again from each half of the time and from other starts, all atoms come out "
             f"again (cosine at least {worst.min():.2f}){'' if copies else ', ' + when}."

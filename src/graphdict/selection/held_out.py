@@ -79,9 +79,11 @@ def choose_n_atoms(
     The memory that all nodes share is taken out of the series, which is then cut in about twenty
     blocks, longer than that memory. Each block is predicted by models learned from others, and
     ``candidates`` are tried in ascending order until two in a row do not improve the score, or an
-    atom is used by no sample. The smallest is chosen whose score is within one standard error of
-    the best, over blocks, or below it by at most a hundredth of the total gain; and one atom, if
-    that is among the candidates, unless more gain at least two standard errors.
+    atom is active in fewer samples than there are nodes. Where the best has another kind of filter
+    than smaller numbers, these are tried with its filter, too. The smallest is chosen whose score
+    is within one standard error of the best, over blocks, or below it by at most a hundredth of the
+    total gain; and one atom, if that is among the candidates, unless more gain at least two
+    standard errors.
 
     Missing values are interpolated. Of more than 5,000 samples, half of every block is used, or as
     much as makes 20,000 in all.
@@ -216,7 +218,7 @@ def choose_by_blocks(
         raise ValueError(f"candidates must hold at least one {name} to try, got none")
     found: dict[int, NDArray[np.float64]] = {}
     models: dict[int, Any] = {}
-    best = tried[0]
+    best, nodes = tried[0], blocks.pieces[0].shape[1]
     with shown_work(f"choosing {name}", sum(tried[:PATIENCE]), model.verbose) as task:
         for value in tried:
             patience = max(1, PATIENCE - sum(v > best for v in found))
@@ -224,8 +226,8 @@ def choose_by_blocks(
             task.cost = task.total
             trial = clone(model).set_params(**{name: value})
             given = block_scores(trial, blocks, folds, cost=value)
-            if found and (given.model.coefficients_.sum(axis=0) < 1).any():
-                break  # no sample uses some atom: there are too many
+            if found and _fewest_samples(given.model) < (1 if len(found) == 1 else nodes):
+                break  # there are too many: so few samples show no graph
             found[value], models[value] = given.blocks, given.model
             if name == "n_atoms" and value == 1 and given.model._is_papers_model:
                 model = clone(model).set_params(filter_power=1)  # nor do several need another
@@ -237,6 +239,13 @@ def choose_by_blocks(
             best = max(found, key=lambda v: found[v].mean())
             if sum(v > best for v in found) >= PATIENCE:
                 break
+        if name == "n_atoms":
+            for value in [v for v in found if 1 < v < best]:
+                if models[value]._is_papers_model != models[best]._is_papers_model:
+                    trial = _with_filter_of(models[best], clone(model)).set_params(n_atoms=value)
+                    given = block_scores(trial, blocks, folds, cost=value)
+                    if given.blocks.mean() > found[value].mean():
+                        found[value], models[value] = given.blocks, given.model
     errors = {v: error_of_mean(found[best] - s) for v, s in found.items()}
     top, lowest = found[best].mean(), min(s.mean() for s in found.values())
     near = [
@@ -249,3 +258,17 @@ def choose_by_blocks(
         value = value if gains.mean() > CLEARLY * error_of_mean(gains) else 1
     scores = {v: float(s.mean()) for v, s in found.items()}
     return ScoreChoice(name, value, scores, errors, found, models)
+
+
+def _with_filter_of(fitted: Any, model: Any) -> Any:
+    """Return the model with the filter that another has found.
+
+    Numbers of atoms are compared under one filter: what another filter gains is no sign of atoms.
+    """
+    power = fitted.filter_power_ if fitted.filter_ == "power" else fitted.filter_
+    return model.set_params(filter_power=power)
+
+
+def _fewest_samples(fitted: Any) -> float:
+    """Return in how many samples that atom is active which is so in the fewest."""
+    return float(fitted.coefficients_.sum(axis=0).min())

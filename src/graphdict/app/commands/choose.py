@@ -22,6 +22,7 @@ __all__ = ["Choices", "choose_counts", "choose_degree", "compare_fitted"]
 
 FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
 ALWAYS = 0.9  # mean coefficient from which on an atom is active all the time
+ACTIVE, RARE = 0.5, 0.02  # coefficient of an active atom, and share of samples of a set that counts
 
 
 @dataclass
@@ -150,10 +151,8 @@ def _too_few(options: dict[str, Any], console: Console) -> Choices:
     """Set counts where there are too few samples to choose them, and say so."""
     if options["atoms"] == "auto":
         options["atoms"] = options["active"] = 1
-        console.note("too few samples to tell whether there is more than one graph: one is learned")
-    else:
-        console.note("too few samples to tell whether there is more than one graph")
-    return Choices()
+    console.note("too few samples to tell whether there is more than one graph")
+    return Choices(remark="Samples are too few to tell whether there is more than one graph.")
 
 
 def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: Console) -> Choices:
@@ -171,15 +170,15 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     if choice.models[1]._is_papers_model:
         trial.set_params(filter_power=1)
     # States of several active atoms are fewer atoms than states, or three where two states are as
-    # good as three. An atom that is always active is what states share, and no graph of its own.
+    # good as three.
     for more in range(2, MOST_ACTIVE + 1 if active == "auto" and choice.value > 1 else 0):
         other: ScoreChoice = choose_by_blocks(
             trial.set_params(max_active=more), blocks, "n_atoms",
             _sizes(choice.value, more), report=console.note,
         )  # fmt: skip
         gain = other.block_scores[other.value] - choice.block_scores[choice.value]
-        shared = other.models[other.value].coefficients_.mean(axis=0).max() > ALWAYS
-        if shared or not gain.mean() > CLEARLY * error_of_mean(gain):
+        superposed = _is_superposition(other.models[other.value], more)
+        if not (superposed and gain.mean() > CLEARLY * error_of_mean(gain)):
             break
         choice, most = other, more
     value, remark = choice.value, None
@@ -193,7 +192,8 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     several = max(FEW, value)
     if several not in choice.block_scores:  # no sample uses two atoms
         options["atoms"] = options["active"] = 1
-        return Choices({"atoms": {"value": 1, "active": 1, "scores": choice.scores}})
+        chosen = {"atoms": {"value": 1, "active": 1, "scores": choice.scores}}
+        return Choices(chosen, remark="Of two graphs instead of one, no sample uses the second.")
     given = choice.block_scores[several], choice.models[several]
     count = SURROGATES if options["evidence"] else 0
     found = compare_with_one(blocks, one, *given, count)
@@ -202,6 +202,20 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     _let_states_last(options, found.stay >= LASTING, blocks)
     chosen = {"atoms": {"value": value, "active": most, "scores": choice.scores}}
     return Choices(chosen, found, remark=remark if value > 1 else None)
+
+
+def _is_superposition(model: Any, most: int) -> bool:
+    """Return whether so many atoms of a model are active together, and are no states instead.
+
+    An atom that is always active is what states share, and no graph of its own. Of fewer sets of
+    active atoms than atoms, each is one graph.
+    """
+    coefficients = np.asarray(model.coefficients_)
+    if coefficients.mean(axis=0).max() > ALWAYS:
+        return False
+    sets, counts = np.unique(coefficients >= ACTIVE, axis=0, return_counts=True)
+    used = sets[counts >= RARE * len(coefficients)]
+    return len(used) >= coefficients.shape[1] and bool((used.sum(axis=1) == most).any())
 
 
 def _sizes(states: int, active: int) -> range:
