@@ -19,7 +19,7 @@ from graphdict.selection import (
     densities,
     held_out,
 )
-from graphdict.selection.folds import Blocks, Scores
+from graphdict.selection.folds import Blocks, Scores, block_scores
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +129,10 @@ def test_what_another_filter_gains_is_no_sign_of_atoms(monkeypatch, with_its_fil
     powers = {1: 2.0, 2: 2.0, 3: 1.0, 4: 2.0, 5: 2.0, 6: 2.0}
     wiggle = np.linspace(-0.1, 0.1, 10)
 
-    def block_scores(trial, blocks, folds, cost):
-        count, given = trial.n_atoms, trial.filter_power
-        score = scores[count] if given == "auto" else with_its_filter
-        power = powers[count] if given == "auto" else given
+    def block_scores(trial, blocks, folds, cost, found=None):
+        count = trial.n_atoms
+        score = scores[count] if found is None else with_its_filter
+        power = powers[count] if found is None else found.filter_power_
         return Scores(score + wiggle * count, fitted(power, [50] * count))
 
     monkeypatch.setattr(held_out, "block_scores", block_scores)
@@ -140,6 +140,17 @@ def test_what_another_filter_gains_is_no_sign_of_atoms(monkeypatch, with_its_fil
     choice = held_out.choose_by_blocks(GraphDictMarginal(2), blocks, "n_atoms", range(1, 7))
     assert choice.value == chosen
     assert choice.models[3]._is_papers_model == (chosen == 4)
+
+
+@pytest.mark.parametrize("filter_found", [("power", 2.3), ("exp", 3.0)])
+def test_blocks_may_be_scored_under_the_filter_of_another_fit(filter_found):
+    drawn = make_superposition(2, 6, n_train=200, n_test=0, filter=2.0, random_state=0)
+    other = GraphDictMarginal(3, max_active=1, filter_power=2, n_init=1, random_state=0)
+    other.fit(drawn.train.signals)
+    other.filter_, other.filter_power_ = filter_found
+    blocks = Blocks(np.split(drawn.train.signals, 10), 20, np.empty(0))
+    found = block_scores(GraphDictMarginal(2, max_active=1), blocks, found=other).model
+    assert (found.filter_, found.filter_power_) == filter_found
 
 
 def test_atoms_with_fewer_samples_than_nodes_end_the_search(monkeypatch):

@@ -239,11 +239,11 @@ def choose_by_blocks(
             best = max(found, key=lambda v: found[v].mean())
             if sum(v > best for v in found) >= PATIENCE:
                 break
-        if name == "n_atoms":
+        if name == "n_atoms":  # what another filter gains is no sign of atoms
             for value in [v for v in found if 1 < v < best]:
                 if models[value]._is_papers_model != models[best]._is_papers_model:
-                    trial = _with_filter_of(models[best], clone(model)).set_params(n_atoms=value)
-                    given = block_scores(trial, blocks, folds, cost=value)
+                    trial = clone(model).set_params(n_atoms=value)
+                    given = block_scores(trial, blocks, folds, cost=value, found=models[best])
                     if given.blocks.mean() > found[value].mean():
                         found[value], models[value] = given.blocks, given.model
     errors = {v: error_of_mean(found[best] - s) for v, s in found.items()}
@@ -258,15 +258,6 @@ def choose_by_blocks(
         value = value if gains.mean() > CLEARLY * error_of_mean(gains) else 1
     scores = {v: float(s.mean()) for v, s in found.items()}
     return ScoreChoice(name, value, scores, errors, found, models)
-
-
-def _with_filter_of(fitted: Any, model: Any) -> Any:
-    """Return the model with the filter that another has found.
-
-    Numbers of atoms are compared under one filter: what another filter gains is no sign of atoms.
-    """
-    power = fitted.filter_power_ if fitted.filter_ == "power" else fitted.filter_
-    return model.set_params(filter_power=power)
 
 
 def _fewest_samples(fitted: Any) -> float:
