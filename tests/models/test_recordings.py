@@ -457,3 +457,25 @@ def test_no_table_is_made_of_several_recordings(container):
     with pytest.raises(ValueError, match=f'several recordings returns a list.*"{container}"'):
         model.transform(parts)
     assert len(model.set_output(transform="default").transform(parts)) == 2
+
+
+def test_recordings_of_mne_have_breaks_and_one_rate(parts):
+    """Bad samples and bad channels are left out, and nothing crosses what is left out."""
+    mne = pytest.importorskip("mne")
+
+    def raw(part, rate=100.0):
+        return mne.io.RawArray(
+            1e-6 * part.T, mne.create_info(list("abcde"), rate, "eeg"), 0, "auto", 0
+        )
+
+    first, second = raw(parts[0]), raw(parts[1])
+    first.set_annotations(mne.Annotations([0.3], [0.1], ["BAD_blink"]))
+    second.info["bads"] = ["b"]
+    with pytest.warns(MissingNodeWarning, match="'y' lacks 'b'"):
+        model = MODELS["marginal"](prior="markov").fit({"x": first, "y": second})
+    assert model.recordings_ == Recordings(("x", "y"), (80, 41), (30,))
+    kept = [pd.DataFrame(part, columns=list("abcde")) for part in (parts[0][:30], parts[0][40:])]
+    expected = np.concatenate(model.transform(kept))
+    np.testing.assert_allclose(model.transform({"x": first})[0], expected, atol=1e-12)
+    with pytest.raises(ValueError, match="'x' has 100 samples a second and recording 'y' has 250"):
+        GraphDictLog(2).fit({"x": first, "y": raw(parts[1], 250.0)})

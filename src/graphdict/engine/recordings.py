@@ -172,8 +172,20 @@ def _parts(X: Any) -> Iterable[Part]:
         return
     X = by_name(X)
     values = X.values() if isinstance(X, Mapping) else X
-    for name, value in zip(recording_names(X), values):
+    given = dict(zip(recording_names(X), values))
+    _check_rates({name: value.info["sfreq"] for name, value in given.items() if is_mne(value)})
+    for name, value in given.items():
         yield _part(name, value)
+
+
+def _check_rates(rates: Mapping[str, float]) -> None:
+    """Raise ValueError where recordings of MNE differ in samples a second."""
+    if rates and max(rates.values()) > 1.001 * min(rates.values()):
+        fewest, most = (f(rates, key=lambda name: rates[name]) for f in (min, max))
+        raise ValueError(
+            f"X: recording {fewest!r} has {rates[fewest]:g} samples a second and recording "
+            f"{most!r} has {rates[most]:g}: resample them to one rate"
+        )
 
 
 def recording_names(X: Collection[Any], given: Sequence[Any] | None = None) -> list[str]:

@@ -61,6 +61,27 @@ def test_nodes_that_a_file_lacks_are_named(folder):
     assert "recording 'bob' lacks 'c'" in found.output
 
 
+def test_new_files_may_lack_nodes_as_those_of_the_fit_may(folder):
+    assert run("data", *PLAIN, "-o", "out").exit_code == 0
+    pd.read_csv(folder / "data/bob.csv").drop(columns="c").to_csv("less.csv", index=False)
+    found = invoke(main, "transform", "out", "data/ann.csv", "less.csv", "-o", "new.csv")
+    assert found.exit_code == 0, found.output
+    assert "less.csv lacks 1 column(s) of the model: 'c'; they are missing" in found.output
+    assert list(pd.read_csv("new.csv")["recording"].unique()) == ["ann", "less"]
+
+
+def test_recordings_of_several_rates_have_durations_in_samples(folder):
+    for step, name in ((0.01, "ann"), (0.004, "bob")):
+        table = pd.read_csv(folder / f"data/{name}.csv")
+        table.insert(0, "time", step * np.arange(len(table)))
+        table.to_csv(folder / f"data/{name}.csv", index=False)
+    found = run("data/ann.csv", "data/bob.csv", *PLAIN, "-o", "out")
+    assert found.exit_code == 0, found.output
+    assert "seconds between samples (0.004 in 'bob', 0.01 in 'ann')" in found.output
+    found = invoke(main, "compare", "out")
+    assert "times are in samples, since no one rate is known" in found.output
+
+
 def test_what_cannot_be_one_study_is_refused(folder):
     pd.read_csv(folder / "data/bob.csv").set_axis(list("wxyz"), axis=1).to_csv(
         folder / "data/bob.csv", index=False

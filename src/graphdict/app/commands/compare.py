@@ -98,7 +98,7 @@ def compare(sources: tuple[Path, ...], table_file: Path | None, output: Path | N
     given = read_activations(sources)
     rate = options["rate"] or given.rate
     if rate is None:
-        console.note("times are in samples, since no column holds seconds: --rate gives them")
+        console.note("times are in samples, since no one rate is known: --rate gives it")
     found = activation_statistics(
         given.coefficients, rate or 1.0, activity=given.activity(options["threshold"])
     )

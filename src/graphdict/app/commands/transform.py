@@ -111,7 +111,7 @@ def _encode_all(
     found, read = [], []
     for path in paths:
         try:
-            found.append(encode(model, path, options, console))
+            found.append(encode(model, path, options, console, missing=True))
             read.append(path)
         except InputError as error:
             console.warn(f"left out: {error}")
@@ -151,15 +151,17 @@ def encode(
     console: Console,
     out: Path | None = None,
     silence: bool = False,
+    missing: bool = False,
 ) -> tuple[SignalTable, Any]:
     """Return the signals of a file, preprocessed like the training signals, and coefficients.
 
     Coefficients are written to ``out``, an NPY file, in chunks where the model can. With
-    ``silence``, InstantaneousGraphs are returned instead where nodes may be silent.
+    ``silence``, InstantaneousGraphs are returned instead where nodes may be silent. With
+    ``missing``, nodes that the file lacks are missing values where the model takes them.
     """
     nodes = tuple(map(str, model.node_names))
     signals = read_file(file, options, console, True, nodes)
-    signals = _matched(signals, model, file, console)
+    signals = _matched(signals, model, file, console, missing)
     if signals.recordings is not None:
         if out is not None:
             raise click.UsageError(f"-o {out}: of recordings, write a .csv, .tsv or .parquet")
@@ -204,7 +206,9 @@ def _encode_signals(
     return signals, coefficients
 
 
-def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> SignalTable:
+def _matched(
+    signals: SignalTable, model: Any, file: Path, console: Console, missing: bool
+) -> SignalTable:
     """Return the signals with the columns of the model, in its order."""
     wanted = [str(name) for name in model.node_names]
     named = hasattr(model, "feature_names_in_")
@@ -221,9 +225,14 @@ def _matched(signals: SignalTable, model: Any, file: Path, console: Console) -> 
     indices = {name: index for index, name in enumerate(signals.names)}
     lacking = [name for name in wanted if name not in indices]
     if lacking:
-        raise InputError(
-            f"{file} lacks {len(lacking)} column(s) of the model: {quote_names(lacking)}"
-        )
+        said = f"{file} lacks {len(lacking)} column(s) of the model: {quote_names(lacking)}"
+        lazy = isinstance(signals.values, LazySignals)
+        if not missing or lazy or len(lacking) == len(wanted) or not accepts_missing(model):
+            raise InputError(said)
+        console.warn(f"{said}; they are missing values there")
+        empty = np.full((len(signals.values), len(lacking)), np.nan)
+        signals.values = np.concatenate((signals.values, empty), axis=1)
+        indices |= {name: len(indices) + place for place, name in enumerate(lacking)}
     extra = [name for name in signals.names if name not in wanted]
     if extra:
         console.note(f"left out {len(extra)} column(s) that the model does not have")

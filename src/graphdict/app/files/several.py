@@ -104,15 +104,19 @@ def combine(tables: Sequence[SignalTable], names: Sequence[str]) -> SignalTable:
         columns = [nodes.index(node) for node in table.names]
         values[rows, columns] = table.values
     first = tables[0]
-    steps = [table.step for table in tables if table.step is not None]
-    if steps and max(steps) > 1.001 * min(steps):
+    steps = {name: table.step for name, table in zip(names, tables) if table.step is not None}
+    step = first.step
+    if steps and max(steps.values()) > 1.001 * min(steps.values()):
+        least, most = (f(steps, key=lambda name: steps[name]) for f in (min, max))
+        told = f"{steps[least]:g} in {least!r}, {steps[most]:g} in {most!r}"
         notes.append(
-            f"recordings have from {min(steps):g} to {max(steps):g} seconds between samples"
+            f"recordings differ in the seconds between samples ({told}): durations are in samples"
         )
+        step = None
     return SignalTable(
         values, nodes, _times(tables), first.time_unit, _positions(tables, nodes), notes,
         {node: unit for table in tables for node, unit in table.units.items()}, first.time_name,
-        first.step, all(table.recording for table in tables), recordings,
+        step, all(table.recording for table in tables), recordings,
     )  # fmt: skip
 
 
