@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import GraphDictLog, GraphDictSpectralRelaxed
+from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectralRelaxed
 from graphdict.core import graphs
 from graphdict.exceptions import ConvergenceWarning
 from graphdict.terms import L1
@@ -17,24 +17,43 @@ ATOMS = RNG.uniform(0.2, 1, (K, graphs.n_edges(N)))
 COEFFICIENTS = RNG.uniform(0.1, 0.9, (T, K))
 STEPS = {"tau_atoms": 0.05, "tau_coefficients": 0.01, "sigma": 1.0}
 PRIORS = {"alpha_w": 0.1, "alpha_c": 0.05, "alpha_orth": 0.2}
+ROWS, COLS = np.triu_indices(N, 1)
+ENDS = np.eye(N)[ROWS] - np.eye(N)[COLS]  # (E, N)
+PAIRS = (X @ ENDS.T) ** 2  # Z
+DEGREES = np.abs(ENDS)
+LAPLACIANS = ENDS[:, :, None] * ENDS[:, None, :]  # of single edges
 
 
-def algorithm_1(iterations, tau_atoms, tau_coefficients, sigma, alpha_w, alpha_c, alpha_orth):
-    """As the paper prints it, in its units: sums over samples, and weights (T, E) of samples."""
-    rows, cols = np.triu_indices(N, 1)
-    incidence = np.zeros((N, len(rows)))
-    incidence[rows, np.arange(len(rows))] = incidence[cols, np.arange(len(rows))] = 1  # D
-    Z = (X[:, rows] - X[:, cols]) ** 2
+def prox_of_entries(Y, sigma):
+    return (Y - np.sqrt(Y**2 + 4 * sigma)) / 2
+
+
+def prox_of_eigenvalues(Y, sigma):
+    """On signals of zero mean, all that a Laplacian sees."""
+    basis = graphs.zero_sum_basis(N)
+    values, vectors = np.linalg.eigh(basis.T @ Y @ basis)
+    vectors = basis @ vectors
+    return (vectors * prox_of_entries(values, sigma)[:, None]) @ np.swapaxes(vectors, 1, 2)
+
+
+def algorithm_1(
+    iterations, tau_atoms, tau_coefficients, sigma, alpha_w, alpha_c, alpha_orth,
+    edges=DEGREES, Z=PAIRS, prox=prox_of_entries,
+):  # fmt: skip
+    """As the paper prints it, in its units: sums over samples, and weights (T, E) of samples.
+
+    ``edges`` (E, ...) is what the barrier sees of single edges: by default their degrees.
+    """
     W, C = ATOMS, COEFFICIENTS
-    prox = lambda Y: (Y - np.sqrt(Y**2 + 4 * sigma)) / 2  # noqa: E731
-    Y = prox(sigma * incidence @ (C @ W).T)  # (N, T)
+    adjoint = lambda Y: np.tensordot(Y, edges, (range(1, Y.ndim),) * 2)  # noqa: E731  dY (T, E)
+    Y = prox(sigma * np.tensordot(C @ W, edges, 1), sigma)
     tau_w, alpha_w, alpha_orth = tau_atoms / T, alpha_w * T, alpha_orth * T
     for _ in range(iterations):
         slope = C.T @ Z + alpha_orth * (np.ones((K, K)) - np.eye(K)) @ W
-        W_next = np.maximum(W - tau_w * (C.T @ Y.T @ incidence + slope) - tau_w * alpha_w, 0)
-        slope = Y.T @ incidence @ W.T + Z @ W.T
+        W_next = np.maximum(W - tau_w * (C.T @ adjoint(Y) + slope) - tau_w * alpha_w, 0)
+        slope = adjoint(Y) @ W.T + Z @ W.T
         C_next = np.clip(C - tau_coefficients * slope - tau_coefficients * alpha_c, 0, 1)
-        Y = prox(Y + sigma * incidence @ ((2 * C_next - C) @ (2 * W_next - W)).T)
+        Y = prox(Y + sigma * np.tensordot((2 * C_next - C) @ (2 * W_next - W), edges, 1), sigma)
         W, C = W_next, C_next
     return W, C
 
@@ -99,8 +118,24 @@ def test_overflow_ends_where_nothing_turns_back():
         fitted(200, tau_atoms=1e30, tau_coefficients=1e30, alpha_orth=0.0)
 
 
-def test_iterates_of_the_relaxed_spectral_model_are_kept_too():
-    model = fitted(15, GraphDictSpectralRelaxed, alpha_modes=0.0)
-    again = fitted(15, GraphDictSpectralRelaxed, alpha_modes=0.0, last_iterate=False)
-    assert again.objective_ <= model.objective_
-    assert not np.allclose(model.coefficients_, again.coefficients_)
+@pytest.mark.parametrize("iterations", [1, 15])
+def test_iterates_of_the_exact_model_too(iterations):
+    model = fitted(iterations, GraphDictExact)
+    atoms, coefficients = algorithm_1(
+        iterations, **STEPS, **PRIORS, edges=LAPLACIANS, prox=prox_of_eigenvalues
+    )
+    assert_allclose(model.atoms_, atoms, rtol=1e-10, atol=1e-11)
+    assert_allclose(model.coefficients_, coefficients, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("iterations", [1, 15])
+def test_iterates_of_the_relaxed_spectral_model_too(iterations):
+    """Which sees of a signal its powers in the modes, and of a graph its energies in them."""
+    model = fitted(iterations, GraphDictSpectralRelaxed, alpha_modes=0.0)
+    energies = (ENDS @ model.modes_) ** 2
+    powers = (X @ model.modes_) ** 2
+    atoms, coefficients = algorithm_1(
+        iterations, **STEPS, **PRIORS, edges=energies, Z=powers @ energies.T
+    )
+    assert_allclose(model.atoms_, atoms, rtol=1e-10, atol=1e-12)
+    assert_allclose(model.coefficients_, coefficients, rtol=1e-10, atol=1e-12)
