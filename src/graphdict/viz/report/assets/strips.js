@@ -30,7 +30,7 @@ const strips = (() => {
       .attr('height', bottom + FOOT)
       .attr('viewBox', `0 0 ${width} ${bottom + FOOT}`);
     root.selectAll('*').remove();
-    const x = d3.scaleLinear([0, longest], [2, width - 18]);
+    const x = d3.scaleLinear([0, longest], [2, width - 24]);
     const end = x(recordings.end[r] - recordings.start[r]);
     const most = Math.max(1, d3.max(time.high || time.mean));
     atoms.forEach((atom, k) => {
@@ -63,7 +63,7 @@ const strips = (() => {
     axis.selectAll('text').attr('fill', 'var(--muted)');
     svg.onclick = (event) => {
       const sample = x.invert(event.clientX - svg.getBoundingClientRect().left);
-      const at = Math.max(0, Math.min(recordings.end[r] - 1, recordings.start[r] + Math.round(sample)));
+      const at = Math.max(recordings.start[r], Math.min(recordings.end[r] - 1, recordings.start[r] + Math.round(sample)));
       go(Math.max(0, d3.bisectRight(starts, at) - 1));
     };
   }
