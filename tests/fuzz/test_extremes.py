@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
-from graphdict import GraphDictLog
+from graphdict import GraphDictLog, GraphDictMarginal
 
 STEPPING = [kind for kind in estimators.KINDS if "tau_atoms" in estimators.OPTIONS[kind]]
 SIZES = (1e-300, 1e-130, 1e-70, 1e11, 1e20)
@@ -144,6 +144,19 @@ def test_a_stream_goes_on_from_last_iterates(penalties, iterations):
         if estimators.refusal(model, model.fit, x) is None:
             estimators.check_fitted(model.partial_fit(x[::-1]))
             assert np.isfinite(model.objective_)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("draw", SIGNALS, ids=lambda draw: draw.__name__)
+@pytest.mark.parametrize("kind", [GraphDictLog, GraphDictMarginal], ids=lambda kind: kind.__name__)
+def test_streams_in_which_weights_cost_next_to_nothing(kind, draw):
+    """Batch for batch, forgetting all before it; some signals cost edges nothing at all."""
+    for number, size in enumerate((0.0, 1e-300, 1e-45)):
+        x = draw(np.random.default_rng(number))
+        model = kind(1, alpha_w=size, forgetting=1e-300, max_iter=4, n_init=1, random_state=0)
+        if estimators.refusal(model, model.fit, x) is None:
+            for batch in (x, x[::-1], x):
+                estimators.check_fitted(model.partial_fit(batch))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -44,7 +44,15 @@ from graphdict.core.solvers.coding import total_objective
 from graphdict.core.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.core.terms.base import name_of
 
-__all__ = ["Update", "mm", "mm_lacks", "over_relax", "stationarity", "update_coefficients"]
+__all__ = [
+    "Update",
+    "at_least",
+    "mm",
+    "mm_lacks",
+    "over_relax",
+    "stationarity",
+    "update_coefficients",
+]
 
 INNER = 4  # updates of a block for each pass over the data
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
@@ -52,6 +60,16 @@ STANDSTILL = 1e-2  # relative gain of an iteration, as a share of tol, that coun
 # Of the mean: without it, nodes that never differ would attract infinite weight. It is larger in
 # single precision, since the weights of the other edges must survive beside that weight.
 LEAST_COST = 1e-10
+
+
+def at_least(cost: NDArray[np.float64], dtype: Any) -> NDArray[np.float64]:
+    """Return what weights cost (K, E), with no cost next to nothing in numbers of that type."""
+    precision = np.finfo(dtype)
+    least = max(LEAST_COST, 100 * float(precision.eps))
+    raised: NDArray[np.float64] = np.maximum(
+        cost, least * (float(cost.mean()) or 1.0) + precision.tiny
+    )
+    return raised
 
 
 def mm_lacks(problem: Problem) -> str | None:
@@ -232,10 +250,8 @@ class _Run:
         """Take ``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
         atoms = updated = point.atoms
         cost = point.distances + self.sparsity
-        precision = np.finfo(atoms.dtype)
-        tiny = precision.tiny
-        least = max(LEAST_COST, 100 * float(precision.eps))
-        cost = np.maximum(cost, least * (float(cost.mean()) or 1.0) + tiny)
+        tiny = np.finfo(atoms.dtype).tiny
+        cost = at_least(cost, atoms.dtype)
         for inner in range(INNER):
             images = self.problem.images(updated)
             columns = [point.coefficients]

@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem
+from graphdict.core.solvers.mm import at_least
 from graphdict.core.terms.base import name_of
 from graphdict.engine.executor import open_executor
 from graphdict.engine.online.stream import Batch, Statistics, StreamRules
+from graphdict.engine.penalties import strength
 
 __all__ = ["LOG_RULES"]
 
@@ -61,8 +63,8 @@ def statistics_of_fit(model: Any) -> Statistics:
     shares = coefficients / max(int(known.sum()), 1)
     slopes = operator.adjoint_atoms(shares, np.where(known, slope, 0)).astype(np.float64)
     atoms = _dense(shown.astype(np.float64))
-    others = model.alpha_orth * (atoms.sum(axis=0) - atoms)
-    moments = np.maximum(slopes - model.alpha_w - others, 0)
+    others = strength(model, "alpha_orth") * (atoms.sum(axis=0) - atoms)
+    moments = np.maximum(slopes - strength(model, "alpha_w") - others, 0)
     return {"atoms": atoms, "moments": moments, "gains": atoms * slopes}
 
 
@@ -82,9 +84,8 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     new = {"moments": problem.weighted_distances(ALL, rows), "gains": old * slopes}
     for name in new:
         new[name] = statistics[name] + batch.of_edges * (new[name] - statistics[name])
-    costs = new["moments"] + model.alpha_w
-    costs = np.maximum(costs, 1e-10 * float(costs.mean()) + np.finfo(float).tiny)
-    others = model.alpha_orth * (old.sum(axis=0) - old)
+    costs = at_least(new["moments"] + strength(model, "alpha_w"), atoms.dtype)
+    others = strength(model, "alpha_orth") * (old.sum(axis=0) - old)
     root = np.sqrt(np.square(costs) + 4 * others * new["gains"] / old)
     new["atoms"] = _dense(2 * new["gains"] / (costs + root))
     return {**statistics, **new}, {

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.annotations import Signals
 from graphdict.core.recordings import Recordings
+from graphdict.engine.penalties import weights_in
 from graphdict.engine.signals import Preparation
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, SilentNodeWarning
 
@@ -213,7 +214,8 @@ def _update(
     model.active_nodes_ = preparation.active
     batch = Batch(signals, share, np.where(known > 0, share, 1), weight, recordings)
     found, attributes = rules.update(model, {**stream, **found}, batch)
-    attributes["atoms_"] = preparation.embed(attributes["atoms_"].astype(model.atoms_.dtype))
+    atoms = weights_in(model, attributes["atoms_"], model.atoms_.dtype)
+    attributes["atoms_"] = preparation.embed(atoms)
     for name in ("objective_", "log_likelihood_"):
         if name in attributes and np.isfinite(getattr(model, name)):
             attributes[name] = (1 - share) * getattr(model, name) + share * attributes[name]
