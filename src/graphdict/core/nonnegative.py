@@ -53,10 +53,11 @@ def minimise_nonnegative(
         if size == 0:
             break
         direction = np.where(held, 0.0, -_quasi_newton(free, pairs, held))
-        if direction @ free >= 0:
+        if not direction @ free < 0:  # nor where it is none of a number
             pairs.clear()
             direction = -free
-        length = 1.0 if pairs else min(1.0, 1 / float(np.linalg.norm(free)))
+        norm = float(np.linalg.norm(free))  # zero where squares underflow
+        length = 1.0 if pairs or norm <= 1 else 1 / norm
         while True:
             moved = np.clip(point + length * direction, least, most)
             new_value, new_gradient = function(moved)

@@ -179,6 +179,19 @@ def test_nonnegative_minimum():
     assert slope[found == 0].min() > 0
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e-150, 1.0, 1e150])
+def test_functions_of_any_size_are_minimised_or_left(size):
+    """Squares of slopes may be too small or too large for a number."""
+    aim = np.array([1.0, 2.0, -1.0])
+
+    def function(point):
+        return size * float(np.square(point - aim).sum()), 2 * size * (point - aim)
+
+    found = minimise_nonnegative(function, np.full(3, 0.5), 20, 40)
+    assert found.min() >= 0
+    assert function(found)[0] <= function(np.full(3, 0.5))[0]
+
+
 # Tails ----------------------------------------------------------------------------------------
 
 
