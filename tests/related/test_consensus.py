@@ -57,6 +57,17 @@ def test_the_prox_is_what_it_is_defined_as(penalty):
         assert best <= cost(found.ravel() + 0.05 * rng.standard_normal(24)) + 1e-12
 
 
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+@pytest.mark.parametrize("strength", [1e9, 1e15, 1e16, 1e17, 1e25, 1e200])
+def test_a_prox_that_allows_no_deviations_is_the_mean(penalty, strength):
+    """However strong it is: where steps are short beside the penalty, it is out of proportion."""
+    rng = np.random.default_rng(1)
+    for views in (2, 3, 7):
+        values, shares = rng.random((views, 6)) + 0.5, rng.dirichlet(np.ones(views))
+        found = consensus_prox(values, strength, shares, penalty)
+        np.testing.assert_allclose(found, np.tile(shares @ values, (views, 1)), rtol=1e-8)
+
+
 def test_alone_a_view_is_learned_as_before():
     _, _, signals, labels = make_views(0, views=3)
     model = ConsensusGraphs(0.0, avg_degree=None, beta=1.0, rescale=False, tol=1e-7).fit(

@@ -76,7 +76,7 @@ def _clipped_mean(
     centre: NDArray[np.float64] = np.maximum((weights * values).sum(axis=0), 0)
     for _ in range(len(values) + 1):
         free = values + strength * centre > 0
-        slope = 1 + strength - strength * (weights * free).sum(axis=0)
+        slope = 1 + strength * (weights * ~free).sum(axis=0)
         centre = np.maximum((weights * values * free).sum(axis=0) / slope, 0)
     return centre
 
@@ -85,9 +85,10 @@ def _huber_location(
     values: NDArray[np.float64], strength: float, shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the ``c`` (E,) of least ``sum_v p_v huber(u_v - c)``, for each column."""
-    knots = np.sort(np.concatenate([values - strength, values + strength]), axis=0)
+    reach = np.minimum(strength, np.ptp(values, axis=0))  # beyond which nothing changes
+    knots = np.sort(np.concatenate([values - reach, values + reach]), axis=0)
     slopes = np.stack(
-        [shares @ np.clip(knot - values, -strength, strength) for knot in knots]
+        [shares @ np.clip(knot - values, -reach, reach) for knot in knots]
     )  # ascending in each column
     columns = np.arange(values.shape[1])
     after = np.maximum((slopes >= 0).argmax(axis=0), 1)
