@@ -7,10 +7,19 @@ import pandas as pd
 import pytest
 
 import graphdict
-from graphdict import GraphDictExact, GraphDictLog, GraphDictMarginal, GraphDictSpectral
+from graphdict import (
+    GraphDictExact,
+    GraphDictHier,
+    GraphDictLog,
+    GraphDictMarginal,
+    GraphDictSpectral,
+)
+from graphdict.baselines import LogModel
 from graphdict.exceptions import VersionWarning
+from graphdict.related import GraphFactors
 
 MODELS = [GraphDictLog, GraphDictSpectral, GraphDictExact]
+DICTIONARIES = [*MODELS, GraphDictHier, GraphDictMarginal]
 each_model = pytest.mark.parametrize("model", MODELS)
 rng = np.random.default_rng(0)
 X = rng.standard_normal((20, 5))
@@ -216,7 +225,7 @@ def check_finite(model, signals):
     ("column", "told"),
     [
         (["on"] * 6, r"column 'extra' of X holds 'on'"),
-        (pd.date_range("2024-01-01", periods=6), r"column 'extra' of X holds .*2024-01-01"),
+        (pd.date_range("2024-01-01", periods=6), r"column 'extra' of X holds times"),
     ],
 )
 def test_columns_that_are_not_numbers_are_named(column, told):
@@ -234,11 +243,33 @@ def test_a_class_in_place_of_a_prior_is_pointed_out():
 
 
 def test_arrays_that_are_none_are_named():
-    for name, wrong in (("atoms", [["a"] * 3] * 2), ("atoms", [[1.0], [1.0, 2.0]])):
-        with pytest.raises(ValueError, match=f"{name} must be an array of numbers of shape"):
-            GraphDictLog(2, **{name: wrong}).fit(np.eye(3))
-    with pytest.raises(ValueError, match="modes must be an array of numbers"):
-        GraphDictSpectral(2, modes=[["a"]]).fit(np.eye(3))
+    ones = np.ones((2, 3))
+    for wrong in ([["a"] * 3] * 2, [[1.0], [1.0, 2.0]], ones * 1j, ones.astype("m8[s]")):
+        for name in ("atoms", "coefficients"):
+            with pytest.raises(ValueError, match=f"{name} must be an array of numbers of shape"):
+                GraphDictLog(2, **{name: wrong}).fit(np.eye(3))
+        with pytest.raises(ValueError, match="modes must be an array of numbers"):
+            GraphDictSpectral(2, modes=wrong).fit(np.eye(3))
+        with pytest.raises(ValueError, match="graphs must be an array of numbers"):
+            GraphFactors(2).fit(wrong)
+
+
+@pytest.mark.parametrize("kind", [*DICTIONARIES, LogModel], ids=lambda kind: kind.__name__)
+def test_times_are_no_numbers(kind):
+    hours = np.random.default_rng(0).integers(0, 99, (8, 3))
+    for unit in ("m8[h]", "M8[h]"):
+        times = hours.astype(unit)
+        masked = np.ma.masked_array(times, hours > 90)
+        for given in (times, pd.DataFrame(times), masked, [times, times]):
+            with pytest.raises(ValueError, match=r"X.* holds times"):
+                kind().fit(given)
+
+
+@pytest.mark.parametrize("kind", DICTIONARIES, ids=lambda kind: kind.__name__)
+def test_settings_are_checked_before_anything_is_shown(kind):
+    for name in {"verbose", "max_iter", "n_init", "average"} & set(kind().get_params()):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__}"):
+            kind(**{name: "some"}).fit(np.eye(3))
 
 
 def test_a_method_that_is_not_there_says_why():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["about_signals", "name_column", "unpack"]
+__all__ = ["about_signals", "as_numbers", "name_column", "unpack"]
 
 TIME = ("time", "times", "t", "sample", "samples", "date", "datetime")
 
@@ -19,8 +20,9 @@ def unpack(X: Any) -> Any:
 
     Masked arrays become NaN where they are masked, and other orders of bytes that of this machine.
     A DataArray of xarray becomes a data frame with the names of its second coordinate. Containers
-    without one obvious array (T, N) raise ValueError with the call that gives one.
+    without one obvious array (T, N) raise ValueError with the call that gives one, and so do times.
     """
+    _check_no_times(X)
     if isinstance(X, np.ma.MaskedArray):  # whose mask NumPy would drop without a word
         kind = np.float32 if X.dtype == np.float32 else np.float64
         return np.where(np.ma.getmaskarray(X), np.nan, X.data).astype(kind)
@@ -34,6 +36,32 @@ def unpack(X: Any) -> Any:
     if library == "xarray" and hasattr(X, "dims"):
         return _data_array(X, name)
     return X
+
+
+def _check_no_times(X: Any) -> None:
+    """Raise where values are times, which NumPy would take for numbers, and NaT for a huge one."""
+    for where, values in (("X", X), *((f"column {name!r} of X", c) for name, c in _columns(X))):
+        dtype: Any = getattr(values, "dtype", None)
+        temporal = getattr(dtype, "is_temporal", None)  # of polars, whose types have no kind
+        if getattr(dtype, "kind", "") in ("m", "M") or (temporal is not None and temporal()):
+            raise ValueError(
+                f"{where} holds times ({dtype}), which are not numbers; leave out time stamps, "
+                "and divide durations by their unit"
+            )
+
+
+def as_numbers(name: str, given: Any, dtype: Any, shape: str = "") -> NDArray[np.float64]:
+    """Return a copy of an array of the user; raise where it does not hold real numbers.
+
+    The error names the argument, and says which shape it should have where one is given.
+    """
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind in "cmM":  # of which NumPy would drop a part, or the unit
+            raise TypeError(f"got {array.dtype}")
+        return array.astype(dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers{shape}: {error}") from error
 
 
 def about_signals(X: Any, error: Exception) -> Exception:
@@ -69,14 +97,18 @@ def _data_array(X: Any, name: str) -> Any:
     return X.to_pandas() if named else X.to_numpy()
 
 
+def _columns(X: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the names and columns of a data frame; none of anything else."""
+    if hasattr(X, "items") and hasattr(X, "dtypes"):
+        return X.items()  # type: ignore[no-any-return]
+    if hasattr(X, "get_columns"):  # a frame of polars
+        return zip(X.columns, X.get_columns())
+    return ()
+
+
 def name_column(X: Any, error: Exception) -> None:
     """Say which column of a DataFrame is not made of numbers, where that is what went wrong."""
-    columns: Any = ()
-    if hasattr(X, "items") and hasattr(X, "dtypes"):
-        columns = X.items()
-    elif hasattr(X, "get_columns"):  # a frame of polars
-        columns = zip(X.columns, X.get_columns())
-    for name, column in columns:
+    for name, column in _columns(X):
         values = np.asarray(column)
         if not _numeric(values):
             word = next((str(value) for value in values if isinstance(value, str)), values[0])
@@ -88,9 +120,9 @@ def name_column(X: Any, error: Exception) -> None:
 
 
 def _numeric(values: NDArray[np.float64]) -> bool:
-    """Whether these are numbers, or text that reads as numbers; times are neither."""
+    """Whether these are numbers, or text that reads as numbers."""
     try:
         values.astype(np.float64)
     except (TypeError, ValueError):
         return False
-    return values.dtype.kind not in "mM"
+    return True

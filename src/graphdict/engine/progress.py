@@ -146,11 +146,12 @@ def shown_work(title: str, total: float, verbose: int, cost: float = 1.0) -> Ite
 def shows_progress(method: Method) -> Method:
     """Decorate the ``fit`` of an estimator, which says how much it plans (``_planned_work``).
 
-    Progress is shown where ``verbose`` of the estimator asks for it.
+    Settings are checked first, ``verbose`` among them, which says whether progress is shown.
     """
 
     @wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self._validate_params()
         with shown_work(type(self).__name__, self._planned_work, self.verbose):
             return method(self, *args, **kwargs)
 

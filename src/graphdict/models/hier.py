@@ -192,7 +192,6 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         -------
         self
         """
-        self._validate_params()
         samples, signals = self._learn(X, self.rescale)
         recordings = self.recordings_
         tree = window_tree(self._windows(min(recordings.lengths)))

@@ -222,7 +222,6 @@ class GraphDictMarginal(MarginalState):
         -------
         self
         """
-        self._validate_params()
         check_parameters(self)
         restart(self)
         patterns = self._patterns()

@@ -13,6 +13,7 @@ from graphdict.core import graphs
 from graphdict.core.annotations import ModesName
 from graphdict.core.graph_learning.determinant import coupled_likelihood
 from graphdict.core.likelihoods import LogSpectra
+from graphdict.engine.containers import as_numbers
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.signals import each_block
 from graphdict.engine.storage.fitted import FittedValue
@@ -57,10 +58,7 @@ class ModalDictionary(SoftDictionary):
             modes = np.zeros((nodes, active.shape[1]))
             modes[self.active_nodes_] = active
         else:
-            try:
-                modes = np.array(self.modes, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"modes must be an array of numbers: {error}") from error
+            modes = as_numbers("modes", self.modes, np.float64)
             if modes.ndim != 2 or len(modes) != nodes:
                 raise ValueError(f"modes must have shape ({nodes}, M), got {modes.shape}")
             if not np.isfinite(modes).all():

@@ -79,7 +79,6 @@ class SoftDictionary(SoftSettings):
         -------
         self
         """
-        self._validate_params()
         samples, signals = self._learn(X, self.rescale and self.fix != "atoms")
         self._learn_gaps(signals)
         self._learn_likelihood(signals)

@@ -14,6 +14,7 @@ from graphdict.core.protocols import Backend, BlockStates
 from graphdict.core.seeding import distances_to, draw, odds
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.constraints import L1, Sum
+from graphdict.engine.containers import as_numbers
 
 __all__ = ["STARTS", "begin", "check_given", "check_proportion", "start_atoms"]
 
@@ -72,10 +73,7 @@ def check_given(
     """Return a starting array of the user, or None; raise where shape or range are wrong."""
     if given is None:
         return None
-    try:
-        array = np.array(given, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of numbers of shape {shape}: {error}") from error
+    array = as_numbers(name, given, dtype, f" of shape {shape}")
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if not (np.isfinite(array).all() and (array >= 0).all() and (array <= high).all()):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.engine.containers import as_numbers
 
 __all__ = ["read_adjacencies", "read_weights"]
 
@@ -26,7 +27,7 @@ def read_weights(given: Any, *, missing: bool = False) -> NDArray[np.float64]:
         Whether NaN is let through, for edges that nobody has seen.
     """
     given = getattr(given, "weights", given)
-    values = np.asarray(given, dtype=np.float64)
+    values = as_numbers("graphs", given, np.float64)
     if values.ndim == 3:
         values = graphs.adjacency_to_weights(_symmetric(values, "graphs"))
     if values.ndim != 2 or len(values) == 0:
@@ -49,7 +50,7 @@ def read_adjacencies(given: Any) -> list[NDArray[np.float64]]:
     given = getattr(given, "weights", given)
     read = []
     for index, graph in enumerate(given):
-        values = np.asarray(graph, dtype=np.float64)
+        values = as_numbers(f"graph {index}", graph, np.float64)
         if values.ndim == 2:
             values = graphs.adjacency_to_weights(_symmetric(values[None], f"graph {index}"))[0]
         if values.ndim != 1:
