@@ -1,5 +1,6 @@
 """Instantaneous graphs: lazy mixtures and their exports."""
 
+import re
 from types import SimpleNamespace
 
 import networkx as nx
@@ -9,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict import GraphDictLog, results
 from graphdict.core import graphs
+from graphdict.core.pictures import graphs_html
 from graphdict.results import InstantaneousGraphs
 
 rng = np.random.default_rng(0)
@@ -107,6 +109,17 @@ def test_notebooks_show_the_first_graphs_and_say_how_many_are_left():
     assert "&lt;a&gt;" in shown
     assert "<a>" not in shown
     assert "no atom" in shown
+
+
+def test_notebooks_colour_graphs_by_their_atom():
+    atoms = np.eye(3)
+    graphs = InstantaneousGraphs([[0.0, 1.0, 0.0], [0.0, 0.25, 0.0], [0.5, 0.25, 0.0]], atoms)
+    first, second, mixed = re.findall(r'<g stroke="(.*?)"', graphs._repr_html_())
+    of_atoms = re.findall(r'<g stroke="(.*?)"', graphs_html(atoms, "abc", "012", ""))
+    assert first == second == of_atoms[1]
+    assert mixed != first
+    assert "sample 2: 0.50 × atom 0 + 0.25 × atom 1<" in graphs._repr_html_()  # noqa: RUF001
+    assert "Instantaneous graphs: 1 sample," in graphs[0]._repr_html_()
 
 
 @pytest.mark.parametrize(

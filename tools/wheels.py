@@ -3,9 +3,9 @@
     python tools/wheels.py [PYTHON ...]
 
 A wheel is built for the interpreters named (otherwise those on the path or kept by pyenv), from the
-archive, and repaired by auditwheel; those from 3.12 on share that of the stable ABI, which abi3audit checks. For
-each interpreter, a fresh environment whose path holds nothing else installs the wheel, runs
-``graphdict demo`` and ``tools/smoke.py``.
+archive, and repaired by auditwheel; those from 3.12 on share that of the stable ABI, which
+abi3audit checks. For each interpreter, a fresh environment whose path holds nothing else installs
+the wheel, runs ``graphdict demo`` and ``tools/smoke.py``.
 """
 
 from __future__ import annotations

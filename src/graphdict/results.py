@@ -153,15 +153,17 @@ class InstantaneousGraphs:
     def _repr_html_(self) -> str:
         """Return pictures of the first samples, for notebooks."""
         shown = self[:MOST_GRAPHS]
-        titles = [
-            "sample {}: {}".format(t, " + ".join(_shares(mixture)) or "no atom")
-            for t, mixture in enumerate(shown.coefficients)
-        ]
+        active = [np.flatnonzero(mixture >= 0.005).tolist() for mixture in shown.coefficients]
+        titles = []
+        for t, (mixture, found) in enumerate(zip(shown.coefficients, active)):
+            shares = " + ".join(f"{mixture[k]:.2f} × atom {k}" for k in found)  # noqa: RUF001
+            titles.append(f"sample {t}: {shares or 'no atom'}")
         caption = (
-            f"Instantaneous graphs: {len(self)} samples, {self.n_nodes} nodes, mixtures of "
-            f"{len(self.atoms)} atoms"
+            f"Instantaneous graphs: {len(self)} sample{'s' * (len(self) != 1)}, {self.n_nodes} "
+            f"nodes, mixtures of {len(self.atoms)} atoms"
         )
-        return graphs_html(shown.weights, self.node_names, titles, caption, len(self))
+        alone = [found[0] if len(found) == 1 else None for found in active]
+        return graphs_html(shown.weights, self.node_names, titles, caption, len(self), alone)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -308,11 +310,6 @@ def sample_index(
     return pd.MultiIndex.from_arrays(
         [names, samples - recordings.starts[labels]], names=["recording", "sample"]
     )
-
-
-def _shares(mixture: NDArray[np.float64]) -> list[str]:
-    """Return the atoms of a sample and their coefficients, but for those near zero."""
-    return [f"{c:.2f} of {k}" for k, c in enumerate(mixture) if c >= 0.005]
 
 
 def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> NDArray[np.float64]:

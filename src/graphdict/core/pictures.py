@@ -17,6 +17,7 @@ SIDE = 150  # pixels of a picture
 MOST_GRAPHS = 12
 MOST_EDGES = 300  # the heaviest, in each
 NEGATIVE = "#b2182b"  # edges of negative weight, which are dashed as well
+MIXED = "#555555"
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#000000")
 
 
@@ -26,6 +27,7 @@ def graphs_html(
     titles: Sequence[str],
     caption: str,
     count: int | None = None,
+    atoms: Sequence[int | None] | None = None,
 ) -> str:
     """Return HTML with a picture of each graph beside the other, and a caption above.
 
@@ -41,14 +43,18 @@ def graphs_html(
         A line above all of them.
     count : int, optional
         How many graphs there are, where ``weights`` holds the first of them only.
+    atoms : sequence of K int or None, optional
+        The atom whose colour each graph has, None for a mixture of several; its own number if
+        this is not given.
     """
     shown = weights[:MOST_GRAPHS]
     heaviest = float(np.abs(shown).max(initial=0.0))
+    own = range(len(shown)) if atoms is None else atoms
     pictures = "".join(
-        '<figure style="margin:0 8px 8px 0">'
-        f"{_picture(graph, node_names, heaviest, COLOURS[k % len(COLOURS)])}"
+        f'<figure style="margin:0 8px 8px 0;width:{SIDE}px">'
+        f"{_picture(graph, node_names, heaviest, _colour(atom))}"
         f'<figcaption style="text-align:center">{escape(title)}</figcaption></figure>'
-        for k, (graph, title) in enumerate(zip(shown, titles))
+        for graph, title, atom in zip(shown, titles, own)
     )
     left = (len(weights) if count is None else count) - len(shown)
     rest = f"<p>and {left} more</p>" if left > 0 else ""
@@ -83,6 +89,10 @@ def _picture(
         f'<g stroke="{colour}" stroke-opacity="0.7" fill="none">{lines}</g>'
         f'<g fill="#888">{circles}</g></svg>'
     )
+
+
+def _colour(atom: int | None) -> str:
+    return MIXED if atom is None else COLOURS[atom % len(COLOURS)]
 
 
 def _dashed(weight: float) -> str:

@@ -244,7 +244,7 @@ def compare_with_one(
         block_length=blocks.length,
         memory=len(blocks.memory),
         stay=float(model.stay_probability_),
-        p_value=np.mean(statistics >= statistics[0]) if len(statistics) else np.nan,
+        p_value=float(np.mean(statistics >= statistics[0])) if len(statistics) else np.nan,
         statistic=float(statistics[0]) if len(statistics) else np.nan,
         surrogate_statistics=others,
     )
