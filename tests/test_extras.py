@@ -2,14 +2,20 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import graphdict
 from graphdict.app.__main__ import main
+from graphdict.app.files.excel import read_excel
+from graphdict.app.files.parquet import read_parquet
+from graphdict.eeg.bids import read_bids_file
 from graphdict.eeg.extra import require_mne
+from graphdict.engine.connection import connect
 from graphdict.exceptions import MissingExtraError, import_extra
+from graphdict.related import GromovWassersteinDictionary
 from graphdict.results import InstantaneousGraphs
 
 GRAPHS = InstantaneousGraphs(np.eye(2), np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]))
@@ -28,6 +34,22 @@ def test_a_missing_extra_is_named(monkeypatch, package, extra, call):
     call()
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf'{package}.*"graphdict\[{extra}\]"'):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "call"),
+    [
+        ("openpyxl", "tables", lambda: read_excel(Path("signals.xlsx"))),
+        ("pyarrow", "tables", lambda: read_parquet(Path("signals.parquet"))),
+        ("mne_bids", "bids", lambda: read_bids_file(Path("sub-01_eeg.edf"))),
+        ("distributed", "dask", lambda: connect("tcp://127.0.0.1:9")),
+        ("ot.gromov", "ot", lambda: GromovWassersteinDictionary(1).fit([np.ones((3, 3))])),
+    ],
+)
+def test_a_missing_extra_is_named_before_anything_is_read(monkeypatch, package, extra, call):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=rf'pip install \S+, or .*"graphdict\[{extra}\]"'):
         call()
 
 

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from graphdict.eeg.extra import require_mne, require_pandas
+from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.preprocessing import interpolate_bads
 from graphdict.exceptions import GraphDictWarning, import_extra, warn
 
@@ -148,7 +148,6 @@ def read_bids_file(path: Path) -> Any:
 
     Channels are called what channels.tsv calls them.
     """
-    require_mne()
     mne_bids = import_extra("mne_bids", "a BIDS folder", "bids", "mne-bids")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

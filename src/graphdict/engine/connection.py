@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from graphdict.exceptions import ClusterError
+from graphdict.exceptions import ClusterError, import_extra
 
 __all__ = [
     "check_array",
@@ -52,13 +52,10 @@ def find_client(X: Any) -> Any:
 
 def connect(address: str) -> Any:
     """Return a client of the scheduler at an address, whose workers have this graphdict."""
-    try:
-        from distributed import Client
-        from distributed.comm import resolve_address
-    except ImportError:
-        raise ClusterError(
-            "a Dask cluster needs dask.distributed: pip install 'graphdict[dask]'"
-        ) from None
+    import_extra("distributed", "a Dask cluster", "dask")
+    from distributed import Client
+    from distributed.comm import resolve_address
+
     try:
         resolve_address(address)  # a client of a wrong one would stay Dask's default, half open
         client = Client(address, timeout=CONNECT_SECONDS)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from graphdict.app.files.delimited import parse_delimited
-from graphdict.app.files.errors import InputError, MissingExtraError, first_line
+from graphdict.app.files.errors import InputError, first_line
 from graphdict.app.files.table import Table, quote_names
+from graphdict.exceptions import import_extra
 
 __all__ = ["read_excel"]
 
@@ -21,11 +22,8 @@ def read_excel(path: Path, sheet: str | None = None, **layout: Any) -> Table:
 
     ``layout`` are arguments of `parse_delimited`.
     """
-    try:
-        import openpyxl  # noqa: F401 - pandas reads through it
-        import pandas
-    except ImportError:
-        raise MissingExtraError("an Excel workbook", "pandas and openpyxl", "tables") from None
+    import_extra("openpyxl", "an Excel workbook", "tables")  # pandas reads through it
+    pandas = import_extra("pandas", "an Excel workbook", "tables")
     try:
         found = pandas.read_excel(path, sheet_name=None, header=None, dtype=object)
     except Exception as error:  # readers of binary formats fail in many ways
