@@ -71,8 +71,11 @@ lint: $(TESTS)  ## check style, format and types
 docs: $(DOCS)  ## run the examples and build the pages into build/docs; a warning is a failure
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
+PAGES := https://graphdict.github.io/graphdict
 notebooks: $(DOCS)  ## turn the examples into notebooks, in build/notebooks
-	mkdir -p build/notebooks && cp examples/plot_*.py build/notebooks
+	mkdir -p build/notebooks
+	for page in examples/plot_*.py; do sed -E -e 's/:[a-z]+:`~?([^`]+)`/``\1``/g' -e 's#<\.\./#<$(PAGES)/#g' \
+		$$page > build/notebooks/$${page##*/}; done
 	cd build/notebooks && $(abspath $(BIN))/sphinx_gallery_py2jupyter plot_*.py && rm plot_*.py
 
 format: $(TESTS)  ## rewrite files in the project's format
