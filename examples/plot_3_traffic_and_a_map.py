@@ -54,9 +54,9 @@ free = GraphDictExact(**settings).fit(signals)
 # %%
 # With the map
 # ------------
-# A prior is any object with a value and a way to descend it (`add your own prior <../add-a-
-# prior.html>`_). This one is a constraint, whose proximal operator sets to zero what is not
-# allowed. The fit starts from the atoms found above.
+# A prior is any object with a value and a way to descend it (`add your own prior
+# <../add-a-prior.html>`_). This one is a constraint, whose proximal operator sets to zero what is
+# not allowed. The fit starts from the atoms found above.
 
 
 class OnlyTheseEdges:
