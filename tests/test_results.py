@@ -118,7 +118,7 @@ def test_notebooks_colour_graphs_by_their_atom():
     of_atoms = re.findall(r'<g stroke="(.*?)"', graphs_html(atoms, "abc", "012", ""))
     assert first == second == of_atoms[1]
     assert mixed != first
-    assert "sample 2: 0.50 × atom 0 + 0.25 × atom 1<" in graphs._repr_html_()  # noqa: RUF001
+    assert "sample 2: 0.50 × atom 1 + 0.25 × atom 2<" in graphs._repr_html_()  # noqa: RUF001
     assert "Instantaneous graphs: 1 sample," in graphs[0]._repr_html_()
 
 

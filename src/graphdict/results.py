@@ -156,7 +156,7 @@ class InstantaneousGraphs:
         active = [np.flatnonzero(mixture >= 0.005).tolist() for mixture in shown.coefficients]
         titles = []
         for t, (mixture, found) in enumerate(zip(shown.coefficients, active)):
-            shares = " + ".join(f"{mixture[k]:.2f} × atom {k}" for k in found)  # noqa: RUF001
+            shares = " + ".join(f"{mixture[k]:.2f} × atom {k + 1}" for k in found)  # noqa: RUF001
             titles.append(f"sample {t}: {shares or 'no atom'}")
         caption = (
             f"Instantaneous graphs: {len(self)} sample{'s' * (len(self) != 1)}, {self.n_nodes} "

@@ -226,7 +226,7 @@ class SignalEstimator(BaseEstimator):
         if atoms is None or atoms.ndim != 2:
             return ""
         caption = f"{type(self).__name__}: {len(atoms)} atoms on {self.n_features_in_} nodes"
-        titles = [f"atom {k}" for k in range(len(atoms))]
+        titles = [f"atom {k}" for k in range(1, len(atoms) + 1)]  # as figures and pages count
         return graphs_html(thresholded_atoms(self), self.node_names, titles, caption)
 
     @property
