@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import mean, stdev
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -196,6 +197,23 @@ def brain_regions() -> str:
     return markdown(["", *titles], body)
 
 
+def noise() -> str:
+    """Return the scores of series with noise: mean and deviation over draws."""
+    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for x in read("results/noise/check.csv"):
+        levels = scores.setdefault((x["data"], x["method"]), {})
+        levels.setdefault(x["noise"], []).append(100 * float(x["mcc"]))
+    body = [
+        [
+            f"{data.replace('x', ' x ').replace('-', ' ').upper().replace('X', 'x')}, {method}",
+            *(f"{mean(each):.0f} ± {stdev(each):.0f}" for each in levels.values()),
+        ]
+        for (data, method), levels in scores.items()
+    ]
+    levels = [f"{float(level):f}".rstrip("0") for level in list(next(iter(scores.values())))[1:]]
+    return markdown(["", "no noise", *levels], body)
+
+
 def without_wall_time() -> str:
     """Return the table of seconds by CPU time: other work shared the machine."""
     lines = table_of("benchmarks/results/accuracy.md", 2).splitlines()
@@ -246,6 +264,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "brain": brain,
     "brain-claim": brain_claim,
     "brain-regions": brain_regions,
+    "noise": noise,
     "front-real": front_real,
     **{f"real-{name}": partial(real, name) for name in REAL},
     "answers": answers,

@@ -3,8 +3,8 @@
 Nodes that a graph isolates have signals that are exactly zero, and each connected component sums to
 exactly zero. A little white noise removes that, and changes nothing else that matters.
 
-One fixed setting for each method, draws 0 and 1, the threshold chosen on the true graphs as in the
-experiments: a check of sensitivity, not a comparison of tuned methods. Writes ``check.csv``.
+One fixed setting for each method, the draws of the experiments, the threshold chosen on the true
+graphs as there: a check of sensitivity, not a comparison of tuned methods. Writes ``check.csv``.
 """
 
 from __future__ import annotations
@@ -15,42 +15,36 @@ from pathlib import Path
 
 import numpy as np
 
-from graphdict import GraphDictLog, GraphDictMarginal
 from graphdict.app.experiments.grids import THRESHOLDS
-from graphdict.baselines import TGFA, WindowLogModel
-from graphdict.datasets import make_emeg, make_sbg
+from graphdict.app.experiments.methods import build
+from graphdict.app.experiments.time_varying import DATA, SEEDS, draw
 from graphdict.metrics import scores_by_threshold
 
-DATA = {
-    "sbg-512x1": lambda seed: make_sbg(512, 1, random_state=seed),
-    "sbg-32x20": lambda seed: make_sbg(32, 20, random_state=seed),
-    "emeg-512x1": lambda seed: make_emeg(512, 1, random_state=seed),
-}
 METHODS = {
-    "GraphDictMarginal": lambda: GraphDictMarginal(6, prior="markov", max_active=1, random_state=0),
-    "GraphDictLog": lambda: GraphDictLog(
-        6, solver="mm", max_iter=100, alpha_w=0.01, window_size=10, random_state=0
-    ),
-    "TGFA": lambda: TGFA(10, alpha_diff=0.3),
-    "WindowLogModel": lambda: WindowLogModel(40, avg_degree=2),
-}
+    "GraphDictMarginal": {"n_atoms": 6, "prior": "markov", "max_active": 1},
+    "GraphDictLog": {
+        "n_atoms": 6, "solver": "mm", "max_iter": 100, "alpha_w": 0.01, "window_size": 10,
+    },
+    "TGFA": {"window_size": 10, "alpha_diff": 0.3},
+    "WindowLogModel": {"window_size": 40, "avg_degree": 2},
+}  # fmt: skip
 NOISE = (0.0, 1e-6, 1e-3, 1e-2, 1e-1)  # standard deviation, relative to that of the signals
 
 
 def main() -> None:
     """Score every method at every level of noise."""
     lines = []
-    for data, draw in DATA.items():
-        for seed in (0, 1):
-            drawn = draw(seed)
+    for data in ("sbg-32x20", "sbg-512x1", "emeg-512x1"):
+        for seed in SEEDS["full"]:
+            drawn = draw(DATA[data], seed)
             white = np.random.default_rng(9).standard_normal(drawn.signals.shape)
             white *= np.sqrt(np.mean(np.square(drawn.signals)))
             for noise in NOISE:
-                for method, build in METHODS.items():
-                    model = build().fit(drawn.signals + noise * white)
+                for method, setting in METHODS.items():
+                    model = build(method, setting, 0).fit(drawn.signals + noise * white)
                     predicted = model.instantaneous_graphs().weights
                     cuts = float(predicted.mean()) * np.asarray(THRESHOLDS)
-                    mcc = scores_by_threshold(drawn.weights, predicted, cuts).mcc.max()
+                    mcc = scores_by_threshold(drawn.graphs, predicted, cuts).mcc.max()
                     lines.append([data, seed, noise, method, f"{mcc:.4f}"])
     with open(Path(__file__).with_name("check.csv"), "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
