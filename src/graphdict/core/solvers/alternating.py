@@ -7,109 +7,70 @@ ended and returns the best point it checked, its start included; so no half rais
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.protocols import BlockStates, Executor
-from graphdict.core.solvers.base import (
-    Callback,
-    History,
-    Progress,
-    Solution,
-    in_precision,
-    signal_precision,
-    warn_interrupted,
-)
+from graphdict.core.protocols import BlockStates
+from graphdict.core.solvers.base import History, signal_precision
 from graphdict.core.solvers.bipds import bipds
-from graphdict.core.solvers.coding import total_objective
+from graphdict.core.solvers.descent import Descent
 
 __all__ = ["alternating"]
 
 STEPS = 50  # of BiPDS in each half
-STANDSTILL = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
 
 
-def alternating(
-    executor: Executor,
-    coefficients: NDArray[np.float64] | BlockStates,
-    atoms: NDArray[np.float64],
-    *,
-    fixed: str | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    stage: Any = None,
-) -> Solution:
-    """Minimise the problem of an executor from a starting point, one variable after the other.
-
-    An iteration is one half of each kind. It stops once both halves lower the objective by less
-    than a hundredth of ``tol`` together, relatively.
-    """
-    problem = executor.problem
-    atoms = signal_precision(atoms, problem)
-    history, iteration, dual = History(), 0, None
-    converged, interrupted, stopped = False, False, False
-    halves = ("atoms", "coefficients") if fixed is None else (fixed,)
-    if stage is not None and stage.saved is not None:
-        saved = stage.saved
-        atoms, coefficients, dual = saved["atoms"], saved["coefficients"], saved["dual"]
-        history, iteration = History.resumed(saved["history"]), saved["iteration"]
-    states = executor.scatter(in_precision(coefficients, atoms))
-    objective = total_objective(executor, states, atoms) + problem.atoms.value(atoms)
-    try:
-        while iteration < max_iter:
-            iteration += 1
-            before, residuals = objective, {}
-            for held in halves:
-                half = bipds(
-                    executor, states, atoms, dual=dual, fixed=held, max_iter=STEPS, tol=tol
-                )
-                gain = objective - half.objective
-                moved = "coefficients" if held == "atoms" else "atoms"
-                residuals[moved] = _relative(max(gain, 0.0), half.objective)
-                if half.objective <= objective:  # infinity, too, is lowered
-                    atoms, objective, dual = half.atoms, half.objective, half.dual
-                    states = executor.scatter(in_precision(half.coefficients, atoms))
-                if half.interrupted:
-                    raise KeyboardInterrupt
-            history.add(objective, residuals, iteration)
-            progress = Progress(
-                iteration, objective, history.residual[-1], atoms, partial(executor.gather, states)
-            )
-            stopped = callback is not None and bool(callback(progress))
-            gained = _relative(before - objective, objective)
-            converged = not stopped and gained <= STANDSTILL * tol
-            if stopped or converged:
-                break
-            if stage is not None:
-                stage.offer(
-                    partial(_state, executor, iteration, atoms, states, dual, history.copy())
-                )
-    except KeyboardInterrupt:
-        interrupted = True
-        warn_interrupted(iteration)
-    return Solution(
-        atoms, partial(executor.gather, states), lambda: None, objective, history, iteration,
-        converged, interrupted, stopped,
-    )  # fmt: skip
+class _Point(NamedTuple):
+    iteration: int
+    atoms: NDArray[np.float64]
+    coefficients: BlockStates
+    dual: NDArray[np.float64] | None
+    objective: float
 
 
-def _state(
-    executor: Executor,
-    iteration: int,
-    atoms: NDArray[np.float64],
-    states: BlockStates,
-    dual: NDArray[np.float64] | None,
-    history: dict[str, list[Any]],
-) -> dict[str, Any]:
-    """Return what a run needs to go on from here."""
-    return {
-        "iteration": iteration, "atoms": atoms, "coefficients": executor.gather(states),
-        "dual": dual, "history": history,
-    }  # fmt: skip
+class _Run(Descent):
+    """One half of each kind in turn, until both together gain next to nothing."""
+
+    def start(
+        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64]
+    ) -> _Point:
+        atoms = signal_precision(atoms, self.problem)
+        states = self.scatter(coefficients, atoms)
+        return _Point(0, atoms, states, None, self.objective(states, atoms))
+
+    def save(self, point: _Point, history: History) -> dict[str, Any]:
+        return {**super().save(point, history), "dual": point.dual}
+
+    def restore(self, saved: dict[str, Any], states: BlockStates) -> _Point:
+        objective = self.objective(states, saved["atoms"])
+        return _Point(saved["iteration"], saved["atoms"], states, saved["dual"], objective)
+
+    def judge(self, point: _Point, standstill: bool, small: bool) -> tuple[_Point, bool]:
+        return point, standstill
+
+    def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
+        """Return the point after a half of each kind, and what each gained, relatively."""
+        residuals = {}
+        point = point._replace(iteration=point.iteration + 1)
+        for held in ("atoms", "coefficients") if self.fixed is None else (self.fixed,):
+            half = bipds(
+                self.executor, point.coefficients, point.atoms, dual=point.dual, fixed=held,
+                max_iter=STEPS, tol=self.tol,
+            )  # fmt: skip
+            gain = max(point.objective - half.objective, 0.0)
+            moved = "coefficients" if held == "atoms" else "atoms"
+            residuals[moved] = _relative(gain, half.objective)
+            if half.objective <= point.objective:  # infinity, too, is lowered
+                states = self.scatter(half.coefficients, half.atoms)
+                point = _Point(point.iteration, half.atoms, states, half.dual, half.objective)
+            if half.interrupted:
+                raise KeyboardInterrupt(point)
+        return point, residuals
+
+
+alternating = _Run.solve
 
 
 def _relative(gain: float, objective: float) -> float:

@@ -16,11 +16,7 @@ from scipy.optimize import minimize
 
 from graphdict.core.marginal.spectra import reduced_laplacians
 from graphdict.core.solvers.base import Callback, History, Progress, Solution
-from graphdict.core.solvers.filtered_objective import (
-    Array,
-    Evaluation,
-    FilteredObjective,
-)
+from graphdict.core.solvers.filtered_objective import Array, Evaluation, FilteredObjective
 
 __all__ = ["Penalties", "code_filtered", "filtered_descent"]
 

@@ -23,7 +23,6 @@ edge to zero lowers ``F``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,16 +30,8 @@ from numpy.typing import NDArray
 
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, BlockStates, Deferred, Executor, deferred
-from graphdict.core.solvers.base import (
-    Callback,
-    History,
-    Progress,
-    Solution,
-    in_precision,
-    signal_precision,
-    warn_interrupted,
-)
-from graphdict.core.solvers.coding import total_objective
+from graphdict.core.solvers.base import History, signal_precision
+from graphdict.core.solvers.descent import FLOOR, Descent
 from graphdict.core.terms import L1, NonNegative, Orthogonality, UnitBox
 from graphdict.core.terms.base import name_of
 
@@ -55,8 +46,6 @@ __all__ = [
 ]
 
 INNER = 4  # updates of a block for each pass over the data
-FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
-STANDSTILL = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
 # Of the mean: without it, nodes that never differ would attract infinite weight. It is larger in
 # single precision, since the weights of the other edges must survive beside that weight.
 LEAST_COST = 1e-10
@@ -85,67 +74,6 @@ def mm_lacks(problem: Problem) -> str | None:
     return None
 
 
-def mm(
-    executor: Executor,
-    coefficients: NDArray[np.float64] | BlockStates,
-    atoms: NDArray[np.float64],
-    *,
-    fixed: str | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    stage: Any = None,
-) -> Solution:
-    """Minimise the problem of an executor from a starting point, as :func:`graphdict.solvers.mm`.
-
-    It stops when the relative size of the projected gradient, each entry weighted by its variable,
-    is below ``tol`` for both variables, or when an iteration lowers the objective by less than a
-    hundredth of ``tol``, relatively.
-    """
-    lack = mm_lacks(executor.problem)
-    if lack is not None:
-        raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
-    converged, interrupted, stopped = False, False, False
-    run = _Run(executor, fixed)
-    if stage is None or stage.saved is None:
-        point, history = run.start(coefficients, atoms), History()
-    else:
-        point, history = run.restore(stage.saved), History.resumed(stage.saved["history"])
-    iteration = point.iteration
-    try:
-        for iteration in range(point.iteration + 1, max_iter + 1):
-            following, residuals = run.update(point, over_relaxed=True)
-            if not following.objective <= point.objective:
-                following, residuals = run.update(point, over_relaxed=False)
-            if not following.objective <= point.objective + 1e-6 * abs(point.objective):
-                # Rounding has taken over, or overflow.
-                converged = bool(np.isfinite(following.objective))
-                break
-            history.add(following.objective, residuals, iteration)
-            gain = point.objective - following.objective
-            point = run.persist(following)
-            progress = Progress(
-                iteration, point.objective, history.residual[-1], point.atoms,
-                partial(executor.gather, point.coefficients),
-            )  # fmt: skip
-            stopped = callback is not None and bool(callback(progress))
-            settled = gain <= STANDSTILL * tol * max(abs(point.objective), 1.0)
-            converged = not stopped and (history.residual[-1] <= tol or settled)
-            if stopped or converged:
-                break
-            if stage is not None:
-                stage.offer(partial(run.save, point, history))
-    except KeyboardInterrupt:
-        interrupted = True
-        warn_interrupted(iteration)
-    if fixed != "atoms" and not interrupted:
-        point = run.prune(point)
-    return Solution(
-        point.atoms, partial(executor.gather, point.coefficients), lambda: None, point.objective,
-        history, iteration, converged, interrupted, stopped,
-    )  # fmt: skip
-
-
 class Update(NamedTuple):
     """What multiplicative updates of the coefficients need, the same for all samples."""
 
@@ -169,14 +97,18 @@ class _Point(NamedTuple):
     objective: float
 
 
-class _Run:
-    """State and steps of one call of :func:`mm`."""
+class _Run(Descent):
+    """Steps that lower the objective, until one gains next to nothing or both residuals are small.
 
-    def __init__(self, executor: Executor, fixed: str | None):
-        self.executor = executor
-        self.problem = problem = executor.problem
+    Residuals are relative sizes of the projected gradient, each entry weighted by its variable.
+    """
+
+    def __init__(self, executor: Executor, fixed: str | None, tol: float):
+        super().__init__(executor, fixed, tol)
+        problem = self.problem
+        if (lack := mm_lacks(problem)) is not None:
+            raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
         self.linear = problem.linear
-        self.fixed = fixed
         self.sparsity = _strength(problem.atom_terms, L1)
         self.overlap = _strength(problem.atom_terms, Orthogonality)
         self.shrinkage = _strength(problem.coefficient_terms, L1)
@@ -189,27 +121,19 @@ class _Run:
             positive = atoms[atoms > 0]
             least = FLOOR * float(positive.mean()) if positive.size else 1.0
             atoms = np.maximum(atoms, least)
-        states = self.executor.scatter(in_precision(coefficients, atoms))
-        if self.fixed != "coefficients":
-            states, _ = self.executor.map_blocks(_raise, [states])
+        states = self.raised(self.scatter(coefficients, atoms))
         energies, distances = self._begin(atoms, states)
-        objective = total_objective(self.executor, states, atoms) + self.problem.atoms.value(atoms)
-        return _Point(0, atoms, states, energies, distances, objective)
+        return _Point(0, atoms, states, energies, distances, self.objective(states, atoms))
 
-    def restore(self, saved: dict[str, Any]) -> _Point:
-        states, atoms = self.executor.scatter(saved["coefficients"]), saved["atoms"]
+    def restore(self, saved: dict[str, Any], states: BlockStates) -> _Point:
+        atoms = saved["atoms"]
         energies, _ = self._begin(atoms, states)
         return _Point(
             saved["iteration"], atoms, states, energies, saved["distances"], saved["objective"]
         )
 
     def save(self, point: _Point, history: History) -> dict[str, Any]:
-        """Return the state of the run for a checkpoint, from which :meth:`restore` continues."""
-        return {
-            "iteration": point.iteration, "atoms": point.atoms, "objective": point.objective,
-            "coefficients": self.executor.gather(point.coefficients), "distances": point.distances,
-            "history": history.until(point.iteration),
-        }  # fmt: skip
+        return {**super().save(point, history), "distances": point.distances}
 
     def _begin(self, atoms: NDArray[np.float64], states: BlockStates) -> tuple[BlockStates, Any]:
         energies, (distances,) = self.executor.map_blocks(
@@ -221,8 +145,14 @@ class _Run:
         coefficients, energies = self.executor.persist(point.coefficients, point.energies)
         return point._replace(coefficients=coefficients, energies=energies)
 
-    def update(self, point: _Point, over_relaxed: bool) -> tuple[_Point, dict[str, float]]:
-        """Return the next point, and residuals where it began."""
+    def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
+        """Return the next point, by longer steps where these descend, and residuals before it."""
+        found = self._update(point, over_relaxed=True)
+        if found[0].objective <= point.objective:
+            return found
+        return self._update(point, over_relaxed=False)
+
+    def _update(self, point: _Point, over_relaxed: bool) -> tuple[_Point, dict[str, float]]:
         residuals: dict[str, float] = {}
         atoms = point.atoms
         if self.fixed != "atoms":
@@ -269,26 +199,26 @@ class _Run:
             updated = updated * (over_relax(factor) if over_relaxed else factor)
         return updated
 
-    def prune(self, point: _Point) -> _Point:
+    def finish(self, point: _Point) -> _Point:
         """Set to zero the small weights of each atom, as many as lower the objective."""
         atoms = point.atoms
+        if self.fixed == "atoms":
+            return point
         for share in 10.0 ** np.arange(-2, -13, -1):
             small = atoms < share * atoms.max(axis=1, keepdims=True)
             if not small.any():
                 break
             candidate = np.where(small, 0, atoms)
-            lower = total_objective(self.executor, point.coefficients, candidate)
-            lower += self.problem.atoms.value(candidate)
+            lower = self.objective(point.coefficients, candidate)
             if lower <= point.objective:
                 return point._replace(atoms=candidate, objective=lower)
         return point
 
 
+mm = _Run.solve
+
+
 # Steps ----------------------------------------------------------------------------------------
-
-
-def _raise(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
-    return np.clip(coefficients, FLOOR, 1), ()
 
 
 def _begin(

@@ -8,14 +8,13 @@ lie in a cone (:mod:`graphdict.core.terms.cone`), and convex in the coefficients
 Each iteration takes one Newton step of all spectra within the cone, a quadratic programme that no
 longer sees samples, shortened until the objective falls; then multiplicative updates of the
 coefficients, as in :mod:`graphdict.core.solvers.mm`, and once these gain no more, their optimum.
-Products of
-atoms (orthogonality) are bounded by ``(|sum_k w_k|^2 - sum_k |w_k|^2) / 2``, whose concave part is
-replaced by its tangent. So the objective never rises, and every point is in the cone.
+Products of atoms (orthogonality) are bounded by ``(|sum_k w_k|^2 - sum_k |w_k|^2) / 2``, whose
+concave part is replaced by its tangent. So the objective never rises, and every point is in the
+cone.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,18 +22,11 @@ from numpy.typing import NDArray
 
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, BlockStates, Executor
-from graphdict.core.solvers.base import (
-    Callback,
-    History,
-    Progress,
-    Solution,
-    in_precision,
-    signal_precision,
-    warn_interrupted,
-)
+from graphdict.core.solvers.base import History, signal_precision
 from graphdict.core.solvers.bipds import bipds
-from graphdict.core.solvers.coding import code_shard, codes_samples_alone, total_objective
-from graphdict.core.solvers.mm import FLOOR, INNER, STANDSTILL, Update, update_coefficients
+from graphdict.core.solvers.coding import code_shard, codes_samples_alone
+from graphdict.core.solvers.descent import Descent
+from graphdict.core.solvers.mm import INNER, Update, update_coefficients
 from graphdict.core.terms.atoms import Orthogonality
 from graphdict.core.terms.base import name_of
 from graphdict.core.terms.cone import GraphsOfModes, minimise_quadratic
@@ -56,75 +48,25 @@ def lacks_newton(problem: Problem) -> str | None:
     return None
 
 
-def shared_modes(
-    executor: Executor,
-    coefficients: NDArray[np.float64] | BlockStates,
-    atoms: NDArray[np.float64],
-    *,
-    fixed: str | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    stage: Any = None,
-) -> Solution:
-    """Minimise the problem of an executor from a starting point, whose atoms lie in the cone.
-
-    It stops when the square roots of what the two half steps gain are below ``tol``, or when an
-    iteration lowers the objective by less than a hundredth of ``tol``, relatively. The objective of
-    what is returned is not above that of the start.
-    """
-    converged, interrupted, stopped = False, False, False
-    run = _Run(executor, fixed)
-    if stage is None or stage.saved is None:
-        point, history = run.start(coefficients, atoms), History()
-    else:
-        point, history = run.restore(stage.saved), History.resumed(stage.saved["history"])
-    iteration = point.iteration
-    try:
-        for iteration in range(point.iteration + 1, max_iter + 1):
-            following, residuals = run.update(point)
-            history.add(following.objective, residuals, iteration)
-            gain = point.objective - following.objective
-            point = run.persist(following)
-            progress = Progress(
-                iteration, point.objective, history.residual[-1], run.atoms(point),
-                partial(executor.gather, point.coefficients),
-            )  # fmt: skip
-            stopped = callback is not None and bool(callback(progress))
-            settled = gain <= STANDSTILL * tol * max(abs(point.objective), 1.0)
-            settled = settled or history.residual[-1] <= tol
-            converged = not stopped and settled and (point.exact or not run.codes_alone)
-            if stopped or converged:
-                break
-            point = point._replace(exact=point.exact or settled)
-            if stage is not None:
-                stage.offer(partial(run.save, point, history))
-    except KeyboardInterrupt:
-        interrupted = True
-        warn_interrupted(iteration)
-    return Solution(
-        run.atoms(point), partial(executor.gather, point.coefficients), lambda: None,
-        point.objective, history, iteration, converged, interrupted, stopped,
-    )  # fmt: skip
-
-
 class _Point(NamedTuple):
     """Where an iteration is."""
 
     iteration: int
     spectra: NDArray[np.float64]  # (K, M), in double precision
+    atoms: NDArray[np.float64]  # their weights (K, E), in the precision of the signals
     coefficients: BlockStates
     objective: float
     exact: bool = False  # whether coefficients are now optimal for the atoms before
 
 
-class _Run:
-    """One call: the cone, the penalties, and the two half steps by passes over the samples."""
+class _Run(Descent):
+    """The two half steps, until one iteration gains next to nothing.
 
-    def __init__(self, executor: Executor, fixed: str | None):
-        self.executor = executor
-        self.problem: Problem = executor.problem
-        self.fixed = fixed
+    Residuals are the square roots of what the halves gain. Atoms to start from lie in the cone.
+    """
+
+    def __init__(self, executor: Executor, fixed: str | None, tol: float):
+        super().__init__(executor, fixed, tol)
         terms = self.problem.atom_terms
         self.cone: GraphsOfModes = next(t for t in terms if isinstance(t, GraphsOfModes))
         self.overlap = sum(t.alpha for t in terms if isinstance(t, Orthogonality))
@@ -139,52 +81,39 @@ class _Run:
     ) -> _Point:
         """Begin as given; coefficients and weights that are zero are raised, or none would move."""
         atoms = signal_precision(atoms, self.problem)
-        states = self.executor.scatter(in_precision(coefficients, atoms))
-        spectra = self.cone.project(atoms)
-        given = _Point(0, spectra, states, self._objective(spectra, states))
-        if self.fixed != "coefficients":
-            states, _ = self.executor.map_blocks(_raise, [states])
-        spectra = self.cone.interior(spectra)
-        raised = _Point(0, spectra, states, self._objective(spectra, states))
+        states, spectra = self.scatter(coefficients, atoms), self.cone.project(atoms)
+        given = self._point(0, spectra, states)
+        raised = self._point(0, self.cone.interior(spectra), self.raised(states))
         if not np.isfinite(given.objective):
             return raised
         # From nearly the same point, the raised one can leave where the given one is stuck.
         first, _ = self.update(raised)
         return first._replace(iteration=0) if first.objective <= given.objective else given
 
-    def atoms(self, point: _Point) -> NDArray[np.float64]:
-        """Return the atoms (K, E) of a point, in the precision of the signals."""
-        return self._weights(point.spectra)
-
-    def persist(self, point: _Point) -> _Point:
-        return point._replace(coefficients=self.executor.persist(point.coefficients)[0])
-
     def save(self, point: _Point, history: History) -> dict[str, Any]:
-        """Return all that :meth:`restore` needs to go on as if nothing had happened."""
-        return {
-            "iteration": point.iteration, "spectra": point.spectra, "objective": point.objective,
-            "exact": point.exact,
-            "coefficients": self.executor.gather(point.coefficients),
-            "history": history.until(point.iteration),
-        }  # fmt: skip
+        own = {"spectra": point.spectra, "exact": point.exact}
+        return {**super().save(point, history), **own}
 
-    def restore(self, saved: dict[str, Any]) -> _Point:
-        states = self.executor.scatter(saved["coefficients"])
-        names = ("objective", "exact")
-        return _Point(saved["iteration"], saved["spectra"], states, *(saved[n] for n in names))
+    def restore(self, saved: dict[str, Any], states: BlockStates) -> _Point:
+        spectra, rest = saved["spectra"], (saved["objective"], saved["exact"])
+        return _Point(saved["iteration"], spectra, self._weights(spectra), states, *rest)
+
+    def judge(self, point: _Point, standstill: bool, small: bool) -> tuple[_Point, bool]:
+        settled = standstill or small
+        done = settled and (point.exact or not self.codes_alone)
+        return point._replace(exact=point.exact or settled), done
 
     def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
         """Return the next point, and the roots of what its half steps gained."""
-        residuals, before = {}, point.objective
-        spectra, objective = self._move_spectra(point)
-        residuals["atoms"] = max(before - objective, 0.0) ** 0.5
-        point = point._replace(iteration=point.iteration + 1, spectra=spectra, objective=objective)
+        moved = self._move_spectra(point)
+        residuals = {"atoms": max(point.objective - moved.objective, 0.0) ** 0.5}
+        point = moved
         if self.fixed != "coefficients":
-            point = self._move_coefficients(point)
-            residuals["coefficients"] = max(objective - point.objective, 0.0) ** 0.5
+            point = self._move_coefficients(moved)
+            residuals["coefficients"] = max(moved.objective - point.objective, 0.0) ** 0.5
         return point, residuals
 
-    def _move_spectra(self, point: _Point) -> tuple[NDArray[np.float64], float]:
+    def _move_spectra(self, point: _Point) -> _Point:
         """Take a Newton step within the cone, as long as the objective allows."""
         spectra, states = point.spectra, point.coefficients
         _, sums = self.executor.map_blocks(_derivatives, [states], spectra)
@@ -195,12 +124,11 @@ class _Run:
         target = minimise_quadratic(self._hessian(curvature), gradient, spectra, self.cone)
         length = 1.0
         for _ in range(HALVINGS):
-            moved = spectra + length * (target - spectra)
-            objective = self._objective(moved, states)
-            if objective < point.objective:
-                return moved, objective
+            moved = self._point(point.iteration + 1, spectra + length * (target - spectra), states)
+            if moved.objective < point.objective:
+                return moved._replace(exact=point.exact)
             length /= 2
-        return spectra, point.objective
+        return point._replace(iteration=point.iteration + 1)
 
     def _hessian(self, curvature: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the matrix (K M, K M) of the quadratic model, from pairs of atoms (P, M)."""
@@ -223,15 +151,14 @@ class _Run:
         They go all the way to the optimum only in the end: there, coefficients of zero hold their
         atoms still.
         """
-        atoms, executor = self._weights(point.spectra), self.executor
+        atoms, executor = point.atoms, self.executor
         if point.exact and self.codes_alone:
             return self._better(point, executor.map_shards(code_shard, [], atoms)[0])
         if self.shrinkage is None:
             found = bipds(
                 executor, point.coefficients, atoms, fixed="atoms", max_iter=CODING_STEPS, tol=1e-6
             )
-            states = executor.scatter(in_precision(found.coefficients, atoms))
-            return self._better(point, states)
+            return self._better(point, self.scatter(found.coefficients, atoms))
         for over_relaxed in (True, False):
             message = Update(
                 atoms, self.problem.images(atoms), None, None, self.shrinkage, INNER, over_relaxed
@@ -245,7 +172,7 @@ class _Run:
 
     def _better(self, point: _Point, states: BlockStates) -> _Point:
         """Return the point with other coefficients, where these lower the objective."""
-        objective = self._objective(point.spectra, states)
+        objective = self.objective(states, point.atoms)
         if not objective < point.objective:
             return point
         return point._replace(coefficients=states, objective=objective)
@@ -253,16 +180,16 @@ class _Run:
     def _weights(self, spectra: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.cone.weights(spectra).astype(self.dtype, copy=False)
 
-    def _objective(self, spectra: NDArray[np.float64], states: BlockStates) -> float:
+    def _point(self, iteration: int, spectra: NDArray[np.float64], states: BlockStates) -> _Point:
+        """Return the point of spectra and coefficients, with its atoms and objective."""
         atoms = self._weights(spectra)
-        return total_objective(self.executor, states, atoms) + self.problem.atoms.value(atoms)
+        return _Point(iteration, spectra, atoms, states, self.objective(states, atoms))
+
+
+shared_modes = _Run.solve
 
 
 # Steps ----------------------------------------------------------------------------------------
-
-
-def _raise(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
-    return np.clip(coefficients, FLOOR, 1), ()
 
 
 def _derivatives(

@@ -1,0 +1,151 @@
+"""The loop of the solvers that lower the objective at every step; each says what a step is."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphdict.core.protocols import Backend, BlockStates, Executor
+from graphdict.core.solvers.base import (
+    Callback,
+    History,
+    Progress,
+    Solution,
+    in_precision,
+    warn_interrupted,
+)
+from graphdict.core.solvers.coding import total_objective
+
+__all__ = ["Descent"]
+
+FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
+STANDSTILL = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
+
+
+class Descent:
+    """One run of a solver. Its points are tuples with the names of :meth:`save`."""
+
+    def __init__(self, executor: Executor, fixed: str | None, tol: float):
+        self.executor, self.problem = executor, executor.problem
+        self.fixed, self.tol = fixed, tol
+
+    def start(
+        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64]
+    ) -> Any:
+        """Return the point to begin at."""
+        raise NotImplementedError
+
+    def restore(self, saved: dict[str, Any], states: BlockStates) -> Any:
+        """Return the point that :meth:`save` stored; ``states`` are its coefficients."""
+        raise NotImplementedError
+
+    def save(self, point: Any, history: History) -> dict[str, Any]:
+        """Return what a checkpoint keeps of a point."""
+        return {
+            "iteration": point.iteration, "atoms": point.atoms, "objective": point.objective,
+            "coefficients": self.executor.gather(point.coefficients),
+            "history": history.until(point.iteration),
+        }  # fmt: skip
+
+    def update(self, point: Any) -> tuple[Any, dict[str, float]]:
+        """Return the next point, and residuals by variable."""
+        raise NotImplementedError
+
+    def persist(self, point: Any) -> Any:
+        """Return the point with its states computed, where an executor puts that off."""
+        return point._replace(coefficients=self.executor.persist(point.coefficients)[0])
+
+    def judge(self, point: Any, standstill: bool, small: bool) -> tuple[Any, bool]:
+        """Return the point to go on from, and whether that is the end.
+
+        ``standstill`` says that the iteration gained next to nothing, ``small`` that its residuals
+        are below the tolerance.
+        """
+        return point, standstill or small
+
+    def finish(self, point: Any) -> Any:
+        """Return the point to end with, unless the user interrupted."""
+        return point
+
+    def scatter(self, coefficients: Any, atoms: NDArray[np.float64]) -> BlockStates:
+        """Return coefficients (T, K) as states of the executor, in the precision of the atoms."""
+        return self.executor.scatter(in_precision(coefficients, atoms))
+
+    def raised(self, states: BlockStates) -> BlockStates:
+        """Return coefficients that multiplicative updates can move: none is zero."""
+        if self.fixed == "coefficients":
+            return states
+        raised: BlockStates = self.executor.map_blocks(_raise, [states])[0]
+        return raised
+
+    def objective(self, states: BlockStates, atoms: NDArray[np.float64]) -> float:
+        """Return the objective of coefficients and atoms."""
+        value: float = self.problem.atoms.value(atoms)
+        return total_objective(self.executor, states, atoms) + value
+
+    @classmethod
+    def solve(
+        cls,
+        executor: Executor,
+        coefficients: NDArray[np.float64] | BlockStates,
+        atoms: NDArray[np.float64],
+        *,
+        fixed: str | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        callback: Callback | None = None,
+        stage: Any = None,
+    ) -> Solution:
+        """Minimise the problem of an executor from a starting point.
+
+        ``stage`` of a checkpoint keeps what an interrupted run needs to go on; all else is as in
+        :func:`graphdict.solvers.mm`.
+        """
+        self = cls(executor, fixed, tol)
+        converged, interrupted, stopped = False, False, False
+        if stage is None or stage.saved is None:
+            point, history = self.start(coefficients, atoms), History()
+        else:
+            saved = stage.saved
+            point = self.restore(saved, self.executor.scatter(saved["coefficients"]))
+            history = History.resumed(saved["history"])
+        iteration = point.iteration
+        try:
+            for iteration in range(point.iteration + 1, max_iter + 1):
+                following, residuals = self.update(point)
+                if not following.objective <= point.objective + 1e-6 * abs(point.objective):
+                    # Rounding has taken over, or overflow.
+                    converged = bool(np.isfinite(following.objective))
+                    break
+                history.add(following.objective, residuals, iteration)
+                gain = point.objective - following.objective
+                point = self.persist(following)
+                progress = Progress(
+                    iteration, point.objective, history.residual[-1], point.atoms,
+                    partial(self.executor.gather, point.coefficients),
+                )  # fmt: skip
+                stopped = callback is not None and bool(callback(progress))
+                standstill = gain <= STANDSTILL * tol * max(abs(point.objective), 1.0)
+                point, done = self.judge(point, standstill, history.residual[-1] <= tol)
+                converged = done and not stopped
+                if stopped or converged:
+                    break
+                if stage is not None:
+                    stage.offer(partial(self.save, point, history))
+        except KeyboardInterrupt as stop:
+            interrupted = True
+            point = stop.args[0] if stop.args else point  # how far a solver within came
+            warn_interrupted(iteration)
+        if not interrupted:
+            point = self.finish(point)
+        return Solution(
+            point.atoms, partial(self.executor.gather, point.coefficients), lambda: None,
+            point.objective, history, iteration, converged, interrupted, stopped,
+        )  # fmt: skip
+
+
+def _raise(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
+    return np.clip(coefficients, FLOOR, 1), ()
