@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.problem import Problem
-from graphdict.core.protocols import BlockStates, Deferred
+from graphdict.core.protocols import BlockStates, put_off
 from graphdict.core.solvers.base import in_precision
 from graphdict.core.solvers.interior_point import InteriorPoint
 from graphdict.core.solvers.mm import Update, over_relax, stationarity
@@ -27,12 +27,8 @@ class PlainBackend:
     def __init__(self, problem: Problem):
         self.problem = problem
 
+    @put_off
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved, step: PassMessage
-    ) -> Deferred:
-        return Deferred.of(self._primal_dual_pass, rows, before, moved, step)
-
-    def _primal_dual_pass(
         self, rows: slice, before: BlockIterate, moved: Moved, step: PassMessage
     ) -> Any:
         problem = self.problem
@@ -43,16 +39,8 @@ class PlainBackend:
         after = BlockIterate(moved.coefficients, dual, None, moved.split_duals, before.energies)
         return evaluate(problem, rows, after, moved.extra, before, step)
 
+    @put_off
     def atom_slopes(
-        self,
-        rows: slice,
-        coefficients: NDArray[np.float64],
-        atoms: NDArray[np.float64],
-        images: NDArray[np.float64] | None,
-    ) -> Deferred:
-        return Deferred.of(self._atom_slopes, rows, coefficients, atoms, images)
-
-    def _atom_slopes(
         self,
         rows: slice,
         coefficients: NDArray[np.float64],
@@ -67,12 +55,8 @@ class PlainBackend:
         slope = self._slope(np.tensordot(coefficients, images, 1))
         return None, (0.0, np.tensordot(weighted.T, slope, 1))
 
+    @put_off
     def update_coefficients(
-        self, rows: slice, coefficients: NDArray[np.float64], update: Update
-    ) -> Deferred:
-        return Deferred.of(self._update_coefficients, rows, coefficients, update)
-
-    def _update_coefficients(
         self, rows: slice, coefficients: NDArray[np.float64], update: Update
     ) -> Any:
         problem, atoms = self.problem, update.atoms

@@ -14,6 +14,7 @@ are added up over all blocks in one order, so that results do not depend on who 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,7 +23,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from graphdict.core.problem import Problem
 
-__all__ = ["Backend", "BlockStates", "Deferred", "Executor", "Step", "deferred", "identity"]
+__all__ = [
+    "Backend", "BlockStates", "Deferred", "Executor", "Step", "deferred", "identity", "put_off",
+]  # fmt: skip
 
 Step = Callable[..., Any]
 
@@ -41,16 +44,21 @@ class Deferred(NamedTuple):
     job: Callable[[], Any]
     read: Callable[[], Any]
 
-    @classmethod
-    def of(cls, function: Callable[..., Any], *arguments: Any) -> Deferred:
-        """Defer an ordinary function."""
-        found: list[Any] = []
-        return cls(lambda: found.append(function(*arguments)), lambda: found[0])
-
     def result(self) -> Any:
         """Do the work now and return what it found."""
         self.job()
         return self.read()
+
+
+def put_off(method: Callable[..., Any]) -> Callable[..., Deferred]:
+    """Decorate a method that finds its result at once: it returns a :class:`Deferred`."""
+
+    @wraps(method)
+    def prepare(*arguments: Any) -> Deferred:
+        found: list[Any] = []
+        return Deferred(lambda: found.append(method(*arguments)), lambda: found[0])
+
+    return prepare
 
 
 def deferred(step: Step) -> Step:

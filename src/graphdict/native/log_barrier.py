@@ -12,7 +12,6 @@ it finds is in arrays that exist before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +32,6 @@ __all__ = [
     "SampleArrays",
     "StepSizeRules",
     "atom_slopes",
-    "iterate",
     "primal_dual_pass",
     "solve_coefficients",
     "update_coefficients",
@@ -241,25 +239,3 @@ class BlockArrays(NamedTuple):
     weights: NDArray[Any]
     before: SampleArrays
     after: SampleArrays
-
-
-def iterate(
-    pool: native.ThreadPool,
-    count: int,
-    seconds: float,
-    shards: Sequence[Sequence[BlockArrays]],
-    modes: NDArray[Any],
-    dictionary: DictionaryArrays,
-    boxes: tuple[Box, Box],
-    rules: StepSizeRules,
-    sums_at_a_time: int,
-) -> tuple[int, float, float]:
-    """Take up to ``count`` iterations of BiPDS, fewer if that takes longer than ``seconds``.
-
-    Between two passes over all blocks the atoms take their step. ``modes`` (M, N) has no rows where
-    the barrier is of degrees; ``boxes`` hold atoms and coefficients. Returned are the number of
-    iterations and the last ``tau_w, tau_c``.
-    """
-    return native.iterate(
-        pool, count, seconds, shards, modes, dictionary, boxes, rules, sums_at_a_time
-    )

@@ -1,15 +1,8 @@
-"""Compiled passes over samples of the exact model: those of BiPDS, and those of MM.
+"""Compiled passes of MM over samples of the exact model.
 
-The dual of a sample is an N x N matrix, and what meets it is linear in the edges: a mixture of
-atoms enters as a Laplacian, and an atom sees of the dual and of the signal
-
-    <Y, L_w> + x' L_w x = sum_ij w_ij (Y_ii + Y_jj - 2 Y_ij + z_ij),   z_ij = (x_i - x_j)^2
-
-Both take one sweep over the edges of a sample; the step between them is
-:func:`graphdict.native.proxes.log_det_prox_conjugate`. To MM, the slope of the log-determinant at a
-sample's graph is the effective resistance ``r_ij`` between the ends of each edge. Plain formulas
-are in :mod:`graphdict.core.operators`, :mod:`graphdict.core.kernels` and
-:class:`graphdict.core.terms.LogDet`; tests compare.
+The slope of the log-determinant at a sample's graph is the effective resistance ``r_ij`` between
+the ends of each edge. Plain formulas are in :mod:`graphdict.core.operators`,
+:mod:`graphdict.core.kernels` and :class:`graphdict.core.terms.LogDet`; tests compare.
 """
 
 from __future__ import annotations
@@ -23,38 +16,7 @@ from graphdict import native
 from graphdict.native import contiguous
 from graphdict.native.log_barrier import CoefficientUpdates
 
-__all__ = ["add_laplacians", "atom_slopes", "gradients", "update_coefficients"]
-
-
-def add_laplacians(
-    coefficients: NDArray[Any],
-    atoms: NDArray[Any],
-    dual: NDArray[Any],
-    sigma: float,
-    out: NDArray[Any],
-) -> None:
-    """Set ``out`` to ``Y + sigma L(Delta W)`` for symmetric duals ``Y`` (T, N, N)."""
-    native.add_laplacians(contiguous(coefficients), contiguous(atoms), contiguous(dual), sigma, out)
-
-
-def gradients(
-    signals: NDArray[Any],
-    atoms: NDArray[Any],
-    weighted: NDArray[Any],
-    dual: NDArray[Any],
-    energies: NDArray[Any],
-    inner_products: NDArray[Any],
-    distances: NDArray[Any],
-) -> None:
-    """Set ``energies`` to ``Z W'`` and ``inner_products`` to ``<Y_t, L_k>`` (T, K).
-
-    Adds ``C' (Z + L*(Y))`` to ``distances`` (K, E) with weights ``C`` of the samples; duals are
-    symmetric.
-    """
-    native.log_det_gradients(
-        contiguous(signals), contiguous(atoms), contiguous(weighted), contiguous(dual),
-        energies, inner_products, distances,
-    )  # fmt: skip
+__all__ = ["atom_slopes", "update_coefficients"]
 
 
 def atom_slopes(

@@ -98,7 +98,7 @@ def test_single_precision(monkeypatch, model):
 @pytest.mark.parametrize("case", ["windows", "fixed atoms", "missing values"])
 def test_others_stay_plain(monkeypatch, case):
     called = []
-    monkeypatch.setattr(log_determinant, "gradients", lambda *args: called.append(args))
+    monkeypatch.setattr(native, "log_det_gradients", lambda *args: called.append(args))
     _fit(monkeypatch, GraphDictExact, True, **_other(case))
     assert not called
 
@@ -157,12 +157,12 @@ def test_sweeps_over_edges(shape, dtype):
     operator = Bilinear(Laplacians(nodes))
 
     lifted = np.full_like(dual, np.nan)
-    log_determinant.add_laplacians(coefficients, atoms, dual, dtype(0.3), lifted)
+    native.add_laplacians(coefficients, atoms, dual, dtype(0.3), lifted)
     assert_allclose(lifted, dual + 0.3 * operator.forward(coefficients, atoms), **tolerance)
 
     energies, pulls = np.full_like(coefficients, np.nan), np.full_like(coefficients, np.nan)
     distances = np.ones_like(atoms)
-    log_determinant.gradients(signals, atoms, coefficients, dual, energies, pulls, distances)
+    native.log_det_gradients(signals, atoms, coefficients, dual, energies, pulls, distances)
     expected = 1 + kernels.weighted_distances(signals, coefficients)
     expected += operator.adjoint_atoms(coefficients, dual)
     assert_allclose(energies, kernels.energies(signals, atoms), **tolerance)

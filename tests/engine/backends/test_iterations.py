@@ -15,7 +15,6 @@ from graphdict.engine import blas as threads
 from graphdict.engine import executor as blocks
 from graphdict.engine.backends import log_barrier as backend
 from graphdict.exceptions import InterruptedFitWarning
-from graphdict.native import log_barrier
 from graphdict.solvers import bipds
 from graphdict.terms import L1, ConstantOverWindows, Interval
 
@@ -33,14 +32,14 @@ def patient(monkeypatch):
 @pytest.fixture
 def calls_done(monkeypatch):
     """How many iterations each call did."""
-    done, iterate = [], log_barrier.iterate
+    done = []
 
     def counted(*arguments):
-        found = iterate(*arguments)
+        found = native.compiled.iterate(*arguments)
         done.append(found[0])
         return found
 
-    monkeypatch.setattr(log_barrier, "iterate", counted)
+    monkeypatch.setattr(native, "iterate", counted)
     return done
 
 
@@ -119,15 +118,15 @@ def test_odd_shapes_and_several_priors(make_problem, monkeypatch, calls_done, ki
 
 def test_an_interrupt_in_between_returns_the_best_point(monkeypatch):
     case = _problem_of(GraphDictLog)
-    iterate, calls = log_barrier.iterate, []
+    calls = []
 
     def interrupted(*arguments):
         calls.append(1)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return iterate(*arguments)
+        return native.compiled.iterate(*arguments)
 
-    monkeypatch.setattr(log_barrier, "iterate", interrupted)
+    monkeypatch.setattr(native, "iterate", interrupted)
     problem, coefficients, atoms = case
     with pytest.warns(InterruptedFitWarning, match="at iteration 30"):
         found = bipds(problem, coefficients, atoms, max_iter=100, tol=0)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict import native
 from graphdict.core.plain_backend import PlainBackend
 from graphdict.core.protocols import BlockStates, Deferred
 from graphdict.core.solvers.interior_point import RULES, WARM_UP
@@ -137,6 +138,8 @@ class DegreesBackend(CompiledBackend):
     def iterate(cls, shards: Any, states: BlockStates, count: int, **message: Any) -> Any:
         """Take some iterations of BiPDS, at most ``count``, in one compiled loop.
 
+        Between two passes over all blocks the atoms take their step.
+
         Message: ``dictionary`` (atoms, images, gradient in the atoms, Gram matrix), ``boxes`` of
         atoms and coefficients, ``rules`` (a function) of the step sizes, ``pool`` and
         ``sums_at_a_time``. Return the states, the new dictionary, the number of iterations, and the
@@ -159,7 +162,7 @@ class DegreesBackend(CompiledBackend):
             ]
             for shard, *of_shard in zip(shards, states, following, strict=True)
         ]  # fmt: skip
-        done, tau_atoms, tau = log_barrier.iterate(
+        done, tau_atoms, tau = native.iterate(
             message["pool"].compiled, count, SECONDS, work, cls.modes(problem.linear, dtype),
             dictionary, message["boxes"], message["rules"](), message["sums_at_a_time"],
         )  # fmt: skip

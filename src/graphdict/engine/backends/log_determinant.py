@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.protocols import Deferred
+from graphdict import native
+from graphdict.core.protocols import Deferred, put_off
 from graphdict.core.solvers.mm import Update
 from graphdict.core.solvers.primal_dual import (
     BlockIterate,
@@ -18,7 +19,7 @@ from graphdict.core.solvers.primal_dual import (
     check_sums,
 )
 from graphdict.engine.backends.log_barrier import CompiledBackend
-from graphdict.native import log_determinant
+from graphdict.native import contiguous, log_determinant
 
 __all__ = ["LogDetBackend"]
 
@@ -28,23 +29,25 @@ class LogDetBackend(CompiledBackend):
 
     name = "compiled log-determinant"
 
-    def _primal_dual_pass(
+    @put_off
+    def primal_dual_pass(
         self, rows: slice, before: BlockIterate, moved: Moved, step: PassMessage
     ) -> Any:
         if step.fixed is not None:
-            return super()._primal_dual_pass(rows, before, moved, step)
+            return super().primal_dual_pass(rows, before, moved, step).result()
         problem, atoms, coefficients = self.problem, step.atoms, moved.coefficients
         extrapolated = 2 * coefficients - before.coefficients
         weighted = problem.shares(rows, coefficients) * coefficients
         lifted, sigma = np.empty_like(before.dual), atoms.dtype.type(step.sigma)
-        log_determinant.add_laplacians(extrapolated, step.extrapolated, before.dual, sigma, lifted)
+        mixed = contiguous(extrapolated), contiguous(step.extrapolated)
+        native.add_laplacians(*mixed, contiguous(before.dual), sigma, lifted)
         dual = problem.barrier.prox_conjugate(lifted, step.sigma)
         energies, inner_products = np.empty_like(weighted), np.empty_like(weighted)
         distances = np.zeros_like(atoms)
-        signals = problem.fit.signals[rows]
-        log_determinant.gradients(
-            signals, atoms, weighted, dual, energies, inner_products, distances
-        )
+        native.log_det_gradients(
+            contiguous(problem.fit.signals[rows]), contiguous(atoms), contiguous(weighted),
+            contiguous(dual), energies, inner_products, distances,
+        )  # fmt: skip
         gradient = energies + inner_products + moved.extra
         after = BlockIterate(coefficients, dual, gradient, moved.split_duals, None)
         sums = PassSums(distances, weighted.T @ coefficients)
