@@ -1,11 +1,6 @@
 """Terms of the objective: likelihoods, priors on atoms, priors on coefficients."""
 
-from graphdict.core.likelihoods import (
-    Likelihood,
-    LogDegrees,
-    LogDeterminant,
-    LogSpectra,
-)
+from graphdict.core.likelihoods import Likelihood, LogDegrees, LogDeterminant, LogSpectra
 from graphdict.core.terms import (
     L1,
     CachedSmoothness,

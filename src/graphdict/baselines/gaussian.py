@@ -96,19 +96,6 @@ class GaussianMixtureGraphs(SoftMixture):
 
     @single_threaded_blas
     def fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn the mixture of the signals and compute its graphs.
-
-        Parameters
-        ----------
-        X : array (T, N)
-            Signals.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
         self._validate_params()
         _, signals = self._learn(X, self.rescale)
         if len(signals) < self.n_clusters:

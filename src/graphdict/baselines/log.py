@@ -79,19 +79,6 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
     rescale: bool | RescaleName = True
 
     def fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn the graph of the signals.
-
-        Parameters
-        ----------
-        X : array (T, N)
-            Signals.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
         self._validate_params()
         _, signals = self._learn(X, self.rescale)
         if has_gaps(signals):

@@ -240,19 +240,6 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
 
     @single_threaded_blas
     def fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn the clusters of the signals and their graphs.
-
-        Parameters
-        ----------
-        X : array (T, N)
-            Signals.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
         self._validate_params()
         _, signals = self._learn(X, self.rescale)
         rng = check_random_state(self.random_state)

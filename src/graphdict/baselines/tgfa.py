@@ -113,19 +113,6 @@ class TGFA(WindowBaseline):
 
     @single_threaded_blas
     def fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn the graphs of all windows of the signals.
-
-        Parameters
-        ----------
-        X : array (T, N)
-            Signals.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
         self._validate_params()
         costs, active = self._windows(X)
         self.beta_ = float(self._ridge(costs.mean(axis=0, keepdims=True))[0])

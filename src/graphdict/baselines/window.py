@@ -168,19 +168,6 @@ class WindowLogModel(WindowBaseline):
         return building + overlap * samples * nodes * size, overlap * solving
 
     def fit(self, X: Signals, y: Any = None) -> Self:
-        """Learn a graph for each window of the signals.
-
-        Parameters
-        ----------
-        X : array (T, N)
-            Signals.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
         self._validate_params()
         costs, active = self._windows(X)
         ridge = self._ridge(costs, active)

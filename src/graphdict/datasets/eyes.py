@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.annotations import StrPath
-from graphdict.datasets.eegbci import (
-    EEGBCI_CHANNELS,
-    SUBJECTS,
-    data_folder,
-    locate_runs,
-    read_run,
-)
+from graphdict.datasets.eegbci import EEGBCI_CHANNELS, SUBJECTS, data_folder, locate_runs, read_run
 from graphdict.datasets.measured import MeasuredSignals
 
 __all__ = ["find_runs", "load_eyes"]

@@ -49,8 +49,23 @@ class SignalEstimator(BaseEstimator):
 
     if TYPE_CHECKING:  # pragma: no cover - each estimator has its own
 
-        def fit(self, X: Signals, y: Any = None) -> Self: ...
         def instantaneous_graphs(self, X: Signals | None = None) -> InstantaneousGraphs: ...
+
+    def fit(self, X: Signals, y: Any = None) -> Self:
+        """Learn from signals.
+
+        Parameters
+        ----------
+        X : array or DataFrame (T, N), or several recordings
+            One row for each sample, one column for each node.
+        y : None
+            Ignored; there for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+        """
+        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -125,14 +125,14 @@ def time_left(seconds: float) -> str:
 
 
 @contextmanager
-def shown_work(title: str, total: float, verbose: int, cost: float = 1.0) -> Iterator[Task]:
+def shown_work(title: str, total: float, verbose: int) -> Iterator[Task]:
     """Make the work inside ``with`` a part of what is under way, or show a bar of its own.
 
     There is a bar where ``verbose`` is positive and nothing else is under way; it stays on the
     screen where ``verbose`` is above 1.
     """
     if not verbose or current_task() is not None:
-        with part(title, total, cost) as task:
+        with part(title, total) as task:
             yield task
         return
     bar = ProgressBar(title, stays=verbose > 1)

@@ -50,6 +50,9 @@ class GraphDictMarginal(MarginalState):
 
     by expectation-maximisation. A single sample says little about its own coefficients; summing
     over all of them instead of taking the best fit is what keeps the atoms from overfitting.
+    Scores are such sums, too, of signals divided by ``scale_``, and can be compared between numbers
+    of atoms: the samples of a window share what the window has, and in a Markov chain each is
+    measured given those before it.
 
     Which prior to take: "independent" for samples in any order; "markov" for states that last and
     return; "hierarchy" for graphs that change bit by bit. On the synthetic processes of the
@@ -280,29 +283,6 @@ class GraphDictMarginal(MarginalState):
         finally:
             del self._in_stream
         return self
-
-    @overload
-    def score_samples(  # type: ignore[overload-overlap]
-        self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
-    @overload
-    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Return the log-likelihood of each sample, summed over activations; comparable between K.
-
-        Signals are divided by ``scale_``. The samples of a window share what the window has; in a
-        Markov chain each is measured given those before it. The mean is :meth:`score`.
-
-        Parameters
-        ----------
-        X : array (T, N)
-            Signals, or several recordings as in :meth:`fit`.
-
-        Returns
-        -------
-        array (T,), or a list of one for each recording
-        """
-        return super().score_samples(X)
 
     @overload
     def predict_proba(  # type: ignore[overload-overlap]

@@ -16,11 +16,7 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.marginal.likelihood import NOISE
-from graphdict.core.marginal.patterns import (
-    count_patterns,
-    default_max_active,
-    enumerate_patterns,
-)
+from graphdict.core.marginal.patterns import count_patterns, default_max_active, enumerate_patterns
 from graphdict.core.marginal.protocols import PatternLikelihood
 from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns

@@ -9,12 +9,7 @@ import click
 import numpy as np
 
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
-from graphdict.app.commands.options import (
-    Command,
-    file_argument,
-    output_options,
-    verbosity_options,
-)
+from graphdict.app.commands.options import Command, file_argument, output_options, verbosity_options
 from graphdict.app.commands.outputs import check_free, results_in
 from graphdict.app.commands.recording_tables import (
     RecordingTable,

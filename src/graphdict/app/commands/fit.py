@@ -11,20 +11,10 @@ import numpy as np
 
 from graphdict.app.commands.checks import check_length, check_options
 from graphdict.app.commands.choose import Choices, choose_counts, choose_degree, compare_fitted
-from graphdict.app.commands.console import (
-    EXIT_CODES,
-    STOPPED,
-    Console,
-    Stopped,
-    command_errors,
-)
+from graphdict.app.commands.console import EXIT_CODES, STOPPED, Console, Stopped, command_errors
 from graphdict.app.commands.execution import open_signals
 from graphdict.app.commands.flags import with_flags
-from graphdict.app.commands.models import (
-    MODELS,
-    build_model,
-    window_of,
-)
+from graphdict.app.commands.models import MODELS, build_model, window_of
 from graphdict.app.commands.options import (
     Command,
     execution_options,
@@ -35,10 +25,7 @@ from graphdict.app.commands.options import (
     verbosity_options,
 )
 from graphdict.app.commands.outputs import check_free
-from graphdict.app.commands.preprocessing import (
-    attach_metadata,
-    subsample,
-)
+from graphdict.app.commands.preprocessing import attach_metadata, subsample
 from graphdict.app.commands.reading import learn_scaling, read_recordings
 from graphdict.app.commands.repeats import spread_repeats
 from graphdict.app.commands.results import (
@@ -50,9 +37,7 @@ from graphdict.app.commands.results import (
     summarise_atoms,
     write_results,
 )
-from graphdict.app.files.several import (
-    expand_paths,
-)
+from graphdict.app.files.several import expand_paths
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.marginal.redundant import idle_atoms
 from graphdict.engine.tasks import part

@@ -134,19 +134,14 @@ def _solve(normal: NDArray, right: NDArray) -> EdgeEstimates:
     return EdgeEstimates(weights.T, np.where(unknown, np.inf, np.sqrt(variances)).T)
 
 
-def edge_confidence(
-    estimates: EdgeEstimates, active: NDArray | None = None, *, signed: bool = False
-) -> NDArray:
+def edge_confidence(estimates: EdgeEstimates, *, signed: bool = False) -> NDArray:
     """Return the probability (K, E) that each pair of each atom is joined by an edge.
 
-    Pairs that ``active`` (E,) leaves out, and those of which nothing is known, have 0. ``signed``
-    says whether edges may be negative.
+    Pairs of which nothing is known have 0. ``signed`` says whether edges may be negative.
     """
     found = np.zeros_like(estimates.weights)
     for atom, (weights, errors) in enumerate(zip(*estimates, strict=True)):
         known = np.isfinite(errors) & (errors > 0)
-        if active is not None:
-            known &= active
         if known.any():
             level = _level(weights[known], errors[known], signed)
             with np.errstate(over="ignore"):
