@@ -19,7 +19,8 @@ from graphdict.selection import (
     densities,
     held_out,
 )
-from graphdict.selection.folds import Blocks, Scores, block_scores
+from graphdict.selection.folds import Blocks, Scores
+from graphdict.selection.merging import merged
 
 
 @pytest.fixture(scope="module")
@@ -113,50 +114,50 @@ def test_time_gives_the_activations_of_a_hierarchy(data, choose):
         choose(model, data.signals)
 
 
-def fitted(power, counts, nodes=4):
-    """What is asked of a fit: its filter, and in how many samples each atom is active."""
-    states = np.eye(len(counts))[np.repeat(np.arange(len(counts)), counts)]
+def fitted(counts):
+    """What is asked of a fit: exclusive states, and in how many samples each atom is active."""
+    states = np.eye(len(counts))
     return SimpleNamespace(
-        filter_="power", filter_power_=power, _is_papers_model=power == 1, coefficients_=states,
-        max_active=1, active_nodes_=np.ones(nodes, dtype=bool),
+        atoms_=states, patterns_=states.astype(bool), pattern_probabilities_=states.mean(axis=0),
+        coefficients_=np.repeat(states, counts, axis=0), max_active=1, _is_papers_model=False,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("with_its_filter", "chosen"), [(-1.01, 3), (-1.5, 4)])
-def test_what_another_filter_gains_is_no_sign_of_atoms(monkeypatch, with_its_filter, chosen):
-    """Of three atoms a power of 1 was found, of four a power of 2, which may suit three as well."""
+@pytest.mark.parametrize(("from_merged", "chosen"), [(-1.01, 3), (-1.5, 4)])
+def test_what_a_lucky_start_gains_is_no_sign_of_atoms(monkeypatch, from_merged, chosen):
+    """Three atoms may do as well as four where they begin at four of which two are merged."""
     scores = {1: -9.0, 2: -5.0, 3: -1.5, 4: -1.0, 5: -1.2, 6: -1.1}
-    powers = {1: 2.0, 2: 2.0, 3: 1.0, 4: 2.0, 5: 2.0, 6: 2.0}
     wiggle = np.linspace(-0.1, 0.1, 10)
 
-    def block_scores(trial, blocks, folds, cost, found=None):
+    def block_scores(trial, blocks, folds, start=None, cost=1.0):
         count = trial.n_atoms
-        score = scores[count] if found is None else with_its_filter
-        power = powers[count] if found is None else found.filter_power_
-        return Scores(score + wiggle * count, fitted(power, [50] * count))
+        assert start is None or len(start.atoms_) == count
+        score = scores[count] if start is None or count != 3 else from_merged
+        return Scores(score + wiggle * count, fitted([50] * count))
 
     monkeypatch.setattr(held_out, "block_scores", block_scores)
     blocks = Blocks([np.zeros((10, 4))] * 10, 10, np.empty(0))
     choice = held_out.choose_by_blocks(GraphDictMarginal(2), blocks, "n_atoms", range(1, 7))
     assert choice.value == chosen
-    assert choice.models[3]._is_papers_model == (chosen == 4)
 
 
-@pytest.mark.parametrize("filter_found", [("power", 2.3), ("exp", 3.0)])
-def test_blocks_may_be_scored_under_the_filter_of_another_fit(filter_found):
-    drawn = make_superposition(2, 6, n_train=200, n_test=0, filter=2.0, random_state=0)
-    other = GraphDictMarginal(3, max_active=1, filter_power=2, n_init=1, random_state=0)
-    other.fit(drawn.train.signals)
-    other.filter_, other.filter_power_ = filter_found
-    blocks = Blocks(np.split(drawn.train.signals, 10), 20, np.empty(0))
-    found = block_scores(GraphDictMarginal(2, max_active=1), blocks, found=other).model
-    assert (found.filter_, found.filter_power_) == filter_found
+def test_the_two_most_alike_atoms_are_merged_by_how_often_they_hold():
+    model = fitted([1, 1, 1])
+    model.atoms_ = np.array([[1.0, 0, 0], [0, 1, 0.1], [0, 2, 0.1]])
+    model.pattern_probabilities_ = np.array([0.6, 0.1, 0.3])
+    start = merged(model)
+    np.testing.assert_allclose(start.atoms_, [[1, 0, 0], [0, 1.75, 0.1]])
+    np.testing.assert_allclose(start.pattern_probabilities_, [0.6, 0.4])
+    assert start.patterns_.tolist() == np.eye(2, dtype=bool).tolist()
+    assert len(model.atoms_) == 3
+    model.patterns_ = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], dtype=bool)
+    assert merged(model) is None  # not exclusive
 
 
 def test_atoms_with_fewer_samples_than_nodes_end_the_search(monkeypatch):
-    def block_scores(trial, blocks, folds, cost):
+    def block_scores(trial, blocks, folds, start=None, cost=1.0):
         counts = [50] * (trial.n_atoms - 1) + [50 if trial.n_atoms < 4 else 3]
-        return Scores(np.full(10, float(trial.n_atoms)), fitted(1.0, counts))
+        return Scores(np.full(10, float(trial.n_atoms)), fitted(counts))
 
     monkeypatch.setattr(held_out, "block_scores", block_scores)
     blocks = Blocks([np.zeros((10, 4))] * 10, 10, np.empty(0))

@@ -227,19 +227,13 @@ def _innovations(
 
 
 def block_scores(
-    model: Any,
-    blocks: Blocks,
-    folds: int = FOLDS,
-    fitted: Any = None,
-    cost: float = 1.0,
-    found: Any = None,
+    model: Any, blocks: Blocks, folds: int = FOLDS, fitted: Any = None, cost: float = 1.0
 ) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
     Every so many blocks are held out together: with two ``folds``, half of them. Where the same
-    model has been ``fitted`` to the signals, that is where the fit to all blocks begins; otherwise
-    it may have the filter that another one has ``found``. ``cost`` is what this counts in the
-    progress of what it is part of.
+    model has been ``fitted`` to the signals, that is where the fit to all blocks begins.
+    ``cost`` is what this counts in the progress of what it is part of.
 
     Filter and how many atoms may be active are those of a fit to all blocks: numbers, which need
     not be learned anew with every block held out. The search among starts is not made again either:
@@ -258,7 +252,7 @@ def block_scores(
     held_out = blocks.folds(folds)
     with part("held-out blocks", total=1 + folds, cost=cost):
         whole = clone(trial)
-        fit_quietly(whole, blocks.signals, fitted, found)
+        fit_quietly(whole, blocks.signals, fitted)
         for fold in np.unique(held_out):
             others = [piece for piece, own in zip(blocks.pieces, held_out) if own != fold]
             learned = clone(trial)

@@ -21,6 +21,7 @@ from graphdict.selection.folds import (
     cut_recordings,
     error_of_mean,
 )
+from graphdict.selection.merging import merged
 from graphdict.selection.trials import as_array, as_recordings
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -34,6 +35,7 @@ __all__ = [
 PATIENCE = 2  # values to try after the best
 NEGLIGIBLE = 0.01  # share of the gain over the worst that is not worth another atom
 ACTIVE_ERRORS = 0.5  # standard errors that one more active atom has to gain
+FEWEST_MERGED = 2  # atoms that are not merged: one graph is compared by other rules
 CLEARLY = 2.0  # standard errors by which more than one atom has to beat one
 
 
@@ -79,11 +81,11 @@ def choose_n_atoms(
     The memory that all nodes share is taken out of the series, which is then cut in about twenty
     blocks, longer than that memory. Each block is predicted by models learned from others, and
     ``candidates`` are tried in ascending order until two in a row do not improve the score, or an
-    atom is active in fewer samples than there are nodes. Where the best has another kind of filter
-    than smaller numbers, these are tried with its filter, too. The smallest is chosen whose score
+    atom is active in fewer samples than there are nodes. The smallest is chosen whose score
     is within one standard error of the best, over blocks, or below it by at most a hundredth of the
     total gain; and one atom, if that is among the candidates, unless more gain at least two
-    standard errors.
+    standard errors. One atom fewer is tried once more with the two most alike made one, under the
+    same filter.
 
     Missing values are interpolated. Of more than 5,000 samples, half of every block is used, or as
     much as makes 20,000 in all.
@@ -236,28 +238,45 @@ def choose_by_blocks(
                 count = value if name == "n_atoms" else model.n_atoms
                 atoms = f"{count} atom{'s' * (count > 1)}, {most} active"
                 report(f"{atoms}: held-out log-likelihood {found[value].mean():.4f}")
-            best = max(found, key=lambda v: found[v].mean())
+            best = _best(found)
             if sum(v > best for v in found) >= PATIENCE:
                 break
-        if name == "n_atoms":  # what another filter gains is no sign of atoms
-            for value in [v for v in found if 1 < v < best]:
-                if models[value]._is_papers_model != models[best]._is_papers_model:
-                    trial = clone(model).set_params(n_atoms=value)
-                    given = block_scores(trial, blocks, folds, cost=value, found=models[best])
-                    if given.blocks.mean() > found[value].mean():
-                        found[value], models[value] = given.blocks, given.model
-    errors = {v: error_of_mean(found[best] - s) for v, s in found.items()}
-    top, lowest = found[best].mean(), min(s.mean() for s in found.values())
-    near = [
-        v for v, s in found.items()
-        if top - s.mean() <= max(tolerance * errors[v], NEGLIGIBLE * (top - lowest))
-    ]  # fmt: skip
-    value = min(near)
+        value = _smallest_near(found, tolerance)
+        while name == "n_atoms" and value - 1 in found and value > FEWEST_MERGED:
+            # What a lucky start or another filter gains is no sign of one atom more.
+            trial = clone(model).set_params(n_atoms=value - 1)
+            if (start := merged(models[value])) is None:
+                break
+            task.plan(task.done + value - 1)
+            given = block_scores(trial, blocks, folds, start, cost=value - 1)
+            if given.blocks.mean() <= found[value - 1].mean():
+                break
+            found[value - 1], models[value - 1] = given.blocks, given.model
+            if (fewer := _smallest_near(found, tolerance)) >= value:
+                break
+            value = fewer
+    best = _best(found)
     if name == "n_atoms" and 1 in found and value > 1:
         gains = found[value] - found[1]
         value = value if gains.mean() > CLEARLY * error_of_mean(gains) else 1
     scores = {v: float(s.mean()) for v, s in found.items()}
+    errors = {v: error_of_mean(found[best] - s) for v, s in found.items()}
     return ScoreChoice(name, value, scores, errors, found, models)
+
+
+def _best(found: dict[int, NDArray[np.float64]]) -> int:
+    """Return the value with the best mean score of all blocks."""
+    return max(found, key=lambda value: found[value].mean())
+
+
+def _smallest_near(found: dict[int, NDArray[np.float64]], tolerance: float) -> int:
+    """Return the smallest value within so many standard errors of the best, or nearly as good."""
+    best = found[_best(found)]
+    negligible = NEGLIGIBLE * (best.mean() - min(scores.mean() for scores in found.values()))
+    return min(
+        value for value, scores in found.items()
+        if (best - scores).mean() <= max(tolerance * error_of_mean(best - scores), negligible)
+    )  # fmt: skip
 
 
 def _fewest_samples(fitted: Any) -> float:
