@@ -129,7 +129,7 @@ def test_what_a_lucky_start_gains_is_no_sign_of_atoms(monkeypatch, from_merged, 
     scores = {1: -9.0, 2: -5.0, 3: -1.5, 4: -1.0, 5: -1.2, 6: -1.1}
     wiggle = np.linspace(-0.1, 0.1, 10)
 
-    def block_scores(trial, blocks, folds, start=None, cost=1.0):
+    def block_scores(trial, blocks, folds, start=None, cost=1.0, sparse=False):
         count = trial.n_atoms
         assert start is None or len(start.atoms_) == count
         score = scores[count] if start is None or count != 3 else from_merged
@@ -155,7 +155,7 @@ def test_the_two_most_alike_atoms_are_merged_by_how_often_they_hold():
 
 
 def test_atoms_with_fewer_samples_than_nodes_end_the_search(monkeypatch):
-    def block_scores(trial, blocks, folds, start=None, cost=1.0):
+    def block_scores(trial, blocks, folds, start=None, cost=1.0, sparse=False):
         counts = [50] * (trial.n_atoms - 1) + [50 if trial.n_atoms < 4 else 3]
         return Scores(np.full(10, float(trial.n_atoms)), fitted(counts))
 

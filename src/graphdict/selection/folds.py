@@ -227,7 +227,12 @@ def _innovations(
 
 
 def block_scores(
-    model: Any, blocks: Blocks, folds: int = FOLDS, fitted: Any = None, cost: float = 1.0
+    model: Any,
+    blocks: Blocks,
+    folds: int = FOLDS,
+    fitted: Any = None,
+    cost: float = 1.0,
+    sparse: bool = False,
 ) -> Scores:
     """Return the score of every block under a clone of ``model`` fitted to other blocks.
 
@@ -239,11 +244,16 @@ def block_scores(
     not be learned anew with every block held out. The search among starts is not made again either:
     atoms of that fit, warmed up, are where the others begin.
 
+    All pairs may be joined unless ``sparse``: without weak edges, which few samples do not show,
+    several graphs predict far worse than they could, and one a little worse.
+
     One graph stands for one covariance of any kind, and has the score of that where it is better:
     what no graph of nonnegative weights shows is no sign of several.
     """
     starts = min(model.n_init, TRIAL_STARTS) if model.n_atoms > 1 else 1  # one graph has one start
     trial = clone(model).set_params(n_init=starts, tails="gaussian")  # all are equally loud
+    if not sparse:
+        trial.set_params(sparsity=0)
     if not isinstance(model.alpha_w, str):
         trial.set_params(alpha_w=min(model.alpha_w, TRIAL_PENALTY))
     if model.rescale:

@@ -95,8 +95,8 @@ def choose_n_atoms(
     Parameters
     ----------
     model : unfitted GraphDictMarginal
-        It is cloned; at most four starts and an ``alpha_w`` of 0.001 are used. Soft models cannot
-        be compared in this way: they fit coefficients to the samples they score.
+        It is cloned; at most four starts, an ``alpha_w`` of 0.001 and no sparsity are used. Soft
+        models cannot be compared in this way: they fit coefficients to the samples they score.
     X : array (T, N), or list or dict of arrays (T_r, N)
         Signals in the order of time, or those of several recordings.
     candidates : iterable of int, default=1 to 10
@@ -158,7 +158,7 @@ def choose_max_active(
     tried = range(1, default_max_active(model.n_atoms) + 1) if candidates is None else candidates
     blocks = _blocks(model, X, groups, block_length)
     return choose_by_blocks(
-        model, blocks, "max_active", tried, tolerance=ACTIVE_ERRORS, report=report
+        model, blocks, "max_active", tried, tolerance=ACTIVE_ERRORS, sparse=True, report=report
     )
 
 
@@ -212,9 +212,13 @@ def choose_by_blocks(
     *,
     tolerance: float = 1.0,
     folds: int = FOLDS,
+    sparse: bool = False,
     report: Callable[[str], None] | None = None,
 ) -> ScoreChoice:
-    """Choose the smallest value within ``tolerance`` standard errors of the best."""
+    """Choose the smallest value within ``tolerance`` standard errors of the best.
+
+    Sets of active atoms are told from as many states by ``sparse`` graphs only.
+    """
     tried = sorted(set(candidates))
     if not tried:
         raise ValueError(f"candidates must hold at least one {name} to try, got none")
@@ -227,7 +231,7 @@ def choose_by_blocks(
             task.plan(task.done + sum([v for v in tried if v >= value][:patience]))
             task.cost = task.total
             trial = clone(model).set_params(**{name: value})
-            given = block_scores(trial, blocks, folds, cost=value)
+            given = block_scores(trial, blocks, folds, cost=value, sparse=sparse)
             if found and _fewest_samples(given.model) < (1 if len(found) == 1 else nodes):
                 break  # there are too many: so few samples show no graph
             found[value], models[value] = given.blocks, given.model
@@ -248,7 +252,7 @@ def choose_by_blocks(
             if (start := merged(models[value])) is None:
                 break
             task.plan(task.done + value - 1)
-            given = block_scores(trial, blocks, folds, start, cost=value - 1)
+            given = block_scores(trial, blocks, folds, start, value - 1, sparse)
             if given.blocks.mean() <= found[value - 1].mean():
                 break
             found[value - 1], models[value - 1] = given.blocks, given.model

@@ -35,7 +35,9 @@ from graphdict.selection.trials import as_pieces, check_windows
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
 
-__all__ = ["Evidence", "compare_with_one", "evidence", "surrogate_statistics"]
+__all__ = [
+    "Evidence", "compare_with_one", "evidence", "surrogate_p_value", "surrogate_statistics",
+]  # fmt: skip
 
 SURROGATES = 39
 PROBABLE = 0.05  # p-value from which on one graph with memory explains a gain
@@ -195,8 +197,8 @@ def evidence(
             scores[atoms] = block_scores(trial, blocks, fitted=fitted, cost=atoms)
             fitted = scores[atoms].model  # one graph has the filter of several
         several = scores[count]
-        tested = scores[1].blocks, several.blocks, several.model, n_surrogates, random_state
-        return compare_with_one(blocks, *tested)
+        statistics = surrogate_statistics(blocks, n_surrogates, random_state)
+        return compare_with_one(blocks, scores[1].blocks, several.blocks, several.model, statistics)
 
 
 @single_threaded_blas
@@ -226,16 +228,14 @@ def compare_with_one(
     one: NDArray[np.float64],
     several: NDArray[np.float64],
     model: Any,
-    n_surrogates: int = SURROGATES,
-    random_state: RandomState = 0,
+    statistics: NDArray[np.float64],
 ) -> Evidence:
     """Return the evidence, by block scores (B,) of one and of several graphs.
 
-    ``model`` is that of several, fitted to all blocks.
+    ``model`` is that of several, fitted to all blocks; ``statistics`` (1 + S,) tell how much the
+    covariance varies (:func:`surrogate_statistics`).
     """
-    statistics = surrogate_statistics(blocks, n_surrogates, random_state)
     difference = several - one
-    others = statistics[1:]
     return Evidence(
         n_atoms=len(model.atoms_),
         gain=float(difference.mean()),
@@ -244,7 +244,12 @@ def compare_with_one(
         block_length=blocks.length,
         memory=len(blocks.memory),
         stay=float(model.stay_probability_),
-        p_value=float(np.mean(statistics >= statistics[0])) if len(statistics) else np.nan,
+        p_value=surrogate_p_value(statistics),
         statistic=float(statistics[0]) if len(statistics) else np.nan,
-        surrogate_statistics=others,
+        surrogate_statistics=statistics[1:],
     )
+
+
+def surrogate_p_value(statistics: NDArray[np.float64]) -> float:
+    """Return the share of series whose covariance varies as much as the first; NaN for none."""
+    return float(np.mean(statistics >= statistics[0])) if len(statistics) else np.nan

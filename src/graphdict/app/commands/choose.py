@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from graphdict.app.commands.console import Console
@@ -37,6 +38,8 @@ class Choices:
         Whether there is more than one graph; None where that was not asked.
     blocks : Blocks, optional
         What to hold out, where that is to be asked of the model once it is fitted.
+    statistics : array (1 + S,), optional
+        How much the covariance varies in the series and in surrogates, for the same.
     remark : str, optional
         A sentence on how sure the number of atoms is.
     """
@@ -44,6 +47,7 @@ class Choices:
     settings: dict[str, Any] = field(default_factory=dict)
     evidence: Evidence | None = None
     blocks: Blocks | None = None
+    statistics: NDArray[np.float64] | None = None
     remark: str | None = None
 
 
@@ -57,7 +61,12 @@ def choose_counts(
     learned (:func:`compare_fitted`): that is much quicker.
     """
     from graphdict.selection.folds import complete, cut_blocks, cut_study
-    from graphdict.selection.one_graph import PROBABLE, SURROGATES, surrogate_statistics
+    from graphdict.selection.one_graph import (
+        PROBABLE,
+        SURROGATES,
+        surrogate_p_value,
+        surrogate_statistics,
+    )
     from graphdict.selection.trials import split_pieces
 
     if options["model"] == "hier" or _is_hierarchy(options):
@@ -81,19 +90,18 @@ def choose_counts(
             f"samples repeat what the {len(blocks.memory)} before them say, which is taken out to "
             "compare with one graph"
         )
+    statistics = surrogate_statistics(blocks, SURROGATES if options["evidence"] else 0)
     if options["atoms"] == "auto":
         console.say("Predicting held-out blocks of time, to see how many graphs there are ...")
-        return _choose_atoms(trial, blocks, options, console)
+        return _choose_atoms(trial, blocks, statistics, options, console)
     if options["model"] == "marginal":
-        statistics = surrogate_statistics(blocks, SURROGATES)
-        share = np.mean(statistics >= statistics[0]) if len(statistics) else 1.0
-        _let_states_last(options, bool(share <= PROBABLE), blocks)
-    return Choices(blocks=blocks)
+        _let_states_last(options, surrogate_p_value(statistics) <= PROBABLE, blocks)
+    return Choices(blocks=blocks, statistics=statistics)
 
 
 def compare_fitted(
     model: Any,
-    blocks: Blocks,
+    choices: Choices,
     signals: SignalTable,
     options: dict[str, Any],
     console: Console,
@@ -105,6 +113,9 @@ def compare_fitted(
     from graphdict.selection.folds import block_scores
     from graphdict.selection.one_graph import compare_with_one
 
+    blocks, statistics = choices.blocks, choices.statistics
+    assert blocks is not None
+    assert statistics is not None
     console.say("Predicting held-out blocks of time, to see whether one graph would do ...")
     fitted = model if options["model"] == "marginal" else None
     trial = _trial(signals, options)
@@ -114,7 +125,7 @@ def compare_fitted(
         several = block_scores(trial, blocks, fitted=fitted, cost=trial.n_atoms)
         one = clone(trial).set_params(n_atoms=1, max_active=1)
         alone = block_scores(one, blocks, fitted=several.model)
-        return compare_with_one(blocks, alone.blocks, several.blocks, several.model)
+        return compare_with_one(blocks, alone.blocks, several.blocks, several.model, statistics)
     except KeyboardInterrupt:
         console.interrupted = True
         return None
@@ -155,11 +166,17 @@ def _too_few(options: dict[str, Any], console: Console) -> Choices:
     return Choices(remark="Samples are too few to tell whether there is more than one graph.")
 
 
-def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: Console) -> Choices:
+def _choose_atoms(
+    trial: Any,
+    blocks: Blocks,
+    statistics: NDArray[np.float64],
+    options: dict[str, Any],
+    console: Console,
+) -> Choices:
     """Set atoms and active: one graph unless more are clearly better."""
-    from graphdict.selection.folds import error_of_mean
+    from graphdict.selection.folds import block_scores, error_of_mean
     from graphdict.selection.held_out import CLEARLY, ScoreChoice, choose_by_blocks
-    from graphdict.selection.one_graph import LASTING, SURROGATES, compare_with_one
+    from graphdict.selection.one_graph import LASTING, PROBABLE, compare_with_one, surrogate_p_value
 
     active = options["active"]
     first: int = 1 if active == "auto" else active
@@ -170,17 +187,23 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
     if choice.models[1]._is_papers_model:
         trial.set_params(filter_power=1)
     # States of several active atoms are fewer atoms than states, or three where two states are as
-    # good as three.
-    for more in range(2, MOST_ACTIVE + 1 if active == "auto" and choice.value > 1 else 0):
+    # good as three. They have fewer weights to learn, and may be seen where states alone are not.
+    scores = one
+    if choice.value > 1 and active == "auto":
+        states = clone(trial).set_params(n_atoms=choice.value)
+        fitted = choice.models[choice.value]
+        scores = block_scores(states, blocks, fitted=fitted, sparse=True).blocks
+    may = choice.value > 1 or surrogate_p_value(statistics) <= PROBABLE
+    for more in range(2, MOST_ACTIVE + 1 if active == "auto" and may else 0):
         other: ScoreChoice = choose_by_blocks(
             trial.set_params(max_active=more), blocks, "n_atoms",
-            _sizes(choice.value, more), report=console.note,
+            _sizes(max(FEW, choice.value), more), sparse=True, report=console.note,
         )  # fmt: skip
-        gain = other.block_scores[other.value] - choice.block_scores[choice.value]
+        gain = other.block_scores[other.value] - scores
         superposed = _is_superposition(other.models[other.value], more)
         if not (superposed and gain.mean() > CLEARLY * error_of_mean(gain)):
             break
-        choice, most = other, more
+        choice, most, scores = other, more, other.block_scores[other.value]
     value, remark = choice.value, None
     if max(choice.scores, key=lambda k: choice.scores[k]) == MOST:
         value = _enough(choice.scores, float(one.mean()))
@@ -195,8 +218,11 @@ def _choose_atoms(trial: Any, blocks: Blocks, options: dict[str, Any], console: 
         chosen = {"atoms": {"value": 1, "active": 1, "scores": choice.scores}}
         return Choices(chosen, remark="Of two graphs instead of one, no sample uses the second.")
     given = choice.block_scores[several], choice.models[several]
-    count = SURROGATES if options["evidence"] else 0
-    found = compare_with_one(blocks, one, *given, count)
+    if most > first:
+        trial.set_params(n_atoms=several, max_active=most)
+        dense = block_scores(trial, blocks, fitted=choice.models[several])
+        given = dense.blocks, dense.model
+    found = compare_with_one(blocks, one, *given, statistics)
     value = value if found.clear else 1
     options["atoms"], options["active"] = value, min(most, value)
     _let_states_last(options, found.stay >= LASTING, blocks)

@@ -287,7 +287,7 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
         if choices.blocks is not None and learned:
             work = COMPARING * options["atoms"]
             with part("Comparing with one graph", options["atoms"] + 1, work):
-                given = model, choices.blocks, signals, options, console
+                given = model, choices, signals, options, console
                 choices.evidence = compare_fitted(*given)
         with part("Learning again", cost=AGAIN * options["atoms"]):
             again = _stability(model, values, options, console)
