@@ -318,7 +318,7 @@ def ctrl_c(monkeypatch):
 
 
 def test_ctrl_c_before_there_is_a_result_writes_nothing(run, table, ctrl_c):
-    ctrl_c("graphdict.app.commands.fit.choose_counts", 0)
+    ctrl_c("graphdict.app.commands.learning.choose_counts", 0)
     result = run("fit", table, *QUICK)
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1].startswith("Error: stopped before there was a result")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
 from graphdict.app.commands.checks import check_length, check_options
-from graphdict.app.commands.choose import Choices, choose_counts, choose_degree, compare_fitted
-from graphdict.app.commands.console import EXIT_CODES, STOPPED, Console, Stopped, command_errors
-from graphdict.app.commands.execution import open_signals
+from graphdict.app.commands.console import EXIT_CODES, STOPPED, Console, command_errors
 from graphdict.app.commands.flags import with_flags
-from graphdict.app.commands.models import MODELS, build_model, window_of
+from graphdict.app.commands.learning import learn
+from graphdict.app.commands.models import MODELS, window_of
 from graphdict.app.commands.options import (
     Command,
     execution_options,
@@ -25,7 +23,7 @@ from graphdict.app.commands.options import (
     verbosity_options,
 )
 from graphdict.app.commands.outputs import check_free
-from graphdict.app.commands.preprocessing import attach_metadata, subsample
+from graphdict.app.commands.preprocessing import attach_metadata
 from graphdict.app.commands.reading import learn_scaling, read_recordings
 from graphdict.app.commands.repeats import spread_repeats
 from graphdict.app.commands.results import (
@@ -38,21 +36,12 @@ from graphdict.app.commands.results import (
     write_results,
 )
 from graphdict.app.files.several import expand_paths
-from graphdict.core.marginal.patterns import pattern_sizes
-from graphdict.engine.marginal.redundant import idle_atoms
 from graphdict.engine.tasks import part
 from graphdict.selection.findings import describe_findings
 
-if TYPE_CHECKING:  # pragma: no cover
-    from graphdict.selection import Stability
+__all__ = ["fit"]
 
 CONFIDENT = 0.5  # from which on an edge counts
-MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
-LEARNING, COMPARING, AGAIN = 1.0, 0.5, 0.4  # work for each graph: to learn, and to tell how sure
-FEW_GRAPHS = 2  # as many as there usually are, before that is known
-ROWS_FOR_HALVES = 10  # windows in each half of the time
-
-__all__ = ["fit"]
 
 
 class _Count(click.ParamType):
@@ -252,45 +241,7 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
                 if told is not None:
                     signals.notes.append(told)
                     console.note(told)
-        with open_signals(values, options["dask"], console) as X:
-            if recordings is not None:
-                if options["dask"] is not None:
-                    raise click.UsageError("--dask is for one file: give one, or leave it out")
-                X = dict(zip(recordings.names, recordings.split(values), strict=True))
-            choosing, later, graphs = _planned_work(options)
-            whole.plan(choosing + later * graphs)
-            with part("Choosing", choosing, choosing) as task:
-                choices = choose_counts(signals, subsample(values), options, console)
-                task.cost = task.done
-            model = build_model(signals, options, console)
-            learning = LEARNING * options["atoms"]
-            whole.plan(whole.done + later * options["atoms"])
-            if options["degree"] is not None or options["density"] is not None:
-                with part("Choosing the penalty", 5, 5 * learning):
-                    penalty = choose_degree(model, subsample(values), options, console)
-                choices.settings["penalty"] = penalty
-            with part("Learning", cost=learning):
-                seconds, objective = _learn(model, X, console)
-                if (used := _used_atoms(model, options, choices)) and not console.interrupted:
-                    console.note(
-                        f"{options['atoms'] - used} of {options['atoms']} atoms are used by no "
-                        f"sample: {used} are learned again"
-                    )
-                    options["atoms"], options["active"] = used, min(options["active"], used)
-                    model = build_model(signals, options, console)
-                    more, objective = _learn(model, X, console)
-                    seconds += more
-            if options["model"] == "marginal" and options["active"] == "auto":
-                chosen = int(pattern_sizes(model.patterns_).max())
-                choices.settings["active"] = {"value": chosen}
-        learned = not console.interrupted
-        if choices.blocks is not None and learned:
-            work = COMPARING * options["atoms"]
-            with part("Comparing with one graph", options["atoms"] + 1, work):
-                given = model, choices, signals, options, console
-                choices.evidence = compare_fitted(*given)
-        with part("Learning again", cost=AGAIN * options["atoms"]):
-            again = _stability(model, values, options, console)
+        model, seconds, choices, again, complete = learn(signals, values, options, console, whole)
         with part("Writing", cost=0):
             least = _min_confidence(options)
             if recordings is not None:
@@ -304,13 +255,13 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
             if choices.remark is not None:
                 said.insert(1, choices.remark)
             if console.interrupted:
-                said.insert(0, _stopped(model, learned))
+                said.insert(0, _stopped(model, complete))
             about = {"source": file.name, "findings": said, "min_confidence": least}
             attach_metadata(model, signals, scaling, about)
             written = write_results(model, signals, folder, table_format, file, said, least, force)
 
     atoms = summarise_atoms(model, min_confidence=least)
-    title = type(model).__name__
+    title, objective = type(model).__name__, float(model.objective_)
     found = choices.evidence
     for sentence in said:
         console.result(sentence)
@@ -348,49 +299,14 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
         click.get_current_context().exit(STOPPED)
 
 
-def _learn(model: Any, values: Any, console: Console) -> tuple[float, float]:
-    """Fit; return the seconds it took, and the objective.
-
-    Ctrl-C ends it with what there is, but for a fit with a checkpoint, which has that and goes on.
-    """
-    path = model.get_params().get("checkpoint")
-    if path is not None and Path(path).exists():
-        console.say(f"Resuming from the checkpoint {path} ...")
-    started = time.perf_counter()
-    with console.warnings_as_lines(keep=True):
-        model.fit(values)
-    if console.interrupted and path is not None:
-        raise Stopped(f"stopped; the same command goes on from the checkpoint {path}")
-    return time.perf_counter() - started, float(model.objective_)
-
-
-def _used_atoms(model: Any, options: dict[str, Any], choices: Choices) -> int:
-    """Return how many atoms are used, where the number was chosen and some are not; else 0."""
-    if "atoms" not in choices.settings or options["atoms"] == 1:
-        return 0
-    idle = idle_atoms(model.atoms_, np.asarray(model.coefficients_).sum(axis=0))
-    return max(1, options["atoms"] - len(idle)) if idle else 0
-
-
-def _stopped(model: Any, learned: bool) -> str:
+def _stopped(model: Any, complete: bool) -> str:
     """Return a sentence on what the user did not wait for."""
-    if learned:
+    if complete:
         return "Stopped by Ctrl-C before it was learned again: nobody knows what comes out again."
     return (
         f"Stopped by Ctrl-C after {model.n_iter_} iterations: what follows is what was learned by "
         "then, and may be far from the best there is."
     )
-
-
-def _planned_work(options: dict[str, Any]) -> tuple[float, float, int]:
-    """Return the planned cost of choosing, of the rest for each graph, and the likely number.
-
-    The unit is what learning one graph takes.
-    """
-    auto, asked = options["atoms"] == "auto", bool(options["evidence"])
-    graphs = FEW_GRAPHS if auto else options["atoms"]
-    later = LEARNING + asked * (AGAIN + (not auto) * COMPARING)
-    return (FEW_GRAPHS + 3.0 if auto else 0.0), later, graphs
 
 
 def _min_confidence(options: dict[str, Any]) -> float:
@@ -399,31 +315,6 @@ def _min_confidence(options: dict[str, Any]) -> float:
         return float(options["min_confidence"])
     asked = any(options[name] is not None for name in ("degree", "density", "penalty"))
     return 0.0 if asked else CONFIDENT
-
-
-def _stability(
-    model: Any, values: Any, options: dict[str, Any], console: Console
-) -> Stability | None:
-    """Return what comes out again from halves of the time; None where that is not asked."""
-    from graphdict.selection import stability
-
-    known = model.get_params()
-    by_time = options["model"] == "hier" or known.get("prior") == "hierarchy"
-    rows = len(values) // (2 * known.get("window_size", 1))
-    if not options["evidence"] or by_time or not isinstance(values, np.ndarray):
-        return None
-    if console.interrupted:
-        return None
-    if values.size > MOST_VALUES or rows < max(ROWS_FOR_HALVES, len(model.atoms_)):
-        return None
-    console.say("Learning again from each half of the time, to see what comes out again ...")
-    recordings = getattr(model, "recordings_", None)
-    given = values if recordings is None or len(recordings) == 1 else recordings.split(values)
-    try:
-        return stability(model, given)
-    except KeyboardInterrupt:
-        console.interrupted = True
-        return None
 
 
 def _settings(model: Any) -> dict[str, Any]:
