@@ -94,6 +94,30 @@ def test_the_descent_never_rises_and_ends_where_gradients_vanish():
     assert np.abs(moved).max() < 1e-4
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tails", [2.5, np.inf])
+@pytest.mark.parametrize("size", [1e2, 1e4, 1e10])
+def test_no_step_ends_where_no_edge_is_left(size, tails):
+    """Its cost is infinite, however much penalties ask for the edges where a descent begins."""
+    x, counts, weights, rows = some(np.random.default_rng(5), 40, 5, 2, 5)
+    objective = FilteredObjective.of(x, counts, PowerFilter(1.0), tails)
+    for alpha in (0.1, 1e4):
+        found = filtered_descent(
+            objective, size * weights, rows, Penalties(alpha), max_iter=20, tol=1e-9
+        )
+        assert (found.coefficients @ found.atoms).max() > 0
+        assert np.isfinite(found.objective)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("alpha_w", [1.0, 100.0, 1e6])
+def test_penalties_of_any_strength_leave_edges_and_are_minimised(alpha_w):
+    """The cost of all edges together is what the log-determinant gains: d of a sample, at most."""
+    x = np.random.default_rng(2).standard_normal((60, 4))
+    model = GraphDictExact(2, alpha_w=alpha_w, filter_power=2, max_iter=50, random_state=0).fit(x)
+    assert 0 < alpha_w * model.atoms_.sum() < 20
+
+
 @pytest.fixture(scope="module")
 def smooth():
     rng = np.random.default_rng(1)

@@ -186,8 +186,8 @@ class GraphDictExact(SoftDictionary):
         objective = self._objective(signals, recordings)
         counts = objective.counts
         rows = np.asarray(self.coefficients_, dtype=np.float64)[np.cumsum(counts) - counts]
-        start = _in_scale(objective, self._active_atoms.astype(np.float64), rows)
         penalties = Penalties(self.alpha_w, self.alpha_c, self.alpha_orth)
+        start = _in_scale(objective, penalties, self._active_atoms.astype(np.float64), rows)
         tol = self.tol * 1e-2
         with (
             part("GraphDictExact: filter"),
@@ -209,10 +209,11 @@ class GraphDictExact(SoftDictionary):
         self._describe(found, found.atoms.astype(coefficients.dtype), value, coefficients)
         self.gains_ = objective.gains(found.atoms, rows)
         if not (found.converged or found.interrupted or found.stopped):
-            reached = (
-                f"the last iteration changed the objective by {found.history.residual[-1]:.2g}"
-            )
-            self._warn_unconverged(self.max_iter, f"{reached}, relatively")
+            reached = "no step led to graphs of lower cost"
+            if found.history.residual:
+                change = found.history.residual[-1]
+                reached = f"the last iteration changed the objective by {change:.2g}, relatively"
+            self._warn_unconverged(self.max_iter, reached)
 
     def _objective(self, signals: Any, recordings: Recordings) -> FilteredObjective:
         """Return the cost of prepared signals under the fitted filter and tails."""
@@ -255,14 +256,20 @@ def _obstacle_of(signals: Any) -> str | None:
 
 
 def _in_scale(
-    objective: FilteredObjective, atoms: NDArray[np.float64], rows: NDArray[np.float64]
+    objective: FilteredObjective,
+    penalties: Penalties,
+    atoms: NDArray[np.float64],
+    rows: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return atoms of the paper's model (K, E) times the number that suits another power best."""
+    """Return atoms of the paper's model (K, E) times the number that suits another power best.
+
+    Penalties count: from atoms that cost far too much, a descent leaps to where no edge is left.
+    """
     least = float(atoms.max()) * 1e-6 or 1.0  # none is held at zero by where it begins
     atoms = np.maximum(atoms, least)
 
     def cost(log_factor: float) -> float:
-        return objective.evaluate(atoms * np.exp(log_factor), rows).value
+        return penalties.evaluate(objective, atoms * np.exp(log_factor), rows).value
 
     found = minimize_scalar(cost, bounds=(-8, 8), method="bounded", options={"xatol": 0.05})
     return atoms * float(np.exp(found.x))

@@ -84,6 +84,8 @@ def filtered_descent(
         return weights, point[atoms.size :].reshape(coefficients.shape)
 
     def cost(point: Array) -> tuple[float, Array]:
+        if not np.isfinite(point).all():
+            raise FloatingPointError
         found = penalties.evaluate(objective, *unpack(point))
         slopes = np.concatenate([unit * found.in_atoms.ravel(), found.in_coefficients.ravel()])
         return samples * found.value, samples * slopes
@@ -92,6 +94,9 @@ def filtered_descent(
     values, history, end = [cost(best)[0] / samples], History(), {}
 
     def after(*, intermediate_result: Any) -> None:
+        weights, shown = unpack(intermediate_result.x)
+        if not (shown @ weights).any():
+            raise FloatingPointError
         best[:] = intermediate_result.x
         values.append(float(intermediate_result.fun) / samples)
         change = (values[-2] - values[-1]) / max(abs(values[-1]), 1.0)
@@ -111,6 +116,8 @@ def filtered_descent(
             options=options,
         )  # fmt: skip
         converged = len(history.objective) < max_iter
+    except FloatingPointError:
+        pass  # a step to where no graph has an edge, whose cost is infinite: the one before is best
     except KeyboardInterrupt:
         end["interrupted"] = True
     weights, shown = unpack(best)
