@@ -30,7 +30,16 @@ def read_npy(path: Path) -> Table:
 def open_npy(path: Path) -> NDArray[Any]:
     """Open an NPY file as a memory map."""
     try:
+        with path.open("rb") as file:
+            shape, needed = _header(file)
+            left = path.stat().st_size - file.tell()
+        if needed > left:
+            raise InputError(
+                f"is damaged: an array of shape {shape} needs {needed:,} bytes and has {left:,}"
+            )
         return np.load(path, mmap_mode="r", allow_pickle=False)
+    except InputError:
+        raise
     except Exception as error:  # headers are Python text, and fail in as many ways
         raise InputError(f"cannot be read as a NumPy array: {_why(error)}") from None
 
@@ -74,19 +83,26 @@ def _npz_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             with archive.open(member) as file:
-                version = npy.read_magic(file)
-                read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-                shape, _, dtype = read(file)
-                if dtype.hasobject:
-                    raise ValueError("Python objects")
-                needed = math.prod(shape) * dtype.itemsize
-                if needed != member.file_size - file.tell() or min(shape, default=0) < 0:
+                shape, needed = _header(file)
+                if needed != member.file_size - file.tell():
                     raise InputError(
                         f"is damaged: array {member.filename!r} of shape {shape} needs {needed:,} "
                         f"bytes and has {member.file_size - file.tell():,}"
                     )
                 shapes[member.filename.removesuffix(".npy")] = shape
     return shapes
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], int]:
+    """Return the shape of an array and the bytes that it needs, from the header of an open file."""
+    version = npy.read_magic(file)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("Python objects")
+    if min(shape, default=0) < 0:
+        raise ValueError(f"its shape is {shape}")
+    return shape, math.prod(shape) * dtype.itemsize
 
 
 def _place(columns: list[Column], positions: NDArray[Any], notes: list[str]) -> None:
