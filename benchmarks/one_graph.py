@@ -4,8 +4,10 @@
     python benchmarks/one_graph.py p-values [files of each kind, default 50] [seed, default 0]
 
 Files with one graph (5 to 40 nodes; independent samples, autoregressive ones with 0.5 and 0.9,
-Student t with 4 degrees of freedom), with two to four graphs that switch (10 to 30 nodes, states of
-20 to 200 samples), and with superpositions of two of three graphs. Graphs are rings, lattices,
+Student t with 4 degrees of freedom; memory of its own for each node, trends and seasons, sensors
+with noise of their own, loudness that lasts) or one covariance with negative dependence, with two
+to four graphs that switch (10 to 30 nodes, states of 20 to 200 samples), and with superpositions of
+two of three graphs. Graphs are rings, lattices,
 random ones, small worlds, trees, stars with a ring, and neighbours in the plane. Each file has
 2,000 samples. Prints how many were right, with the standard error of the share, and for files with
 one graph a Kolmogorov-Smirnov test of whether p-values are uniform. Only those are run whose names
@@ -103,15 +105,62 @@ def draw(rng, weights):
     return np.asarray(sample_lgmrf(weights, random_state=int(rng.integers(1 << 31))))
 
 
-def one_graph(rng, memory, tails):
-    graph = any_graph(rng, int(rng.integers(5, 41)))
-    steps = draw(rng, np.repeat(graph[None], SAMPLES, 0))
+def remembered(steps, memory):
+    """Return an autoregression with these steps (T, N) and one memory, or one for each node."""
     signals = steps.copy()
-    for t in range(1, SAMPLES):
+    for t in range(1, len(steps)):
         signals[t] = memory * signals[t - 1] + np.sqrt(1 - memory**2) * steps[t]
+    return signals
+
+
+def independent(rng):
+    graph = any_graph(rng, int(rng.integers(5, 41)))
+    return draw(rng, np.repeat(graph[None], SAMPLES, 0))
+
+
+def one_graph(rng, memory, tails):
+    signals = remembered(independent(rng), memory)
     return (
         signals if tails is None else signals / np.sqrt(rng.chisquare(tails, (SAMPLES, 1)) / tails)
     )
+
+
+def own_memory(rng):
+    steps = independent(rng)
+    return remembered(steps, rng.uniform(0, 0.95, steps.shape[1]))
+
+
+def trends(rng):
+    """Return signals about a parabola and a sine of each node."""
+    signals = independent(rng)
+    time, nodes = np.linspace(-1, 1, SAMPLES)[:, None], signals.shape[1]
+    season = np.sin(np.pi * SAMPLES / rng.choice([24, 96, 365]) * time + rng.uniform(0, 6, nodes))
+    course = time * rng.normal(size=nodes) + time**2 * rng.normal(size=nodes) / 2
+    return signals / signals.std(axis=0) + course + season * rng.uniform(0.3, 1.2, nodes)
+
+
+def sensors(rng):
+    signals = independent(rng)
+    noise = rng.uniform(0.2, 1, signals.shape[1]) * rng.standard_normal(signals.shape)
+    return signals / signals.std(axis=0) + noise
+
+
+def volatile(rng):
+    """Return signals whose common loudness follows a GARCH(1, 1) process."""
+    shocks, variance = rng.standard_normal(SAMPLES), np.ones(SAMPLES)
+    for t in range(1, SAMPLES):
+        variance[t] = 0.05 + (0.1 * shocks[t - 1] ** 2 + 0.85) * variance[t - 1]
+    return independent(rng) * np.sqrt(variance)[:, None]
+
+
+def negative(rng):
+    """Return signals with a memory of 0.5, half of whose partial correlations are negative."""
+    nodes = int(rng.integers(5, 41))
+    upper = np.triu((rng.random((nodes, nodes)) < 0.25) * rng.normal(0, 0.6, (nodes, nodes)), 1)
+    weights = upper + upper.T
+    precision = np.diag(np.abs(weights).sum(axis=0) + 0.3) - weights
+    root = np.linalg.cholesky(np.linalg.inv(precision))
+    return remembered(rng.standard_normal((SAMPLES, nodes)) @ root.T, 0.5)
 
 
 def several(rng, count, nodes):
@@ -127,16 +176,22 @@ def several(rng, count, nodes):
 def switching(rng, states):
     nodes, length = int(rng.integers(10, 31)), int(rng.integers(20, 201))
     atoms = np.array(several(rng, states, nodes))
+    return draw(rng, atoms[visits(rng, states, length)])
+
+
+def visits(rng, states, length):
+    """Return the state (T,) of each sample, so many of which have the same; each occurs."""
     count = -(-SAMPLES // length)
     path = np.concatenate([np.arange(states), rng.integers(states, size=max(0, count - states))])
-    return draw(rng, atoms[np.repeat(rng.permutation(path), length)[:SAMPLES]])
+    return np.repeat(rng.permutation(path), length)[:SAMPLES]
 
 
-def superposed(rng, length=1):
+def superposed(rng, length=None):
+    length = int(rng.integers(20, 201)) if length is None else length
     nodes = int(rng.integers(10, 31))
     atoms = np.array([random_graph(rng, nodes, 0.2) for _ in range(3)])
     pairs = np.array([[k in pair for k in range(3)] for pair in combinations(range(3), 2)], float)
-    return draw(rng, pairs[np.repeat(rng.integers(3, size=SAMPLES // length), length)] @ atoms)
+    return draw(rng, pairs[visits(rng, 3, length)] @ atoms)
 
 
 KINDS = {
@@ -144,11 +199,16 @@ KINDS = {
     "one graph, AR 0.5": (lambda rng: one_graph(rng, 0.5, None), 1),
     "one graph, AR 0.9": (lambda rng: one_graph(rng, 0.9, None), 1),
     "one graph, Student t 4": (lambda rng: one_graph(rng, 0, 4), 1),
+    "one graph, memory by node": (own_memory, 1),
+    "one graph, trends and seasons": (trends, 1),
+    "one graph, sensors with noise": (sensors, 1),
+    "one graph, loudness that lasts": (volatile, 1),
+    "one covariance, half negative": (negative, 1),
     "two switching graphs": (lambda rng: switching(rng, 2), 2),
     "three switching graphs": (lambda rng: switching(rng, 3), 3),
     "four switching graphs": (lambda rng: switching(rng, 4), 4),
-    "two of three, 50 samples each": (lambda rng: superposed(rng, 50), 3),
-    "two of three, drawn one by one": (lambda rng: superposed(rng), 3),
+    "two of three, for 20 to 200 samples": (superposed, 3),
+    "two of three, drawn one by one": (lambda rng: superposed(rng, 1), 3),
 }
 
 
