@@ -424,11 +424,14 @@ def test_atoms_with_the_same_heavy_edges_are_told_apart_by_what_is_surely_unlike
     assert "Atoms 1 and 2 are the same graph up to a factor" in copies
     assert "The graph has 4 edges, the heaviest n0 - n1, n0 - n2" in copies
     assert "holds in" not in copies
+    little = describe_findings(model, evidence=SimpleNamespace(clear=True, gain=0.02, in_words=str))
+    assert little[0].endswith("a held-out sample only 2.0% more probable.")
     said = describe_findings(model, evidence=SimpleNamespace(clear=True, gain=1, in_words=str))
+    assert said[0].endswith("a held-out sample 2.7 times as probable.")
     assert "the same heavy edges, such as n0 - n1, n0 - n2" in said[1]
     assert said[1].endswith("lighter edges set them apart.")
-    assert "than in the others is on n0 - n3." in said[2]
-    assert "than in the others is on n1 - n3." in said[3]
+    assert "than in the other is on n0 - n3." in said[2]
+    assert "than in the other is on n1 - n3." in said[3]
     model.atoms_ = atoms * [[1], [3]]
     model.edge_intervals_ = model.edge_intervals_ * [[[1]], [[3]]]
     said = describe_findings(model, evidence=SimpleNamespace(clear=True, gain=1, in_words=str))

@@ -22,6 +22,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 FORMAT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 TICK, SELDOM = 0.5, 10.0  # seconds between drawings, on a terminal and elsewhere
+LITTLE, LONG = 0.02, 60.0  # share that says nothing of the rest, unless it took so many seconds
 
 
 class ProgressBar:
@@ -65,6 +66,8 @@ class ProgressBar:
             return
         self._drawn = now
         left = task.left()
+        if task.share < LITTLE and task.elapsed < LONG:
+            left = None
         self._left = None if left is None else (left, now)
         share = task.share if left is None else task.elapsed / (task.elapsed + left + 1e-9)
         self._share = max(self._share, min(share, 0.999))

@@ -28,7 +28,7 @@ ACTIVE = 0.5  # coefficient from which on an atom counts as active
 MOST_ATOMS = 12  # of which sentences speak
 NAMED = 3  # edges, columns or months that a sentence names
 SAMPLES_FOR_WEIGHT = 2  # for each weight of each atom: with fewer they are too few
-LARGEST_GAIN = 20.0  # nats of which odds are told
+LARGEST_GAIN, LITTLE_ODDS = 20.0, 1.1  # nats of which odds are told, and odds that are not much
 PLAIN = 1.05  # powers up to which are 1
 SAME_STRENGTH = 1.15  # ratio of the weights of two atoms up to which they are as strong
 MORE = 1.25  # times its share in other atoms that an edge has at least where it is unlike them
@@ -92,7 +92,8 @@ def _how_many(model: Any, evidence: Evidence | None) -> str:
     if not evidence.clear:
         return f"{_graphs(count)} learned, though one would do. {evidence.in_words()}"
     odds = np.exp(min(evidence.gain, LARGEST_GAIN))
-    return f"{evidence.in_words()} That makes a held-out sample {rounded(odds)} times as probable."
+    more = f"only {odds - 1:.1%} more" if odds < LITTLE_ODDS else f"{rounded(odds)} times as"
+    return f"{evidence.in_words()} That makes a held-out sample {more} probable."
 
 
 def _graphs(count: int) -> str:
@@ -143,6 +144,7 @@ def _atoms(
     learned = np.count_nonzero(model.atoms_, axis=1) > 0
     sums = np.abs(atoms).sum(axis=1)
     shares = atoms / np.where(sums > 0, sums, 1)[:, None]
+    rest = "other" if len(atoms) == 2 else "others"
     said = []
     for k in range(min(len(atoms), MOST_ATOMS)):
         edges = int(np.count_nonzero(atoms[k]))
@@ -165,9 +167,9 @@ def _atoms(
         else:
             apart = np.where(_surely_more(model, sums, k, others), np.maximum(apart, 0), 0)
             sentence += (
-                f"; more of its weight than in the others is on {_named(model, apart)}"
+                f"; more of its weight than in the {rest} is on {_named(model, apart)}"
                 if apart.any()
-                else "; no edge surely has more of its weight than in the others"
+                else f"; no edge surely has more of its weight than in the {rest}"
             )
         said.append(sentence + ".")
     if len(atoms) > MOST_ATOMS:
@@ -231,7 +233,7 @@ def _strength(sums: NDArray[np.float64], k: int) -> str:
     if usual <= 0 or not sums[k] or 1 / STRONGER < sums[k] / usual < STRONGER:
         return ""
     ratio = sums[k] / usual
-    return f", {ratio:.2g} times the weight of the others"
+    return f", {ratio:.2g} times the weight of the other{'s' * (len(sums) > 2)}"
 
 
 def _again(stability: Stability, copies: bool) -> str:
