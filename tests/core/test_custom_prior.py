@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
+from graphdict.core.prior_checks import check_descent
 from graphdict.exceptions import SilentNodeWarning
 from graphdict.solvers import bipds
 from graphdict.terms import TotalVariation
@@ -416,3 +417,34 @@ def test_arrays_of_the_wrong_length_are_reported_with_the_prior():
     for shape in ((30, 2), (29, 3)):
         with pytest.raises(TypeError, match=r"WeightedSparsity says .*each of the 30 samples"):
             fit(GraphDictLog, coefficient_priors=[WeightedSparsity(np.ones(shape))])
+
+
+class WholePull:
+    """A pull to zero whose gradient is off by a factor."""
+
+    def value(self, x):
+        return float(np.square(x).sum()) / 2
+
+    def gradient(self, x):
+        return 2 * x
+
+    def lipschitz(self, x):
+        return 1.0
+
+
+def test_a_prox_or_gradient_of_another_function_is_refused(monkeypatch):
+    """Else the fit would end somewhere, and its objective say nothing of it."""
+    weights = np.random.default_rng(0).uniform(0.1, 3, (len(X), 2))
+    pull, sparse = WeightedPull(weights), WeightedSparsity(weights)
+    for prior in (pull, sparse):
+        check_descent(prior, weights.shape)
+    right, up = WeightedSparsity.prox, WeightedPull.gradient
+    without_step = lambda self, x, step, rows: right(self, x, 1.0, rows)  # noqa: E731
+    monkeypatch.setattr(WeightedSparsity, "prox", without_step)
+    with pytest.raises(TypeError, match=r"WeightedSparsity has a prox .* not that of its value"):
+        GraphDictLog(2, coefficient_priors=[sparse]).fit(X)
+    monkeypatch.setattr(WeightedPull, "gradient", lambda self, *given: -up(self, *given))
+    with pytest.raises(TypeError, match="WeightedPull has a gradient that is not that of its"):
+        GraphDictLog(2, coefficient_priors=[pull]).fit(X)
+    with pytest.raises(TypeError, match="WholePull has a gradient"):
+        GraphDictLog(2, atom_priors=[WholePull()]).fit(X)

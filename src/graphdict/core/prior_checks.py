@@ -15,10 +15,19 @@ from graphdict.core.terms.coefficients import window_means
 if TYPE_CHECKING:
     from graphdict.core.problem import Problem, TermGroup
 
-__all__ = ["check_atom_priors", "check_barrier", "check_coefficient_priors", "check_term"]
+__all__ = [
+    "check_atom_priors",
+    "check_barrier",
+    "check_coefficient_priors",
+    "check_descent",
+    "check_term",
+]
 
 STEP = 1e-9  # of a prox that shows what a constraint forbids, and hardly what a penalty costs
 ABSENT = 1e-6  # weights below this, where others are 1, count as none
+ROWS = 64  # on which a sum over entries is tried
+ASIDE = 1e-2  # how far from a point its neighbours are
+INEXACT = 1e-3  # relative error of a prox or a gradient that passes
 
 
 def check_term(term: Any) -> None:
@@ -45,6 +54,59 @@ def check_barrier(barrier: Any) -> None:
             f"the barrier {base.name_of(barrier)} needs values(rows) and one of "
             "prox(rows, step) and prox_conjugate(dual, step)"
         )
+
+
+def check_descent(term: Any, shape: tuple[int, ...]) -> None:
+    """Raise TypeError where the prox or the gradient of a term is not that of its value.
+
+    Both are tried at a random array of this ``shape``. What fails there is left to other checks.
+    """
+    check_term(term)
+    rng = np.random.default_rng(0)
+    count = min(ROWS, shape[0]) if base.elementwise(term) else shape[0]
+    x, rows = 0.1 + rng.random((count, *shape[1:])), slice(0, count)
+    moves = ASIDE * rng.choice([-1.0, 1.0], (4, *x.shape))
+    try:
+        if base.proximable(term):
+            _check_prox(term, x, rows, moves)
+        if base.smooth(term):
+            _check_gradient(term, x, rows, moves)
+    except (IndexError, ValueError):
+        return
+
+
+def _check_prox(term: Any, x: NDArray[Any], rows: slice, moves: NDArray[Any]) -> None:
+    for step in (0.1, 1.0):
+        point = np.asarray(base.prox(term, x.copy(), step, rows))
+        if point.shape != x.shape or base.value(term, x, rows) == base.value(term, point, rows):
+            return  # constraints may have the value 0 everywhere
+
+        def cost(u: NDArray[Any], step: float = step) -> float:
+            return step * base.value(term, u, rows) + float(np.square(u - x).sum()) / 2
+
+        ways = (x - point, -point, *moves, *(moves * (point != 0)))
+        least = cost(point)
+        best = min(cost(point + share * way) for way in ways for share in (0.1, 1.0))
+        if np.isfinite(least) and best < least - INEXACT * (abs(least) + abs(best)):
+            raise TypeError(
+                f"the prior {base.name_of(term)} has a prox (or prox_conjugate) that is not that "
+                f"of its value: u = prox(x, {step}) should have the least step * value(u) + "
+                f"|u - x|^2 / 2, which is {least:.4g} there and {best:.4g} beside it"
+            )
+
+
+def _check_gradient(term: Any, x: NDArray[Any], rows: slice, moves: NDArray[Any]) -> None:
+    gradient = np.asarray(base.gradient(term, x.copy(), rows))
+    length = float(np.linalg.norm(gradient))
+    for way in (gradient * (ASIDE / (length or 1.0)), *moves):
+        found = float(np.vdot(gradient, way))
+        wanted = (base.value(term, x + way, rows) - base.value(term, x - way, rows)) / 2
+        size = max(length * float(np.linalg.norm(way)), abs(wanted))
+        if np.isfinite(wanted) and abs(found - wanted) > 0.1 * size:
+            raise TypeError(
+                f"the prior {base.name_of(term)} has a gradient that is not that of its value: a "
+                f"step changes the value by {wanted:.4g}, and by the gradient by {found:.4g}"
+            )
 
 
 def check_coefficient_priors(group: TermGroup, n_atoms: int, n_samples: int) -> None:

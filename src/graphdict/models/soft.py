@@ -14,6 +14,7 @@ from graphdict.core import graphs
 from graphdict.core.annotations import Signals
 from graphdict.core.likelihoods import Likelihood
 from graphdict.core.operators import Bilinear
+from graphdict.core.prior_checks import check_descent
 from graphdict.core.problem import Problem, row_barriers
 from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.alternating import alternating
@@ -83,6 +84,10 @@ class SoftDictionary(SoftSettings):
         self._learn_gaps(signals)
         self._learn_likelihood(signals)
         problem = self._problem(signals, self.recordings_)
+        for term in self._atom_priors():
+            check_descent(term, self._shape_of_atoms(signals).shape)
+        for term in self.coefficient_priors or ():
+            check_descent(term, (len(signals), self.n_atoms))
         given = self._given(len(signals), signals.dtype)
         starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
         rng = check_random_state(self.random_state)
