@@ -1,5 +1,6 @@
 """More than one graph or not, which edges are there, what comes out again."""
 
+from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -169,6 +170,23 @@ def test_surrogates_of_one_graph_vary_like_it_and_those_of_two_less():
     assert abs(np.mean(found)) < 1  # in standard errors, but the largest of some
     assert np.std(found) < 2
     assert covariance_variation(two) > 5
+
+
+def test_stretches_and_surrogates_end_with_each_recording():
+    """Surrogates are mixtures of all recordings, which differ no more than one graph would."""
+    given = directions(np.random.default_rng(6).standard_normal((42, 4)))
+    total = 0.0
+    for start in range(0, 42, 7):  # recordings of seven samples have one stretch of four each
+        for t, other in permutations(range(start, start + 4), 2):
+            total += (given[t] @ given[other]) ** 2 - 3
+    by_four = total / np.sqrt(2 * 6 * 12 * (3 * 27 / 5 - 9))
+    assert covariance_variation(given, np.full(6, 7)) == pytest.approx(by_four)
+    two = [one_graph(np.random.default_rng(0), w, 300) for w in (ring(7), 1.01 - ring(7))]
+    lengths, rng = np.array([300, 300]), np.random.RandomState(0)
+    apart = directions(np.concatenate(two))
+    drawn = [surrogate_directions(apart, rng, lengths) for _ in range(20)]
+    largest = max(covariance_variation(one, lengths) for one in drawn)
+    assert largest < 5 < 10 < covariance_variation(apart, lengths)
 
 
 def test_one_graph_is_compared_as_one_covariance_of_any_kind():

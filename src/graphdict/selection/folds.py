@@ -49,6 +49,8 @@ class Blocks:
         Samples in a block.
     memory : array (q,)
         The autoregression that was taken out.
+    series : array (B,)
+        Number of the series without a break, mostly a recording, that each block is of.
     groups : array (B,), optional
         Blocks of one group are held out together; by default each is a group.
     """
@@ -56,6 +58,7 @@ class Blocks:
     pieces: list[NDArray[np.float64]]
     length: int
     memory: NDArray[np.float64]
+    series: NDArray[np.intp]
     groups: NDArray[np.intp] | None = None
 
     @property
@@ -118,8 +121,8 @@ def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None
     """
     memory = autoregression(signals)
     left = with_equal_loudness(innovations(signals, memory))
-    pieces, length = _pieces([left], len(memory), window, length)
-    return Blocks(pieces, length, memory)
+    pieces, length, series = _pieces([left], len(memory), window, length)
+    return Blocks(pieces, length, memory, series)
 
 
 def _rows(total: int) -> int:
@@ -129,8 +132,8 @@ def _rows(total: int) -> int:
 
 def _pieces(
     series: Sequence[NDArray[np.float64]], memory: int, window: int, length: int | None
-) -> tuple[list[NDArray[np.float64]], int]:
-    """Return blocks of time of each series, of whole windows, and how many samples they have."""
+) -> tuple[list[NDArray[np.float64]], int, NDArray[np.intp]]:
+    """Return blocks of time of each series, of whole windows, their length, and whose each is."""
     total, least = sum(map(len, series)), MEMORIES * max(1, memory)
     if length is None:
         length = max(total // MOST_BLOCKS, least if total >= LEAST_BLOCKS * least else 1)
@@ -150,7 +153,7 @@ def _pieces(
     for one, count in zip(series, counts):
         edges = np.linspace(0, len(one) // window, count + 1).astype(int) * window
         pieces += [one[a : min(b, a + longest)] for a, b in pairwise(edges)]
-    return pieces, length
+    return pieces, length, np.repeat(np.arange(len(series)), counts)
 
 
 def cut_recordings(
@@ -175,13 +178,13 @@ def cut_recordings(
             "to leave recordings out, at least two of different groups are needed: give more "
             "recordings, or one array, of which blocks of time are held out"
         )
-    memory, series = _innovations(recordings)
-    total = sum(map(len, series))
+    memory, given = _innovations(recordings)
+    total = sum(map(len, given))
     longest = max(window, _rows(total) // len(recordings) // window * window)
     pieces, kept = [], []
-    for number, (left, recording) in enumerate(zip(series, recordings)):
+    for number, (left, recording) in enumerate(zip(given, recordings)):
         if len(left) < window:
-            if any(len(series[k]) >= window for k in np.flatnonzero(codes == codes[number])):
+            if any(len(given[k]) >= window for k in np.flatnonzero(codes == codes[number])):
                 continue  # others of its group are longer
             raise ValueError(
                 f"recording {number + 1} has {len(recording)} samples, fewer than a window of "
@@ -190,7 +193,8 @@ def cut_recordings(
         pieces.append(left[: min(longest, len(left) // window * window)])
         kept.append(codes[number])
     length = int(np.mean([len(piece) for piece in pieces]))
-    return Blocks(pieces, length, memory, np.array(kept, dtype=np.intp))
+    series = np.arange(len(pieces))
+    return Blocks(pieces, length, memory, series, np.array(kept, dtype=np.intp))
 
 
 def cut_study(
@@ -212,8 +216,8 @@ def cut_study(
     if length is None and len(np.unique(owners)) >= LEAST_BLOCKS:
         return cut_recordings(pieces, owners.tolist(), window)
     memory, left = _innovations(pieces)
-    cut, length = _pieces(left, len(memory), window, length)
-    return Blocks(cut, length, memory, np.arange(len(cut)))
+    cut, length, series = _pieces(left, len(memory), window, length)
+    return Blocks(cut, length, memory, series, np.arange(len(cut)))
 
 
 def _innovations(

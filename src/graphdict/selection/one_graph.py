@@ -208,17 +208,21 @@ def surrogate_statistics(
     """Return how much the covariance varies in the series and in surrogates: (1 + count,).
 
     Of long series the beginnings of all blocks are used, 4,000 samples together. Surrogates have
-    the spectra of all recordings together.
+    the spectra that all recordings have together, and none crosses the end of one.
     """
     longest = max(1, MOST_ROWS // len(blocks.pieces))
-    given = directions(np.concatenate([piece[:longest] for piece in blocks.pieces]))
+    pieces = [piece[:longest] for piece in blocks.pieces]
+    given = directions(np.concatenate(pieces))
+    lengths = np.bincount(blocks.series, [len(piece) for piece in pieces]).astype(int)
+    lengths = lengths[lengths > 0]
     if count == 0 or not given.shape[1]:
         return np.empty(0)
     rng = check_random_state(random_state)
-    found = [covariance_variation(given)]
+    found = [covariance_variation(given, lengths)]
     with part("surrogates", total=count, cost=SURROGATE_COST):
         for _ in range(count):
-            found.append(covariance_variation(surrogate_directions(given, rng)))
+            drawn = surrogate_directions(given, rng, lengths)
+            found.append(covariance_variation(drawn, lengths))
             advance()
     return np.array(found)
 

@@ -3,7 +3,9 @@
 A surrogate has the spectrum of every column, the covariance between columns and the loudness of
 every sample of the series it is made from, and one graph: its directions are those of a stationary
 Gaussian process. It is made by turning the phases of the whitened series, by the same random angle
-in all columns at each frequency (Prichard and Theiler).
+in all columns at each frequency (Prichard and Theiler). Of several recordings, the phases are those
+of a Fourier transform over time and over recordings: the surrogate of each is a mixture of all, and
+neither it nor a stretch of time runs on from one recording into the next.
 
 Series and surrogates are compared by how much the covariance of whitened directions varies from one
 stretch of time to another, over stretches of several lengths; what memory adds to that, it adds to
@@ -30,21 +32,27 @@ def directions(signals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def surrogate_directions(
-    given: NDArray[np.float64], rng: np.random.RandomState
+    given: NDArray[np.float64],
+    rng: np.random.RandomState,
+    lengths: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
-    """Return directions (T, d) with the spectra of given ones, of a process with one graph."""
-    return _with_other_phases(np.fft.rfft(given, axis=0), len(given), rng)
+    """Return directions (T, d) with the spectra of given ones, of a process with one graph.
 
-
-def _with_other_phases(
-    spectrum: NDArray[np.complex128], total: int, rng: np.random.RandomState
-) -> NDArray[np.float64]:
-    turns = np.exp(2j * np.pi * rng.random_sample(len(spectrum)))
-    turns[0] = 1
+    ``lengths`` are the numbers of samples of recordings that stand one after the other; by default
+    all are of one.
+    """
+    own = np.array([len(given)] if lengths is None else lengths)
+    total = int(own.max())
+    there = np.arange(total) < own[:, None]
+    padded = np.zeros((*there.shape, given.shape[1]))
+    padded[there] = given
+    spectrum = np.fft.fft(np.fft.rfft(padded, axis=1), axis=0)
+    turns = np.exp(2j * np.pi * rng.random_sample(spectrum.shape[:2]))
+    turns[:, 0] = 1
     if total % 2 == 0:
-        turns[-1] = 1  # the highest frequency stays real
-    turned = np.fft.irfft(spectrum * turns[:, None], n=total, axis=0)
-    return equal_loudness(turned, SURROGATE_ROUNDS)
+        turns[:, -1] = 1  # the highest frequency stays real
+    turned = np.fft.irfft(np.fft.ifft(spectrum * turns[..., None], axis=0), n=total, axis=1)
+    return equal_loudness(turned[there], SURROGATE_ROUNDS)
 
 
 def surrogate_signals(
@@ -63,35 +71,47 @@ def surrogate_signals(
     return found
 
 
-def covariance_variation(given: NDArray[np.float64]) -> float:
+def covariance_variation(
+    given: NDArray[np.float64], lengths: NDArray[np.intp] | None = None
+) -> float:
     """Return how much the covariance of directions (T, d) varies in time, in standard errors.
 
     For two independent directions of squared length d, the square of their product is d on average.
     The excess over all pairs within a stretch of time is large where stretches have covariances of
-    their own; the largest of several lengths of stretches is returned.
+    their own; the largest of several lengths of stretches is returned. No stretch has samples of
+    two recordings, whose ``lengths`` are as in :func:`surrogate_directions`.
     """
-    total, dimension = given.shape
+    dimension = given.shape[1]
+    ends = np.cumsum([len(given)] if lengths is None else lengths)
+    recordings = np.split(given, ends[:-1])
     variance = max(3 * dimension**3 / (dimension + 2) - dimension**2, 1e-12)
     found: list[float] = []
-    moments: NDArray[np.float64] | None = None
+    moments: list[NDArray[np.float64]] = []  # of the stretches of each recording
     before = 0  # samples that each of the moments has
     for length in STRETCHES:
-        count = total // length
+        counts = [len(own) // length for own in recordings]
+        count = sum(counts)
         if count < FEWEST:
             break
+        if length <= dimension or not moments:
+            pieces = [
+                own[: number * length].reshape(number, length, dimension)
+                for own, number in zip(recordings, counts)
+            ]
         if length <= dimension:
-            pieces = given[: count * length].reshape(count, length, dimension)
-            products = pieces @ pieces.transpose(0, 2, 1)
+            products = [piece @ piece.transpose(0, 2, 1) for piece in pieces]
         else:
-            if moments is None:
-                pieces = given[: count * length].reshape(count, length, dimension)
-                moments = pieces.transpose(0, 2, 1) @ pieces
+            if not moments:
+                moments = [piece.transpose(0, 2, 1) @ piece for piece in pieces]
             else:
                 times = length // before
-                moments = moments[: count * times].reshape(count, times, dimension, dimension)
-                moments = moments.sum(axis=1)
+                moments = [
+                    own[: number * times].reshape(number, times, dimension, dimension).sum(axis=1)
+                    for own, number in zip(moments, counts)
+                ]
             products, before = moments, length
         pairs = count * length * (length - 1)
-        excess = np.vdot(products, products) - count * length * dimension**2 - pairs * dimension
+        squares = sum(float(np.vdot(own, own)) for own in products)
+        excess = squares - count * length * dimension**2 - pairs * dimension
         found.append(float(excess / np.sqrt(2 * pairs * variance)))
     return max(found, default=0.0)
