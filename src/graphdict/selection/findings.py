@@ -223,7 +223,7 @@ def _none(learned: bool) -> str:
     """Return why an atom has no edges to speak of."""
     if not learned:
         return "no edges"
-    return "no edge that is sure: too few samples that do not repeat one another tell of it"
+    return "no edge that is sure: none is there, or samples are too few to show it"
 
 
 def _strength(sums: NDArray[np.float64], k: int) -> str:
