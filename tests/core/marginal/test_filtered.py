@@ -514,3 +514,16 @@ def test_heat_filters_that_are_steep_get_a_larger_rate():
     assert model.filter_power_ > 0.9 * nodes  # the first one that is tried is a quarter of it
     assert model.tails_ > 30
     assert np.corrcoef(model.atoms_[0], weights)[0, 1] > 0.99
+
+
+def test_the_rate_of_a_heat_filter_does_not_depend_on_the_number_of_atoms():
+    """Were the edges of all atoms to pay for it, three would get a quarter of what one gets."""
+    rng = np.random.default_rng(0)
+    distance = np.abs(np.subtract.outer(np.arange(20), np.arange(20)))
+    covariances = [np.exp(-((distance / s) ** 2)) + 1e-5 * np.eye(20) for s in (3, 3.6)]
+    states = np.repeat(rng.integers(2, size=20), 20)
+    x = np.stack([rng.multivariate_normal(np.zeros(20), covariances[k]) for k in states])
+    given = {"max_active": 1, "prior": "markov", "tails": "gaussian", "random_state": 0}
+    one, three = (GraphDictMarginal(count, **given).fit(x) for count in (1, 3))
+    assert (three.filter_, three.filter_power_) == (one.filter_, one.filter_power_)
+    assert one.filter_ == "exp"

@@ -135,7 +135,7 @@ def learn_filtered(
             if patterns.shape[1] > 1:
                 found = _search(search, one, patterns, rng, chosen)
                 dictionary = _alternate(search, found.dictionary)
-            dictionary = _try_heat(search, dictionary)
+            dictionary = _try_heat(search, dictionary, one)
         with some(patterns, TIMES) as enough:
             more = runs.on(enough)
             dictionary = _for_more_samples(dictionary, enough.total / few.total)
@@ -306,27 +306,38 @@ def _choose_power(
     return replace(dictionary, likelihood=likelihood, atoms=atoms)
 
 
-def _try_heat(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+def _try_heat(
+    runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary
+) -> PatternDictionary:
     """Return the same states under the heat filter, where a power is not enough and that gains.
 
-    A first rate has to gain clearly over the power, and larger ones over the one before.
+    The least rate has to gain clearly over the power. Which rate it is, ``one`` graph says: a
+    medium smooths all graphs alike, and the edges of several would each have to pay for it.
     """
     likelihood = filtered(dictionary)
     if runs.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
-    least, wanted = criterion(runs, dictionary), 2 * runs.effective_samples * likelihood.dimension
-    best, wanted = dictionary, wanted * HEAT_GAIN
-    for rate in HEAT_RATES:
-        other = _with_heat(runs, dictionary, max(rate * runs.data.nodes, 8 * rate))
+    least = _with_heat(runs, dictionary, HEAT_RATES[0])
+    wanted = HEAT_GAIN * 2 * runs.effective_samples * likelihood.dimension
+    if criterion(runs, dictionary) - criterion(runs, least) <= wanted:
+        return dictionary
+    single = len(dictionary.atoms) == 1
+    best = least if single else _with_heat(runs, one, HEAT_RATES[0])
+    chosen, lowest = HEAT_RATES[0], criterion(runs, best)
+    for rate in HEAT_RATES[1:]:
+        other = _with_heat(runs, one, rate)
         found = criterion(runs, other)
-        if least - found <= wanted:
+        if found >= lowest:
             break
-        best, least, wanted = other, found, 0.0
-    return best
+        best, chosen, lowest = other, rate, found
+    if single:
+        return best
+    return least if chosen == HEAT_RATES[0] else _with_heat(runs, dictionary, chosen)
 
 
 def _with_heat(runs: FilteredRuns, dictionary: PatternDictionary, rate: float) -> PatternDictionary:
-    """Return the same states under a heat filter of this rate, in units of the signals."""
+    """Return the same states under a heat filter of this rate, for each node and unit variance."""
+    rate *= max(runs.data.nodes, 8)
     likelihood, heat = filtered(dictionary), HeatFilter(rate * runs.variance)
     one = one_graph(runs, heat, likelihood.tails)
     most = float(likelihood.activations.sum(axis=1).max())
