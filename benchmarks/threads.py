@@ -2,9 +2,10 @@
 
     python benchmarks/threads.py [THREADS]
 
-Prints how many cores the fits kept busy: their CPU time divided by the time on the clock. One is
-what a Python with its lock has for whatever is not compiled; THREADS (two otherwise) is the most
-that one without it can have, on a machine whose cores are free.
+Prints how many cores the fits could use: the time in which their threads ran or waited for a core,
+divided by the time on the clock. A thread that waits for Python's lock does neither, so that other
+work on the machine changes little. One is what a Python with its lock has for whatever is not
+compiled; THREADS (two otherwise) is the most that one without it can have. For Linux.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 
@@ -27,11 +29,17 @@ MODELS = {
 }
 
 
-def busy_cores(work: Callable[[], object]) -> float:
-    """Return the CPU time of a call divided by its time on the clock."""
-    clock, cpu = time.perf_counter(), time.process_time()
+def asked_for() -> float:
+    """Return the seconds in which threads of this process ran or waited for a core."""
+    spent = [task.read_text().split() for task in Path("/proc/self/task").glob("*/schedstat")]
+    return sum(int(running) + int(waiting) for running, waiting, _ in spent) / 1e9
+
+
+def usable_cores(work: Callable[[], object]) -> float:
+    """Return how many threads ran or could have run during a call, on average."""
+    clock, before = time.perf_counter(), asked_for()
     work()
-    return (time.process_time() - cpu) / (time.perf_counter() - clock)
+    return (asked_for() - before) / (time.perf_counter() - clock)
 
 
 def main() -> None:
@@ -48,10 +56,10 @@ def main() -> None:
             return make().fit(signals).atoms_
 
         expected = fit(0)
-        alone = busy_cores(lambda: [fit(i) for i in range(threads)])
+        alone = usable_cores(lambda: [fit(i) for i in range(threads)])
         with ThreadPoolExecutor(threads) as pool:
             found: list[np.ndarray] = []
-            together = busy_cores(lambda: found.extend(pool.map(fit, range(threads))))
+            together = usable_cores(lambda: found.extend(pool.map(fit, range(threads))))
         for atoms in found:
             np.testing.assert_array_equal(atoms, expected)
         print(f"{name:20} {alone:11.2f} {together:11.2f}")
