@@ -6,6 +6,7 @@
     python benchmarks/studies.py intervals      how often intervals of effects hold the truth
     python benchmarks/studies.py eyes --folder FOLDER   subjects left out of a dictionary
     python benchmarks/studies.py own --folder FOLDER    recordings' own atoms on halves left out
+    python benchmarks/studies.py settings --folder FOLDER   the tutorial's test by other settings
 
 Each prints a table; ``--json FILE`` keeps it. ``--studies`` and ``--subjects`` make them shorter,
 and ``--seed`` draws other studies (null, power).
@@ -274,6 +275,41 @@ def own(folder: Path | None, subjects: int, seconds: int, atoms: int, figure: Pa
     return rows
 
 
+TEN_TWENTY = [
+    "Fp1", "Fp2", "F7", "F3", "Fz", "F4", "F8", "T7", "C3", "Cz", "C4", "T8", "P7", "P3", "Pz",
+    "P4", "P8", "O1", "O2",
+]  # fmt: skip
+
+
+def tutorial_settings(folder: Path | None, subjects: int) -> list[dict[str, Any]]:
+    """Return the p-value of the clearest graph, eyes open or closed, by settings of the tutorial.
+
+    All as in ``examples/plot_eeg_2_eyes_open_and_closed.py`` but for electrodes, graphs and rate.
+    """
+    from graphdict.datasets import load_eyes
+
+    rows = []
+    for rate in (80, 40):
+        loaded = [load_eyes(s + 1, folder, band=(7, 14), sfreq=rate) for s in range(subjects)]
+        for names in (TEN_TWENTY, loaded[0].names):
+            study = {}
+            for subject, one in enumerate(loaded):
+                columns = [one.names.index(name) for name in names]
+                for state in ("open", "closed"):
+                    minute = one.signals[one.states == state][: 60 * rate]
+                    study[f"{subject + 1} {state}"] = minute[:, columns]
+            who, what = zip(*(name.split() for name in study))
+            for atoms in (3, 4):
+                model = GraphDictMarginal(
+                    atoms, max_active=1, window_size=rate, rescale="recording", random_state=0
+                ).fit(study)
+                test = compare_conditions(activation_statistics(model, rate), what, who)
+                row = {"what": f"{len(names)} electrodes, {atoms} graphs, {rate} Hz"}
+                rows.append(row | {"p": float(test.p_corrected.min())})
+                print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
 def _draw_own(found: Any, path: Path) -> None:
     """Draw distances between recordings, and the map on which they are kept."""
     from matplotlib.figure import Figure
@@ -323,7 +359,7 @@ def hmm(signals: np.ndarray, states: int) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["null", "power", "intervals", "eyes", "own"])
+    parser.add_argument("part", choices=["null", "power", "intervals", "eyes", "own", "settings"])
     parser.add_argument("--studies", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0, help="of the first study")
     parser.add_argument("--subjects", type=int, default=15)
@@ -339,6 +375,8 @@ def main() -> None:
         rows = eyes(given.folder, given.subjects, given.folds, given.seconds, given.atoms)
     elif given.part == "own":
         rows = own(given.folder, given.subjects, given.seconds, given.atoms, given.figure)
+    elif given.part == "settings":
+        rows = tutorial_settings(given.folder, given.subjects)
     elif given.part == "null":
         rows = null(given.studies, given.seed, given.learn)
     elif given.part == "power":

@@ -1,12 +1,14 @@
 """Statistics of activations against plain loops and against pycrostates."""
 
 from itertools import groupby, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphdict.results import InstantaneousGraphs, Recordings
 from graphdict.studies import activation_statistics
 
 SFREQ = 50.0
@@ -121,22 +123,14 @@ def test_the_table_is_tidy():
     assert move.value.tolist() == [1, 1]
 
 
-def test_a_fitted_model_brings_its_recordings():
-    class Layout:
-        names = ("a", "b")
-        piece_starts = np.array([0, 2, 3])  # something is left out within a
-
-        @staticmethod
-        def split(array):
-            return [array[:3], array[3:]]
-
-    class Model:
-        coefficients_ = np.eye(2)[[0, 0, 0, 1, 0]]
-        recordings_ = Layout
-
-    found = activation_statistics(Model())
-    assert found.recordings == ["a", "b"]
-    np.testing.assert_allclose(found.measures["occurrences"][:, 0], [2 / 3, 1 / 2])
+def test_models_and_graphs_bring_their_recordings():
+    coefficients = np.eye(2)[[0, 0, 0, 1, 0]]
+    layout = Recordings(("a", "b"), (3, 2), (2,))  # something is left out within a
+    fitted = SimpleNamespace(coefficients_=coefficients, recordings_=layout)
+    for source in (fitted, InstantaneousGraphs(coefficients, np.ones((2, 3)), recordings=layout)):
+        found = activation_statistics(source)
+        assert found.recordings == ["a", "b"]
+        np.testing.assert_allclose(found.measures["occurrences"][:, 0], [2 / 3, 1 / 2])
 
 
 @pytest.mark.parametrize(

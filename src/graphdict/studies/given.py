@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphdict.core.recordings import Recordings
 from graphdict.engine.recordings import recording_names
 
-__all__ = ["as_labels", "coefficient_arrays", "named"]
+__all__ = ["as_labels", "coefficient_arrays", "named", "recordings_of"]
 
 NAMED = 5  # recordings that an error names
 
@@ -22,14 +23,14 @@ def coefficient_arrays(
 
     Parameters
     ----------
-    given : list or dict of arrays, or a fitted model
-        Arrays by recording; of a model, its ``coefficients_`` cut by its ``recordings_``.
+    given : list or dict of arrays, a fitted model, or InstantaneousGraphs
+        Arrays by recording; of a model or graphs, their coefficients cut by their recordings.
     names : sequence, optional
         Names of the recordings, instead of those of ``given``.
     """
-    if hasattr(given, "coefficients_"):
-        layout = getattr(given, "recordings_", None)
-        whole = given.coefficients_
+    layout = recordings_of(given)
+    whole = getattr(given, "coefficients_", getattr(given, "coefficients", None))
+    if whole is not None:
         given = [whole] if layout is None else dict(zip(layout.names, layout.split(whole)))
     elif isinstance(given, np.ndarray) and given.ndim == 2:
         given = [given]
@@ -47,6 +48,12 @@ def coefficient_arrays(
                 f"{arrays[0].shape[-1] if arrays[0].ndim == 2 else 'columns'}), got {array.shape}"
             )
     return labels, arrays
+
+
+def recordings_of(given: Any) -> Recordings | None:
+    """Return which samples of a model or of graphs are of which recording; None of others."""
+    found: Recordings | None = getattr(given, "recordings_", getattr(given, "recordings", None))
+    return found
 
 
 def as_labels(

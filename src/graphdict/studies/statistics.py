@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.exceptions import import_extra
 from graphdict.studies.features import active_states, feature_table, hard_labels, switching_rates
-from graphdict.studies.given import coefficient_arrays
+from graphdict.studies.given import coefficient_arrays, recordings_of
 from graphdict.studies.transitions import expected_transitions, observed_transitions
 
 if TYPE_CHECKING:  # pragma: no cover
     import pandas
 
     from graphdict.models.base import GraphDictionary
+    from graphdict.results import InstantaneousGraphs
 
 __all__ = ["MEASURES", "ActivationStatistics", "activation_statistics"]
 
@@ -122,7 +123,10 @@ class ActivationStatistics:
 
 
 def activation_statistics(
-    coefficients: Sequence[ArrayLike] | Mapping[Any, ArrayLike] | GraphDictionary,
+    coefficients: Sequence[ArrayLike]
+    | Mapping[Any, ArrayLike]
+    | GraphDictionary
+    | InstantaneousGraphs,
     sfreq: float = 1.0,
     *,
     activity: str | ArrayLike | None = None,
@@ -131,14 +135,15 @@ def activation_statistics(
 ) -> ActivationStatistics:
     """Return occupancy, lifetimes, intervals, switching and transitions of each recording.
 
-    Nothing is counted across the end of a recording. Runs that its beginning or end cuts off count
-    as they are seen.
+    Nothing is counted across the end of a recording, nor, of a model or graphs, across what is left
+    out of one. Runs that its beginning or end cuts off count as they are seen.
 
     Parameters
     ----------
-    coefficients : list or dict of arrays (T_r, K), or a fitted model
+    coefficients : list or dict of arrays (T_r, K), a fitted model, or InstantaneousGraphs
         Coefficients by recording, as ``model.transform`` of a list of signals returns them; NaN
-        where a sample has none. Of a model those of the signals it was fitted to.
+        where a sample has none. Of a model those of the signals it was fitted to, and of new ones
+        ``model.instantaneous_graphs(recordings)``.
     sfreq : float, default=1
         Samples a second; with 1, times are in samples.
     activity : "largest" or array (K,), optional
@@ -177,7 +182,7 @@ def activation_statistics(
     if len(atoms) != count:
         raise ValueError(f"atom_names has {len(atoms)} entries, but there are {count} atoms")
     lengths = np.array([len(array) for array in arrays])
-    segments, owner = _segments(lengths, getattr(coefficients, "recordings_", None))
+    segments, owner = _segments(lengths, recordings_of(coefficients))
     given = segments, owner, len(arrays)
     measures = _measures(feature_table(rows, activity, *given, sfreq, MEASURES))
     hard = hard_labels(rows)
