@@ -249,7 +249,10 @@ def _any_missing(block: NDArray[Any]) -> bool:
 def _first_wrong(
     missing: bool, preparation: Preparation | None, block: NDArray[Any]
 ) -> tuple[int, tuple[int, int, float] | None]:
-    """Number of rows, and the row, column and value of the first that may not be there."""
+    """Return the number of rows, and row, column and value of the first value not allowed, if any.
+
+    Infinite values are not, nor missing ones unless ``missing``, nor those out of a known range.
+    """
     wrong = np.isinf(block) if missing else ~np.isfinite(block)
     if preparation is not None and not wrong.any():
         wrong |= preparation.out_of_range(block)
@@ -282,8 +285,11 @@ def _extent(block: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 def _moments(
     active: NDArray[Any], largest: float, origin: NDArray[Any], block: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], float, float, int, bool]:
-    """Of the columns: number observed, sum, sum of squares; of all rows once centred: half the
-    largest value, sum of squares in this unit, degrees of freedom; and whether all nodes agree.
+    """Return moments of a block of rows, from which those of all blocks follow.
+
+    Of each active column, in units of ``largest`` and from ``origin``: number observed, sum, sum
+    of squares. Of all values once centred over nodes: half the largest, sum of squares in units of
+    that, degrees of freedom, and whether all nodes agree.
     """
     block = block[:, active]
     seen = np.isfinite(block)
