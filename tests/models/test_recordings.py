@@ -408,6 +408,19 @@ def test_a_stream_takes_recordings(make, parts):
     assert len(model.coefficients_) == model.recordings_.total
 
 
+@pytest.mark.parametrize("make", [MODELS["marginal"], MODELS["log"]], ids=["marginal", "log"])
+def test_recordings_that_come_one_by_one_in_a_stream_stay_apart(make, parts):
+    """One array goes on where the one before it ended; recordings, of which one comes, do not."""
+    whole = make(window_size=4).fit(parts[1:])
+    for batches, lengths in (([[p] for p in parts[1:]], (41, 60)), (parts[1:], (101,))):
+        model = make(window_size=4)
+        for batch in batches:
+            model.partial_fit(batch)
+        assert model.recordings_.lengths == lengths
+        if len(lengths) > 1:
+            np.testing.assert_allclose(model.atoms_, whole.atoms_)
+
+
 def test_saved_models_keep_their_recordings(parts, tmp_path):
     model = GraphDictLog(2, **FEW).fit({"ann": parts[0], "bob": parts[1]})
     model.save(tmp_path / "model.npz")

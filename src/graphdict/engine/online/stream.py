@@ -27,6 +27,7 @@ from graphdict.core import graphs
 from graphdict.core.annotations import Signals
 from graphdict.core.recordings import Recordings
 from graphdict.engine.penalties import weights_in
+from graphdict.engine.recordings import are_several
 from graphdict.engine.signals import Preparation
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, SilentNodeWarning
 
@@ -80,7 +81,7 @@ def take_batch(model: Any, X: Signals, rules: StreamRules) -> None:
     new_nodes = _new_nodes(model.active_nodes_, stream, samples)
     if "kept" in stream:
         stream["kept"] = np.concatenate((stream["kept"], samples.astype(stream["kept"].dtype)))
-        stream["pieces"] = _with_pieces(stream, recordings)
+        stream["pieces"] = _with_pieces(stream, recordings, goes_on=not are_several(X))
         count = len(stream["kept"])
         if new_nodes.any() or count >= min(_enough(model, rules), GROWTH * int(stream["fitted"])):
             _refit(model, stream, rules)
@@ -143,14 +144,14 @@ def _start(model: Any, samples: NDArray[Any], recordings: Recordings, rules: Str
         }  # fmt: skip
 
 
-def _with_pieces(stream: Statistics, recordings: Recordings) -> NDArray[Any]:
+def _with_pieces(stream: Statistics, recordings: Recordings, goes_on: bool) -> NDArray[Any]:
     """Return the lengths of the pieces of all samples kept, those of a new batch included.
 
-    A batch of one piece goes on where the one before it ended.
+    A batch that is one array ``goes_on`` where the one before it ended; recordings begin anew.
     """
     lengths = recordings.piece_lengths
     before = stream.get("pieces", np.array([len(stream["kept"]) - recordings.total]))
-    if len(lengths) > 1:
+    if len(lengths) > 1 or not goes_on:
         return np.concatenate((before, lengths))
     return np.append(before[:-1], before[-1] + lengths[0])
 
