@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
+LITTLE_SMOOTHER = 1.5  # power of the Laplacian up to which signals are but a little smoother
 EQUALLY_LOUD = 1.2  # ratio of amplitudes up to which samples are about as loud
 
 
@@ -369,9 +370,11 @@ def describe_signals(model: Any) -> list[str]:
             f"(power {power:.2g} of the Laplacian)."
         )
     elif power is not None:
+        little = "a little " if power < LITTLE_SMOOTHER else ""
         said.append(
-            "Signals are smoother over the graphs than neighbours alone explain: neighbours of "
-            f"neighbours resemble one another, too (power {power:.2g} of the Laplacian)."
+            f"Signals are {little}smoother over the graphs than neighbours alone explain: "
+            "neighbours of neighbours resemble one another, too "
+            f"(power {power:.2g} of the Laplacian)."
         )
     tails = getattr(model, "tails_", None)
     if tails is None:
@@ -385,6 +388,7 @@ def describe_signals(model: Any) -> list[str]:
         low, high = np.quantile(gains**-0.5, [0.05, 0.95])
         if high < EQUALLY_LOUD * low:
             sentence = "Samples are about as loud as one another"
-        sentence += f": nine in ten have {low:.2g} to {high:.2g} times the usual amplitude"
+        else:
+            sentence += f": nine in ten have {low:.2g} to {high:.2g} times the usual amplitude"
     said.append(f"{sentence} (Student t with {tails:.2g} degrees of freedom).")
     return said
