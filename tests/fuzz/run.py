@@ -74,14 +74,18 @@ def main(arguments=None):
             continue
         tally = collections.Counter()
         started = time.monotonic()
-        for number in range(given.cases):
-            ended, report = one(name, seed, number)
-            tally[ended] += 1
-            if report is not None:
-                broken += 1
-                print(f"--- {name} --seed {seed} --only {number}\n{report}", flush=True)
-            if time.monotonic() - started > given.seconds or (broken > 20 and not given.keep_going):
-                break
+        try:
+            for number in range(given.cases):
+                ended, report = one(name, seed, number)
+                tally[ended] += 1
+                if report is not None:
+                    broken += 1
+                    print(f"--- {name} --seed {seed} --only {number}\n{report}", flush=True)
+                late = time.monotonic() - started > given.seconds
+                if late or (broken > 20 and not given.keep_going):
+                    break
+        except KeyboardInterrupt:
+            pass  # what was seen so far is said
         counts = ", ".join(f"{count} {ended}" for ended, count in sorted(tally.items()))
         print(f"{name}: {sum(tally.values())} cases with seed {seed}: {counts}", flush=True)
     return 1 if broken else 0
