@@ -125,6 +125,19 @@ def recording():
     return mne.io.RawArray(data, info, verbose="error")
 
 
+def test_samples_that_are_marked_bad_are_left_out(tmp_path, recording):
+    mne = pytest.importorskip("mne")
+    whole = recording.get_data("eeg").T
+    recording.set_annotations(mne.Annotations([0.1], [0.05], ["BAD_blink"]))
+    recording.save(tmp_path / "x_raw.fif", verbose="error")
+    signals = read_signals(tmp_path / "x_raw.fif")
+    rate = recording.info["sfreq"]
+    first, last = round(0.1 * rate), round(0.15 * rate)
+    np.testing.assert_allclose(signals.values, np.delete(whole, np.s_[first:last], 0), rtol=1e-5)
+    np.testing.assert_allclose(np.diff(signals.times)[first - 1], (last - first + 1) / rate)
+    assert f"left out {last - first} samples that are marked bad" in signals.notes
+
+
 def test_fif_has_channels_times_and_places(tmp_path, recording):
     recording.set_montage("standard_1020", verbose="error")
     recording.info["bads"] = ["Oz"]

@@ -15,6 +15,7 @@ from graphdict.app.files.fif import check_fif
 from graphdict.app.files.table import SignalTable, quote_names
 from graphdict.eeg.bids import is_bids_file, read_bids_file
 from graphdict.eeg.preprocessing import interpolate_bads
+from graphdict.engine.mne_signals import raw_layout
 
 __all__ = ["read_recording"]
 
@@ -26,7 +27,7 @@ def read_recording(path: Path, bads: str = "missing") -> SignalTable:
     """Read the channels of one type (EEG where there are any) of an EDF, BDF or FIF file.
 
     Or of a recording in a BIDS folder. Bad channels are left out, or interpolated
-    (``bads="interpolate"``).
+    (``bads="interpolate"``), and samples that are marked bad are left out.
     """
     try:
         import mne
@@ -46,8 +47,14 @@ def read_recording(path: Path, bads: str = "missing") -> SignalTable:
     if data.shape[1] < 2:
         raise InputError(f"has {data.shape[1]} channel(s), and a graph needs at least 2")
     rate = float(raw.info["sfreq"])
+    good = _good_samples(raw, len(data))
+    if not len(good):
+        raise InputError("has no good sample: all are marked bad")
+    if len(good) < len(data):
+        notes.append(f"left out {len(data) - len(good)} samples that are marked bad")
+        data = data[good]
     return SignalTable(
-        data, names, np.arange(len(data)) / rate, "s", positions, notes,
+        data, names, good / rate, "s", positions, notes,
         dict.fromkeys(names, "V"), "time", 1 / rate, recording=True,
     )  # fmt: skip
 
@@ -94,6 +101,14 @@ def _load(mne: Any, path: Path, notes: list[str], bads: str) -> tuple[Any, NDArr
     data = recording.get_data()
     data = data.swapaxes(1, 2).reshape(-1, data.shape[1]) if data.ndim == 3 else data.T
     return recording, np.ascontiguousarray(data, dtype=np.float64)
+
+
+def _good_samples(raw: Any, samples: int) -> NDArray[np.intp]:
+    """Return the numbers of the samples of a Raw that no annotation marks bad; all of Epochs."""
+    if hasattr(raw, "events"):
+        return np.arange(samples)
+    segments, _, _ = raw_layout(raw, reject=True)
+    return np.concatenate([np.arange(0), *(np.arange(start, stop) for start, stop in segments)])
 
 
 def _positions(raw: Any, names: list[str], notes: list[str]) -> NDArray[Any] | None:
