@@ -216,8 +216,9 @@ class GraphDictMarginal(MarginalState):
         X : array, DataFrame, memory map, Zarr or Dask array (T, N), or several recordings
             What is larger than scikit-learn's ``working_memory`` is read part by part, and a Dask
             array is fitted on its cluster; see the page on scaling. NaN stands for a missing value.
-            Several recordings are a list of these or of MNE's Raw or Epochs, or a dictionary of
-            them by name: windows and chains end with each; see the page on recordings.
+            Several recordings are a list of these or of MNE's Raw or Epochs, a dictionary of them
+            by name, or one table with a column "recording": windows and chains end with each; see
+            the page on recordings.
         y : None
             Ignored; there for scikit-learn's pipelines.
 

@@ -71,8 +71,9 @@ class SoftDictionary(SoftSettings):
         X : array, DataFrame, memory map, Zarr or Dask array of shape (T, N)
             One row for each sample, one column for each node. What is larger than scikit-learn's
             ``working_memory`` is read part by part; see the page on scaling. NaN stands for a
-            missing value. Or several recordings: a list of these or of MNE's Raw or Epochs, or a
-            dictionary of them by name; see the page on recordings.
+            missing value. Or several recordings: a list of these or of MNE's Raw or Epochs, a
+            dictionary of them by name, or one table with a column "recording"; see the page on
+            recordings.
         y : None
             Ignored; there for scikit-learn's pipelines.
 
