@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from graphdict import GraphDictMarginal, load_model
 from graphdict.core import graphs
 from graphdict.datasets import make_emeg, make_sbg, make_superposition
+from graphdict.engine.marginal.silent_nodes import fall_apart
 from graphdict.exceptions import (
     ConvergenceWarning,
     DeadAtomWarning,
@@ -220,6 +221,21 @@ def test_silent_nodes_of_drifting_graphs_have_no_edges():
     assert not hasattr(fit(draw.signals, n_atoms=2), "silent_")
     # Of rounded values many are zero by chance.
     assert not hasattr(fit(draw.signals.round(1), "hierarchy", n_atoms=6), "silent_")
+
+
+def test_where_graphs_fall_apart_nothing_is_gained_by_filters_and_tails():
+    """Isolated nodes are exactly silent, and densities then have no bound."""
+    draw = make_superposition(3, 20, 0.08, superposition=1, n_train=400, random_state=0).train
+    assert fall_apart(draw.signals)
+    model = GraphDictMarginal(3, max_active=1, n_init=2, random_state=0).fit(draw.signals)
+    given = {"filter_power": 1, "tails": "gaussian"}
+    plain = GraphDictMarginal(3, max_active=1, n_init=2, random_state=0, **given)
+    assert (model.filter_power_, model.tails_) == (1, np.inf)
+    assert_array_equal(model.atoms_, plain.fit(draw.signals).atoms_)
+    noise = np.random.default_rng(0).standard_normal(draw.signals.shape)
+    assert not fall_apart(draw.signals + 1e-3 * noise)
+    assert not fall_apart(draw.signals.round(1))  # of rounded values many are zero by chance
+    assert not fall_apart(np.where(np.arange(400)[:, None] % 2, noise, 0))
 
 
 def test_dense_atoms_all_count(easy):

@@ -27,6 +27,7 @@ from graphdict.engine.marginal.learn_signed import learn_signed
 from graphdict.engine.marginal.model_choice import PlainFits
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.series import mean_square
+from graphdict.engine.marginal.silent_nodes import fall_apart
 from graphdict.engine.marginal.subset import open_subset
 from graphdict.engine.marginal.warm import WarmStart, learn_from
 from graphdict.engine.progress import with_progress
@@ -195,10 +196,13 @@ def _settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any]
     if chosen is None and tails is None:
         few = len(signals) < SAMPLES_FOR_FILTERS
         reasons[f"fewer than {SAMPLES_FOR_FILTERS} samples"] = few
+    plain = chosen in (None, PAPERS)
+    if plain and tails in (None, np.inf):
+        # Such densities have no bound, and what a filter or tails gain says nothing of either.
+        reasons["nodes that are exactly silent, as on graphs that fall apart"] = fall_apart(signals)
     reason = next((text for text, holds in reasons.items() if holds), None)
     if reason is None:
         return settings
-    plain = chosen in (None, PAPERS)
     if not plain or tails not in (None, np.inf):
         name, value = ("filter_power", model.filter_power)
         if plain:

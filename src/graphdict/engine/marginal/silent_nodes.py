@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from graphdict.engine.signals import each_block
 
-__all__ = ["silent_nodes"]
+__all__ = ["fall_apart", "silent_nodes"]
 
 
 SILENCE = 1e-6  # of the size of all values
+APART = 0.01  # share of samples with silent nodes that is no chance
 LOOKED_AT, ALIKE = 10_000, 0.05  # values of a block, and the share of repeats of rounded ones
 
 
@@ -40,6 +41,24 @@ def silent_nodes(signals: Any, scale: float, active: NDArray) -> NDArray[np.bool
         silent[start + sample, names[node]] = True
         start += samples
     return silent
+
+
+def fall_apart(signals: Any) -> bool:
+    """Return whether graphs of prepared signals (T, N) fall apart: some nodes are exactly silent.
+
+    Where all nodes are silent in a sample, it says nothing of its graph, and does not count.
+    """
+    found = each_block(signals, _count_apart)
+    samples, apart, rounded = (sum(counts) for counts in zip(*found, strict=True))
+    return not rounded and apart > APART * samples
+
+
+def _count_apart(signals: NDArray) -> tuple[int, int, bool]:
+    """Return the size of a block, its samples with some silent nodes, and if it is rounded."""
+    size = float(np.sqrt(np.nansum(np.square(signals, dtype=np.float64)) / signals.size))
+    samples, (sample, _), rounded = _silent(signals, SILENCE * size)
+    counts = np.bincount(sample, minlength=samples)
+    return samples, int(((counts > 0) & (counts < signals.shape[1])).sum()), rounded
 
 
 def _silent(signals: NDArray, limit: float) -> tuple[int, tuple[NDArray, ...], bool]:
