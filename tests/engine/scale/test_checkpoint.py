@@ -184,6 +184,32 @@ def test_a_state_of_other_shapes_is_refused(tmp_path, signals, eager, kind):
         model.set_params(callback=None).fit(other)
 
 
+def renamed(entry):
+    """Return what a file says, the residuals of its histories under other names."""
+    if isinstance(entry, list):
+        return [renamed(part) for part in entry]
+    if not isinstance(entry, dict):
+        return entry
+    found = {name: renamed(part) for name, part in entry.items()}
+    if isinstance(found.get("residuals"), list):
+        found["residuals"] = [{"x" + name: r[name] for name in r} for r in found["residuals"]]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["GraphDictLog", "GraphDictMarginal", "GraphDictHier"])
+def test_a_history_of_other_residuals_is_refused(tmp_path, signals, eager, kind):
+    path = tmp_path / "here"
+    model = getattr(graphdict, kind)(max_iter=20, tol=0, checkpoint=path)
+    with pytest.warns(InterruptedFitWarning):
+        model.set_params(callback=interrupt_at(5)).fit(signals)
+    with path.open("rb") as file:
+        manifest, arrays, _ = read_archive(file, lambda manifest: None)
+    with path.open("wb") as file:
+        write_archive(file, renamed(manifest), arrays)
+    with pytest.raises(CheckpointError, match=r"residuals of .*Delete it"):
+        model.set_params(callback=None).fit(signals)
+
+
 def test_what_a_callback_raises_is_not_blamed_on_the_file(stopped, signals):
     model, _ = stopped
 

@@ -51,6 +51,7 @@ class History:
         self.objective.append(np.inf if np.isnan(objective) else objective)
         self.residual.append(max(residuals.values()))
         self.residuals.append(residuals)
+        _check_names([self.residuals[0], residuals])
         self.seconds.append(time.perf_counter() - self.started)
 
     def until(self, iteration: int) -> dict[str, list[Any]]:
@@ -70,6 +71,7 @@ class History:
     @classmethod
     def resumed(cls, entries: dict[str, list[Any]]) -> History:
         """Return a history that continues stored entries."""
+        _check_names(entries["residuals"])
         elapsed = entries["seconds"][-1] if entries["seconds"] else 0.0
         return cls(**entries, started=time.perf_counter() - elapsed)
 
@@ -84,6 +86,13 @@ class History:
             **parts,
             "seconds": np.array(self.seconds),
         }
+
+
+def _check_names(residuals: list[dict[str, float]]) -> None:
+    """Raise where a check lacks a residual of the first one: stored ones may be of other fits."""
+    for found in residuals:
+        if not residuals[0].keys() <= found.keys():
+            raise ValueError(f"residuals of {sorted(found)} follow those of {sorted(residuals[0])}")
 
 
 class Progress:
