@@ -48,6 +48,13 @@ def test_paths_name_their_door(path):
         fit(path)
 
 
+def test_bytes_are_not_repeated_in_the_error():
+    for given in (X.tobytes(), bytearray(b"X" * 5000)):
+        with pytest.raises(ValueError, match=r"^X is bytes: np.frombuffer\(X\)") as caught:
+            GraphDictLog(2).fit(given)
+        assert len(str(caught.value)) < 100
+
+
 def test_data_arrays_of_xarray():
     xarray = pytest.importorskip("xarray")
     array = xarray.DataArray(X, dims=("time", "node"), coords={"node": NAMES})

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from estimators import KINDS, WORST, refusal
+from estimators import KINDS, WORST, refusal, together
 from sklearn.base import clone
 
 SMALL = {
@@ -320,7 +320,7 @@ def check_numbers(model, given):
     weights = model.instantaneous_graphs(given).weights
     assert np.isfinite(weights).all(), "graphs not finite"
     if hasattr(model, "transform"):
-        found = np.asarray(model.transform(given))
+        found = together(model.transform(given))
         assert found.min(initial=0) >= 0, "coefficients below zero"
         assert found.max(initial=0) <= WORST, "coefficients above one"
     if hasattr(model, "score"):

@@ -31,6 +31,8 @@ def unpack(X: Any) -> Any:
     name, library = type(X).__name__, type(X).__module__.partition(".")[0]
     if isinstance(X, (str, os.PathLike)):
         raise ValueError(f"X is the path {os.fspath(X)!r}: graphdict.files.read_signals(X).values")
+    if isinstance(X, (bytes, bytearray)):
+        raise ValueError("X is bytes: np.frombuffer(X).reshape(samples, nodes)")
     if library == "polars" and hasattr(X, "collect"):
         raise ValueError("X is polars' LazyFrame, which is not computed yet: X.collect()")
     if library == "xarray" and hasattr(X, "dims"):
