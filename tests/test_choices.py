@@ -178,3 +178,13 @@ def test_atoms_with_fewer_samples_than_nodes_end_the_search(monkeypatch):
 def test_superpositions_are_told_from_states(sets, superposed):
     coefficients = np.repeat(np.array(sets, dtype=float), 20, axis=0)
     assert _is_superposition(SimpleNamespace(coefficients_=coefficients), 2) == superposed
+
+
+@pytest.mark.parametrize(("active", "sparse"), [(1, False), (2, True), (None, True)])
+def test_sets_of_atoms_are_told_from_states_by_sparse_graphs(monkeypatch, active, sparse):
+    given = []
+    monkeypatch.setattr(held_out, "choose_by_blocks", lambda *_, **options: given.append(options))
+    choose_n_atoms(
+        GraphDictMarginal(max_active=active), np.random.default_rng(0).normal(size=(200, 4))
+    )
+    assert given[0]["sparse"] == sparse

@@ -95,8 +95,9 @@ def choose_n_atoms(
     Parameters
     ----------
     model : unfitted GraphDictMarginal
-        It is cloned; at most four starts, an ``alpha_w`` of 0.001 and no sparsity are used. Soft
-        models cannot be compared in this way: they fit coefficients to the samples they score.
+        It is cloned; at most four starts, an ``alpha_w`` of 0.001 and, for one active atom, no
+        sparsity are used. Soft models cannot be compared in this way: they fit coefficients to the
+        samples they score.
     X : array (T, N), or list or dict of arrays (T_r, N)
         Signals in the order of time, or those of several recordings.
     candidates : iterable of int, default=1 to 10
@@ -115,7 +116,8 @@ def choose_n_atoms(
     """
     check_comparable(model, "n_atoms")
     blocks = _blocks(model, X, groups, block_length)
-    return choose_by_blocks(model, blocks, "n_atoms", candidates, report=report)
+    several = model.max_active != 1
+    return choose_by_blocks(model, blocks, "n_atoms", candidates, sparse=several, report=report)
 
 
 def choose_max_active(

@@ -182,7 +182,9 @@ def _choose_atoms(
     first: int = 1 if active == "auto" else active
     trial.set_params(max_active=first)
     tried = range(1, MOST + 1)
-    choice = choose_by_blocks(trial, blocks, "n_atoms", tried, report=console.note)
+    choice = choose_by_blocks(
+        trial, blocks, "n_atoms", tried, sparse=first > 1, report=console.note
+    )
     one, most = choice.block_scores[1], first
     if choice.models[1]._is_papers_model:
         trial.set_params(filter_power=1)
