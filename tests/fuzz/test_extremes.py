@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
-from graphdict import GraphDictLog, GraphDictMarginal
+from graphdict import GraphDictExact, GraphDictLog, GraphDictMarginal, GraphDictSpectralRelaxed
 
 STEPPING = [kind for kind in estimators.KINDS if "tau_atoms" in estimators.OPTIONS[kind]]
 SIZES = (1e-300, 1e-130, 1e-70, 1e11, 1e20)
@@ -170,3 +170,13 @@ def test_weights_that_cost_next_to_nothing_beside_other_penalties(kind):
             given = {name: options[name] for name in options.keys() & allowed}
             rng = np.random.default_rng(atoms)
             estimators.one_fit(rng, kind(**given), all_alike(rng).astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", [GraphDictLog, GraphDictExact, GraphDictSpectralRelaxed])
+def test_given_atoms_are_measured_by_signals_in_their_own_unit(kind):
+    """Without rescaling, weights go with the inverse of the signals' mean square."""
+    signals = 1e7 * np.random.default_rng(0).standard_normal((20, 4))
+    light = kind(2, atoms=np.full((2, 6), 1e-14), rescale=False, max_iter=5, random_state=0)
+    assert np.isfinite(light.fit(signals).score(signals))
+    with pytest.raises(ValueError, match="atoms are at most"):
+        kind(2, atoms=np.full((2, 6), 1e12), rescale=False).fit(signals)

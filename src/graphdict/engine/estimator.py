@@ -44,6 +44,7 @@ class SignalEstimator(BaseEstimator):
     feature_names_in_: NDArray[np.object_]
     objective_: float
     n_iter_: int
+    _variance: float  # mean square of the training signals, once prepared
     _reads_in_parts = False  # whether signals may be larger than memory
     _takes_gaps = False  # whether values may be missing (NaN)
 
@@ -173,6 +174,7 @@ class SignalEstimator(BaseEstimator):
         )
         check_penalties(self, preparation.variance)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
+        self._variance = preparation.variance
         several = f" of {len(self.recordings_)} recordings" if len(self.recordings_) > 1 else ""
         logger.info(
             "%s: fit of %d samples%s on %d nodes (%s), %d of them active, scale %.6g",

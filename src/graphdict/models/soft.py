@@ -201,7 +201,7 @@ class SoftDictionary(SoftSettings):
         coefficients = check_given(
             "coefficients", self.coefficients, (samples, self.n_atoms), 1, dtype
         )
-        check_proportion("atoms", atoms, 1 / self._preparation.variance)
+        check_proportion("atoms", atoms, 1 / self._variance)
         check_proportion("coefficients", coefficients, 1.0)
         return None if atoms is None else self._preparation.restrict(atoms), coefficients
 
