@@ -183,8 +183,12 @@ def test_superpositions_are_told_from_states(sets, superposed):
 @pytest.mark.parametrize(("active", "sparse"), [(1, False), (2, True), (None, True)])
 def test_sets_of_atoms_are_told_from_states_by_sparse_graphs(monkeypatch, active, sparse):
     given = []
-    monkeypatch.setattr(held_out, "choose_by_blocks", lambda *_, **options: given.append(options))
-    choose_n_atoms(
-        GraphDictMarginal(max_active=active), np.random.default_rng(0).normal(size=(200, 4))
-    )
-    assert given[0]["sparse"] == sparse
+
+    def block_scores(trial, blocks, folds, cost, sparse):
+        given.append(sparse)
+        return Scores(np.zeros(len(blocks.pieces)), fitted([50] * trial.n_atoms))
+
+    monkeypatch.setattr(held_out, "block_scores", block_scores)
+    model = GraphDictMarginal(max_active=active)
+    choose_n_atoms(model, np.random.default_rng(0).normal(size=(200, 4)), [1, 2])
+    assert given == [sparse, sparse]

@@ -116,8 +116,7 @@ def choose_n_atoms(
     """
     check_comparable(model, "n_atoms")
     blocks = _blocks(model, X, groups, block_length)
-    several = model.max_active != 1
-    return choose_by_blocks(model, blocks, "n_atoms", candidates, sparse=several, report=report)
+    return choose_by_blocks(model, blocks, "n_atoms", candidates, report=report)
 
 
 def choose_max_active(
@@ -160,7 +159,7 @@ def choose_max_active(
     tried = range(1, default_max_active(model.n_atoms) + 1) if candidates is None else candidates
     blocks = _blocks(model, X, groups, block_length)
     return choose_by_blocks(
-        model, blocks, "max_active", tried, tolerance=ACTIVE_ERRORS, sparse=True, report=report
+        model, blocks, "max_active", tried, tolerance=ACTIVE_ERRORS, report=report
     )
 
 
@@ -214,13 +213,14 @@ def choose_by_blocks(
     *,
     tolerance: float = 1.0,
     folds: int = FOLDS,
-    sparse: bool = False,
     report: Callable[[str], None] | None = None,
 ) -> ScoreChoice:
     """Choose the smallest value within ``tolerance`` standard errors of the best.
 
-    Sets of active atoms are told from as many states by ``sparse`` graphs only.
+    Where several atoms may be active, graphs are sparse: only so sets of them are told from as many
+    states.
     """
+    sparse = name == "max_active" or model.max_active != 1
     tried = sorted(set(candidates))
     if not tried:
         raise ValueError(f"candidates must hold at least one {name} to try, got none")

@@ -182,9 +182,7 @@ def _choose_atoms(
     first: int = 1 if active == "auto" else active
     trial.set_params(max_active=first)
     tried = range(1, MOST + 1)
-    choice = choose_by_blocks(
-        trial, blocks, "n_atoms", tried, sparse=first > 1, report=console.note
-    )
+    choice = choose_by_blocks(trial, blocks, "n_atoms", tried, report=console.note)
     one, most = choice.block_scores[1], first
     if choice.models[1]._is_papers_model:
         trial.set_params(filter_power=1)
@@ -199,7 +197,7 @@ def _choose_atoms(
     for more in range(2, MOST_ACTIVE + 1 if active == "auto" and may else 0):
         other: ScoreChoice = choose_by_blocks(
             trial.set_params(max_active=more), blocks, "n_atoms",
-            _sizes(max(FEW, choice.value), more), sparse=True, report=console.note,
+            _sizes(max(FEW, choice.value), more), report=console.note,
         )  # fmt: skip
         gain = other.block_scores[other.value] - scores
         superposed = _is_superposition(other.models[other.value], more)

@@ -319,11 +319,12 @@ def _try_heat(
         return dictionary
     least = _with_heat(runs, dictionary, HEAT_RATES[0])
     wanted = HEAT_GAIN * 2 * runs.effective_samples * likelihood.dimension
-    if criterion(runs, dictionary) - criterion(runs, least) <= wanted:
+    best, chosen, lowest = least, HEAT_RATES[0], criterion(runs, least)
+    if criterion(runs, dictionary) - lowest <= wanted:
         return dictionary
     single = len(dictionary.atoms) == 1
-    best = least if single else _with_heat(runs, one, HEAT_RATES[0])
-    chosen, lowest = HEAT_RATES[0], criterion(runs, best)
+    if not single:
+        lowest = criterion(runs, _with_heat(runs, one, chosen))
     for rate in HEAT_RATES[1:]:
         other = _with_heat(runs, one, rate)
         found = criterion(runs, other)
