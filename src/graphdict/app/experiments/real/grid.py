@@ -74,11 +74,11 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
     """
     quick = scale == "quick"
     sizes = [3] if quick else [3, 6]
-    # How many atoms, whether edges have to pay (1, the default, or 0) and may be negative.
+    # How many atoms; whether edges have to pay and are nonnegative (the default), or neither.
     dense = {"signed": True, "sparsity": 0.0}
     ours: list[dict[str, Any]] = [{"n_atoms": 1}, {"n_atoms": 3}, {"n_atoms": 3, **dense}]
     if not quick:
-        ours += [{"n_atoms": 3, "sparsity": 0.0}, {"n_atoms": 6}, {"n_atoms": 6, **dense}]
+        ours += [{"n_atoms": 6}, {"n_atoms": 6, **dense}, {"n_atoms": 1, **dense}]
     ours = [
         {**s, "max_active": 1} | ({"prior": "markov"} if s["n_atoms"] > 1 else {}) for s in ours
     ]
