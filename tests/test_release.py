@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -34,3 +35,16 @@ def test_workflows_try_every_python_that_is_promised():
     assert f">={versions[0]}" == PROJECT["requires-python"]
     for version in versions:
         assert f'"{version}"' in workflow
+
+
+def test_links_of_the_package_lead_into_the_repository():
+    """Where it is listed, no files are beside README.md, whose links are relative."""
+    text = metadata("graphdict").json["description"]
+    links = re.findall(r"(!?)\[[^]]*\]\(([^)#]+)", text)
+    assert links
+    repository = PROJECT["urls"]["Repository"]
+    for image, link in links:
+        assert link.startswith("https://"), link
+        if link.startswith(repository):
+            place = f"{repository}/{'raw' if image else 'blob'}/v{PROJECT['version']}/"
+            assert (ROOT / link.removeprefix(place)).exists(), link
