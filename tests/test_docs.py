@@ -117,7 +117,8 @@ def test_the_page_on_many_recordings():
     assert len(space["bob"]) == 180
 
 
-def test_the_page_on_likelihoods():
+def test_the_page_on_likelihoods(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     space = {"X": rng.standard_normal((60, 8)) @ rng.standard_normal((8, 8))}
     for block in python_blocks("docs/add-a-likelihood.md"):
@@ -125,6 +126,7 @@ def test_the_page_on_likelihoods():
     assert space["model"].backend_ == "plain"
     np.testing.assert_allclose(space["coefficients"], space["model"].coefficients_, atol=1e-6)
     assert np.isfinite(space["score"])
+    assert space["again"].score(space["X"]) == pytest.approx(space["score"])
 
 
 def test_the_page_on_formats_and_commands(tmp_path, monkeypatch):
@@ -133,12 +135,21 @@ def test_the_page_on_formats_and_commands(tmp_path, monkeypatch):
         exec(block, space)
     signals = np.random.default_rng(0).standard_normal((40, 5))
     savemat(tmp_path / "signals.mat", {"EEG": signals, "rate": 250.0})
-    monkeypatch.setattr(formats, "FORMATS", (space["line"], *formats.FORMATS))
+    monkeypatch.setattr(formats, "FORMATS", (*space["lines"], *formats.FORMATS))
     found = read_signals(tmp_path / "signals.mat")
     np.testing.assert_array_equal(found.values, signals)
     (tmp_path / "damaged.mat").write_bytes((tmp_path / "signals.mat").read_bytes()[:150])
     with pytest.raises(InputError, match="cannot be read as a MATLAB file"):
         read_signals(tmp_path / "damaged.mat")
+    header = b'SIGF1\n{"names": ["a", "b", "c", "d", "e"], "rate": 100}\n'
+    (tmp_path / "signals.sig").write_bytes(header + signals.astype("<f4").tobytes())
+    found = read_signals(tmp_path / "signals.sig")
+    np.testing.assert_array_equal(found.values, signals.astype("<f4"))
+    assert found.step == pytest.approx(0.01)
+    for damaged in (header, header[:-5], header + b"odd"):
+        (tmp_path / "damaged.sig").write_bytes(damaged)
+        with pytest.raises(InputError, match=r"sig (has a header|cannot be read)"):
+            read_signals(tmp_path / "damaged.sig")
     model = GraphDictLog(2, max_iter=20, tol=0.1, random_state=0).fit(signals)
     model.save(tmp_path / "model.graphdict")
     done = invoke(space["degrees"], str(tmp_path / "model.graphdict"))
