@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cached_property
 from pathlib import Path
 
 import matplotlib as mpl
@@ -295,3 +296,14 @@ def test_public_functions_say_what_they_take_and_return(module, name):
         assert not [name for name in taken if not re.search(rf"\b{name}\b", section)], function
         if signature.return_annotation not in (None, "None", inspect.Signature.empty):
             assert re.search(r"^(Returns|Yields)\n---", text, flags=re.MULTILINE), function
+
+
+@pytest.mark.parametrize(("module", "name"), public_names())
+def test_public_methods_and_properties_are_documented(module, name):
+    public = getattr(importlib.import_module(module), name)
+    for own in public.__mro__ if inspect.isclass(public) else ():
+        if own.__module__.startswith("graphdict"):
+            for attribute, value in vars(own).items():
+                what = (property, cached_property, classmethod)
+                if not attribute.startswith("_") and (callable(value) or isinstance(value, what)):
+                    assert inspect.getdoc(getattr(own, attribute, value)), f"{own}.{attribute}"

@@ -161,7 +161,13 @@ class LogDeterminant(Likelihood):
 
 
 class LogSpectra(Likelihood):
-    """``-sum_m log lambda_m``: the exact density of graphs that share eigenvectors."""
+    """``-sum_m log lambda_m``: the exact density of graphs that share eigenvectors.
+
+    Parameters
+    ----------
+    modes : array (N, M)
+        The shared eigenvectors, in columns.
+    """
 
     barrier: LogBarrier
     spectra: Spectra

@@ -71,13 +71,20 @@ class LinearMap(Protocol):
 
 @dataclass(frozen=True)
 class Degrees:
-    """Node degrees ``D w``, (..., E) -> (..., N)."""
+    """Node degrees ``D w``, (..., E) -> (..., N).
+
+    Parameters
+    ----------
+    nodes : int
+        N.
+    """
 
     nodes: int
     kind: ClassVar[str] = "degrees"
 
     @property
     def size(self) -> int:
+        """Number of entries of an image: N."""
         return self.nodes
 
     @property
@@ -86,17 +93,25 @@ class Degrees:
         return float(np.sqrt(2 * (self.nodes - 1)))
 
     def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return degrees (..., N) of weights (..., E)."""
         found = products.degrees(_flat(weights), self.nodes)
         return found.reshape(*weights.shape[:-1], self.nodes)
 
     def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``y_i + y_j`` (..., E) of every edge, for values (..., N)."""
         found = products.degrees_adjoint(_flat(values))
         return found.reshape(*values.shape[:-1], found.shape[1])
 
 
 @dataclass(frozen=True)
 class Laplacians:
-    """Combinatorial Laplacians ``L_w``, (..., E) -> (..., N, N)."""
+    """Combinatorial Laplacians ``L_w``, (..., E) -> (..., N, N).
+
+    Parameters
+    ----------
+    nodes : int
+        N.
+    """
 
     nodes: int
     kind: ClassVar[str] = "laplacians"
@@ -107,9 +122,11 @@ class Laplacians:
         return float(np.sqrt(2 * self.nodes))
 
     def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return Laplacians (..., N, N) of weights (..., E)."""
         return graphs.laplacian(weights)
 
     def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``Y_ii + Y_jj - Y_ij - Y_ji`` (..., E), for matrices (..., N, N)."""
         return graphs.laplacian_adjoint(values)
 
 
@@ -119,6 +136,11 @@ class Spectra:
     These are the eigenvalues of the Laplacian when the columns of ``modes`` (N, M) are its
     eigenvectors. The matrix of the map has rows ``(u_im - u_jm)^2``: modes are to it what signals
     are to a fit. What is constant in a mode does not count, and is taken off.
+
+    Parameters
+    ----------
+    modes : array (N, M)
+        Modes in columns.
     """
 
     modes: NDArray[np.float64]
@@ -132,18 +154,23 @@ class Spectra:
 
     @cached_property
     def norm(self) -> float:
-        """From the products of the rows: sums of ``(a_i - a_j)^2 (b_i - b_j)^2`` over pairs."""
+        """Largest singular value of the map.
+
+        It follows from products of its rows: sums of ``(a_i - a_j)^2 (b_i - b_j)^2`` over pairs.
+        """
         squares, products = np.square(self.modes), self.modes.T @ self.modes
         total = squares.sum(axis=0)
         gram = len(self.modes) * squares.T @ squares + np.outer(total, total)
         return float(np.sqrt(np.linalg.norm(gram + 2 * np.square(products), 2)))
 
     def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the energies (..., M) of all modes on graphs of weights (..., E)."""
         flat = _flat(weights)
         found = products.energies(self.rows(flat.dtype), flat)
         return np.ascontiguousarray(found.T).reshape(*weights.shape[:-1], self.size)
 
     def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``sum_m y_m (u_im - u_jm)^2`` (..., E) of every edge, for values (..., M)."""
         flat = _flat(values)
         found = products.weighted_distances(self.rows(flat.dtype), flat.T)
         return found.reshape(*values.shape[:-1], found.shape[1])
@@ -177,7 +204,11 @@ class Spectra:
 
 
 class BilinearOperator(Protocol):
-    """What a solver asks of an operator."""
+    """What a solver asks of an operator: a map from coefficients and atoms, linear in each.
+
+    Everywhere, ``coefficients`` are ``Delta`` (T, K), ``atoms`` are ``W`` (K, E), and ``dual`` is
+    an array (T, ...) like what :meth:`forward` returns.
+    """
 
     def forward(
         self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
@@ -203,7 +234,13 @@ class BilinearOperator(Protocol):
 
 @dataclass(frozen=True)
 class Bilinear:
-    """``A(Delta, W) = Delta M(W)`` for a linear map ``M`` of edge weights."""
+    """``A(Delta, W) = Delta M(W)`` for a linear map ``M`` of edge weights.
+
+    Parameters
+    ----------
+    linear : LinearMap
+        ``M``.
+    """
 
     linear: LinearMap
 

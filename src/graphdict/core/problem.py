@@ -181,6 +181,8 @@ class Problem:
         Priors.
     counts : integer array
         Number of samples in each row: ones, or the lengths of windows.
+    samples, first, first_sample : int, optional
+        Set by :meth:`part`.
     """
 
     fit: Any
@@ -198,10 +200,12 @@ class Problem:
 
     @cached_property
     def atoms(self) -> TermGroup:
+        """The priors on atoms, sorted by how a solver can treat them."""
         return TermGroup(self.atom_terms)
 
     @cached_property
     def coefficients(self) -> TermGroup:
+        """The priors on coefficients, sorted by how a solver can treat them."""
         return TermGroup(self.coefficient_terms, self.counts, self.first_sample)
 
     @cached_property
@@ -211,6 +215,7 @@ class Problem:
 
     @property
     def rows(self) -> int:
+        """Number of rows: samples, or windows of them."""
         return len(self.counts)
 
     @cached_property
@@ -261,7 +266,7 @@ class Problem:
         return result
 
     def objective(self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]) -> float:
-        """Return the objective ``F`` at a point."""
+        """Return the objective ``F`` at coefficients (T, K) and atoms (K, E)."""
         fit = np.einsum("tk,tk->t", coefficients, self.fit.energies(atoms), dtype=np.float64)
         barriers = row_barriers(self.operator, self.barrier, coefficients, atoms)
         samples = float(self.weights @ (fit + barriers))

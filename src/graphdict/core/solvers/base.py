@@ -30,7 +30,17 @@ __all__ = [
 class History:
     """One entry for each check: iteration, objective, residuals, seconds since the start.
 
-    Residuals are relative; ``residual`` is the largest of those in ``residuals``.
+    Attributes
+    ----------
+    iteration : list of int
+        Which iteration was checked.
+    objective : list of float
+    residual : list of float
+        The largest of ``residuals``.
+    residuals : list of dict
+        Relative residual of each variable.
+    seconds : list of float
+        Since the solver began; ``started`` is when that was.
     """
 
     iteration: list[int] = field(default_factory=list)
@@ -96,9 +106,17 @@ def _check_names(residuals: list[dict[str, float]]) -> None:
 
 
 class Progress:
-    """What a callback gets at each check: iteration, objective, residual and iterate.
+    """What a callback gets at each check.
 
-    ``atoms`` is live: copy to keep it. ``coefficients`` are put together when they are looked at.
+    Attributes
+    ----------
+    iteration : int
+    objective, residual : float
+        At this iterate; the residual is relative.
+    atoms : array (K, E)
+        The solver's own array: copy it to keep it.
+    coefficients : array (T, K)
+        Put together when they are looked at.
     """
 
     def __init__(
@@ -117,6 +135,7 @@ class Progress:
 
     @cached_property
     def coefficients(self) -> NDArray[np.float64]:
+        """Coefficients (T, K) of the iterate."""
         return self._coefficients() if callable(self._coefficients) else self._coefficients
 
 
@@ -127,7 +146,23 @@ Callback = Callable[[Progress], "bool | None"]
 
 @dataclass
 class Solution:
-    """The result of a solver. Arrays with a row for each sample are put together when asked for."""
+    """The result of a solver.
+
+    Attributes
+    ----------
+    atoms : array (K, E)
+    read_coefficients, read_dual : callable
+        Put together what ``coefficients`` and ``dual`` hold, which is not done before.
+    objective : float
+        ``F`` at the solution.
+    history : History
+    n_iter : int
+        Number of iterations taken.
+    converged : bool
+        Whether it met its tolerance.
+    interrupted, stopped : bool
+        Whether Ctrl-C, or the callback, ended it.
+    """
 
     atoms: NDArray[np.float64]
     read_coefficients: Callable[[], NDArray[np.float64]] = field(repr=False)
@@ -141,6 +176,7 @@ class Solution:
 
     @cached_property
     def coefficients(self) -> NDArray[np.float64]:
+        """Coefficients (T, K)."""
         return self.read_coefficients()
 
     def summary(self) -> dict[str, Any]:
@@ -159,6 +195,7 @@ class Solution:
 
     @cached_property
     def dual(self) -> NDArray[np.float64] | None:
+        """Dual variable (T, ...) of BiPDS; None of solvers without one."""
         return self.read_dual()
 
 

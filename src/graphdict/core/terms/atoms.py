@@ -15,15 +15,22 @@ class Orthogonality:
     """``alpha sum_{k < k'} <w_k, w_k'>``: an edge belongs to one atom rather than to several.
 
     Counting each pair once makes ``alpha (1 1' - I) W`` the exact gradient.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength, not negative.
     """
 
     alpha: float
 
     def value(self, atoms: NDArray[np.float64]) -> float:
+        """Return the term at atoms (K, E)."""
         atoms = atoms.astype(np.float64, copy=False)  # products may be too large
         return self.alpha * float(np.vdot(atoms, atoms.sum(axis=0) - atoms)) / 2
 
     def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the gradient (K, E): of each atom, ``alpha`` times the sum of the others."""
         result: NDArray[np.float64] = self.alpha * (atoms.sum(axis=0) - atoms)
         return result
 

@@ -16,8 +16,12 @@ __all__ = ["ConstantOverWindows", "TotalVariation", "window_counts", "window_mea
 class TotalVariation:
     """``alpha sum_t |delta_{t+1} - delta_t|_1``: coefficients stay put, or jump.
 
-    ``starts`` are samples at which something new begins: nothing counts between each and the sample
-    before it.
+    Parameters
+    ----------
+    alpha : float
+        Strength, not negative.
+    starts : tuple of int, optional
+        Samples at which a recording begins: changes from the sample before them do not count.
     """
 
     alpha: float
@@ -25,27 +29,36 @@ class TotalVariation:
     precedes_elementwise = True
 
     def value(self, coefficients: NDArray[np.float64]) -> float:
+        """Return the term at coefficients (T, K)."""
         jumps = np.abs(np.diff(coefficients, axis=0))
         jumps[np.array(self.starts, dtype=np.intp) - 1] = 0
         return self.alpha * float(jumps.sum(dtype=np.float64))
 
     def prox(self, coefficients: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """Return the exact prox, in O(T) for each column (see :mod:`graphdict.native.proxes`)."""
+        """Return the exact prox (T, K), in O(T K) (see :mod:`graphdict.native.proxes`)."""
         parts = np.split(coefficients, self.starts)
         return np.concatenate([total_variation_prox(part, self.alpha * step) for part in parts])
 
 
 @dataclass(frozen=True)
 class ConstantOverWindows:
-    """The constraint that rows are equal within each window of ``size`` samples."""
+    """The constraint that rows are equal within each window of ``size`` samples.
+
+    Parameters
+    ----------
+    size : int
+        Number of samples in a window; the last one may be shorter.
+    """
 
     size: int
     precedes_elementwise = True
 
     def value(self, coefficients: NDArray[np.float64]) -> float:
+        """Return 0 where coefficients (T, K) are constant over each window, else ``inf``."""
         return 0.0 if np.allclose(coefficients, self.prox(coefficients, 1.0)) else float("inf")
 
     def prox(self, coefficients: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """Return the mean (T, K) over the window of each sample, whatever the ``step``."""
         counts = window_counts(len(coefficients), self.size)
         return np.repeat(window_means(coefficients, counts), counts, axis=0)
 

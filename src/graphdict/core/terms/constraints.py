@@ -12,20 +12,28 @@ __all__ = ["L1", "Interval", "NonNegative", "Sum", "UnitBox"]
 
 @dataclass(frozen=True)
 class Interval:
-    """The constraint ``low <= x <= high`` on every entry."""
+    """The constraint ``low <= x <= high`` on every entry.
+
+    Parameters
+    ----------
+    low, high : float
+    """
 
     low: float
     high: float
 
     @property
     def interval(self) -> tuple[float, float]:
+        """``(low, high)``: what makes other terms recognise a constraint."""
         return self.low, self.high
 
     def value(self, x: NDArray[np.float64]) -> float:
+        """Return 0 where all entries of ``x`` are in the interval, else ``inf``."""
         inside = bool(np.all(x >= self.low) and np.all(x <= self.high))
         return 0.0 if inside else float("inf")
 
     def prox(self, x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """Return the nearest array in the interval, whatever the ``step``."""
         return np.clip(x, self.low, self.high)
 
 
@@ -47,15 +55,23 @@ class UnitBox(Interval):
 
 @dataclass(frozen=True)
 class L1:
-    """``alpha |x|_1``: few edges, or few active atoms."""
+    """``alpha |x|_1``: few edges, or few active atoms.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength, not negative.
+    """
 
     alpha: float
     elementwise = True
 
     def value(self, x: NDArray[np.float64]) -> float:
+        """Return ``alpha |x|_1`` of an array of any shape."""
         return self.alpha * float(np.abs(x).sum(dtype=np.float64))
 
     def prox(self, x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """Return ``x`` with all entries ``alpha * step`` nearer to zero, or at it."""
         shrunk = np.copysign(np.maximum(np.abs(x) - self.alpha * step, 0), x)
         return shrunk + 0  # no negative zeros
 

@@ -40,8 +40,11 @@ class Smoothness:
     """``x_t' L_t x_t``: how much a signal varies over the edges of its graph.
 
     As a function of ``W`` and ``Delta`` this is ``<Delta W, Z>``, linear in each. Both methods take
-    the rows (a slice) of the samples they are about; all of them by default. ``part`` is the term
-    of some rows alone, and ``features`` what samples are clustered by where a fit begins.
+    the rows (a slice) of the samples they are about; all of them by default.
+
+    Parameters
+    ----------
+    signals : array (T, N)
     """
 
     signals: NDArray[np.float64]
@@ -55,9 +58,11 @@ class Smoothness:
         self.dtype = self.signals.dtype
 
     def part(self, rows: slice) -> Smoothness:
+        """Return the term of some samples alone."""
         return Smoothness(self.signals[rows])
 
     def features(self, rows: slice = ALL) -> NDArray[np.float64]:
+        """Return what samples are clustered by where a fit begins: the signals (T, N)."""
         return self.signals[rows]
 
     def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
@@ -72,9 +77,14 @@ class Smoothness:
 
 
 class CachedSmoothness:
-    """The same from a matrix ``Z`` that is kept: the means over windows, or of incomplete samples.
+    """:class:`Smoothness` from a matrix ``Z`` that is kept: of windows, or of incomplete samples.
 
-    ``features`` of these are given.
+    Parameters
+    ----------
+    distances : array (B, E)
+        ``Z``, mean squared differences of each window or sample.
+    features : array (B, ...), optional
+        What rows are clustered by where a fit begins; by default ``distances``.
     """
 
     kept_features: NDArray[np.float64]
@@ -86,17 +96,21 @@ class CachedSmoothness:
         self.dtype = distances.dtype
 
     def part(self, rows: slice) -> CachedSmoothness:
+        """Return the term of some rows alone."""
         return CachedSmoothness(self.distances[rows], self.kept_features[rows])
 
     def features(self, rows: slice = ALL) -> NDArray[np.float64]:
+        """Return what rows are clustered by where a fit begins, (B, ...)."""
         return self.kept_features[rows]
 
     def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
+        """Return ``Z W'`` (B, K), the gradient in the coefficients."""
         return self.distances[rows] @ atoms.T
 
     def weighted_distances(
         self, coefficients: NDArray[np.float64], rows: slice = ALL
     ) -> NDArray[np.float64]:
+        """Return ``Delta' Z`` (K, E), the gradient in the atoms."""
         return coefficients.T @ self.distances[rows]
 
 
@@ -159,7 +173,10 @@ def window_distances(signals: NDArray[np.float64], counts: NDArray[np.intp]) -> 
 
 
 class LogBarrier:
-    """``-sum_n log y_n`` for each sample: positive degrees, or positive spectra."""
+    """``-sum_n log y_n`` for each sample: positive degrees, or positive spectra.
+
+    ``rows`` (T, M) are degrees or spectra, one sample after the other.
+    """
 
     kind = "log-barrier"
 
@@ -180,24 +197,30 @@ class LogBarrier:
         return result
 
     def value(self, rows: NDArray[np.float64]) -> float:
+        """Return the sum of :meth:`values` over all samples."""
         return float(self.values(rows).sum())
 
     def slope(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return minus the gradient: ``1 / y``."""
+        """Return minus the gradient (T, M): ``1 / y``."""
         return 1 / rows
 
     def curvature(
         self, rows: NDArray[np.float64], images: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the Hessians (T, K, K) of the barrier of ``delta_t images`` in ``delta_t``."""
+        """Return the Hessians (T, K, K) of the barrier of ``delta_t images`` in ``delta_t``.
+
+        ``images`` (K, M) are degrees or spectra of the atoms.
+        """
         count = len(images)
         pairs = (images[:, None, :] * images[None, :, :]).reshape(count * count, -1)
         return (np.square(1 / rows) @ pairs.T).reshape(-1, count, count)
 
     def prox(self, rows: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """Return ``(y + (y^2 + 4 step)^{1/2}) / 2`` (T, M) of every entry."""
         return positive_root(rows, step)
 
     def prox_conjugate(self, dual: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+        """Return ``(y - (y^2 + 4 step)^{1/2}) / 2`` (T, M) of every entry."""
         return -positive_root(-dual, step)
 
 
@@ -206,6 +229,7 @@ class LogDet:
 
     The pseudo-determinant is taken on the complement of the constant signals, so a graph that
     falls apart is outside the domain, as it has to be for the function to be continuous.
+    ``laplacians`` (T, N, N) are those of one sample after the other.
     """
 
     kind = "log-determinant"
@@ -225,10 +249,11 @@ class LogDet:
         return -log_determinants(basis.T @ matrices @ basis)
 
     def value(self, laplacians: NDArray[np.float64]) -> float:
+        """Return the sum of :meth:`values` over all samples."""
         return float(self.values(laplacians).sum())
 
     def slope(self, laplacians: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return minus the gradient: the pseudo-inverse ``L^+`` of connected graphs' Laplacians."""
+        """Return minus the gradient (T, N, N): pseudo-inverses ``L^+`` of connected graphs."""
         nodes = laplacians.shape[-1]
         # A Laplacian plus s/N in every entry has the eigenvalue s along the constants.
         extra = np.trace(laplacians, axis1=-2, axis2=-1)[:, None, None] / nodes
@@ -240,14 +265,20 @@ class LogDet:
     def curvature(
         self, laplacians: NDArray[np.float64], images: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the Hessians (T, K, K): ``tr(L^+ L_k L^+ L_l)``."""
+        """Return the Hessians (T, K, K) in the coefficients: ``tr(L^+ L_k L^+ L_l)``.
+
+        ``images`` (K, N, N) are the Laplacians of the atoms.
+        """
         products = self.slope(laplacians)[:, None] @ images[None]
         shape = (*products.shape[:2], -1)
         turned = np.swapaxes(products, -1, -2).reshape(shape)
         return products.reshape(shape) @ np.swapaxes(turned, -1, -2)
 
     def prox(self, laplacians: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """Move eigenvalues as :class:`LogBarrier` does; what lies along the constants stays."""
+        """Return matrices (T, N, N) whose eigenvalues were moved as by :class:`LogBarrier`.
+
+        What lies along the constants stays.
+        """
         basis = graphs.zero_sum_basis(laplacians.shape[-1]).astype(laplacians.dtype)
         inner = basis.T @ laplacians @ basis
         values, vectors = np.linalg.eigh(inner)
