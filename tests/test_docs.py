@@ -151,6 +151,9 @@ def test_the_page_on_formats_and_commands(tmp_path, monkeypatch):
         (tmp_path / "damaged.sig").write_bytes(damaged)
         with pytest.raises(InputError, match=r"sig (has a header|cannot be read)"):
             read_signals(tmp_path / "damaged.sig")
+    (tmp_path / "damaged.sig").write_bytes(header.replace(b"rate", b"pace"))
+    with pytest.raises(InputError, match="cannot be read as a SIG file: it lacks 'rate'"):
+        read_signals(tmp_path / "damaged.sig")
     model = GraphDictLog(2, max_iter=20, tol=0.1, random_state=0).fit(signals)
     model.save(tmp_path / "model.graphdict")
     done = invoke(space["degrees"], str(tmp_path / "model.graphdict"))

@@ -17,6 +17,7 @@ class InputError(ValueError):
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, cut to 200 characters; else its class name."""
     line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    line = f"it lacks {line}" if isinstance(error, KeyError) else line
     return line if len(line) <= 200 else f"{line[:197]}..."
 
 
