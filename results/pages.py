@@ -151,7 +151,7 @@ def brain() -> str:
     groups: dict[tuple[str, str], dict[str, list[tuple[str, str]]]] = {}
     for line in lines:
         start = str(int(float(line["start"])))
-        entry = f"{100 * float(line['auroc']):.1f} ± {100 * float(line['auroc_std']):.1f}"
+        entry = f"{100 * float(line['auroc']):.1f} ± {100 * float(line['auroc_error']):.1f}"
         group = groups.setdefault((line["pipeline"], line["model"]), {})
         group.setdefault(start, []).append((line["size"], entry))
     body = []
