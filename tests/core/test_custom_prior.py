@@ -448,3 +448,11 @@ def test_a_prox_or_gradient_of_another_function_is_refused(monkeypatch):
         GraphDictLog(2, coefficient_priors=[pull]).fit(X)
     with pytest.raises(TypeError, match="WholePull has a gradient"):
         GraphDictLog(2, atom_priors=[WholePull()]).fit(X)
+
+
+@pytest.mark.parametrize("bound", [np.nan, np.inf, -1.0])
+def test_a_bound_that_is_none_is_refused(monkeypatch, bound):
+    pull = WeightedPull(np.ones((len(X), 2)))
+    monkeypatch.setattr(WeightedPull, "lipschitz", lambda self, x, rows: bound)
+    with pytest.raises(TypeError, match=f"WeightedPull has a lipschitz bound of {bound}"):
+        GraphDictLog(2, coefficient_priors=[pull]).fit(X)

@@ -79,6 +79,11 @@ def _check_barrier(name: str, barrier: Any, images: NDArray[np.float64]) -> None
     rows = np.tensordot(MIXTURES, images, 1)
     values = barrier.values(rows)
     _expect(name, "values(rows)", values, (3,))
+    if not np.isfinite(values).any():
+        raise TypeError(
+            f"values(rows) of the barrier of {name} are {values[0]} for graphs that "
+            "join all nodes: they must be numbers there"
+        )
     ahead, behind = (barrier.values(rows + s * images[:1]) for s in (STEP, -STEP))
     if hasattr(barrier, "slope"):
         slope = barrier.slope(rows)
@@ -115,6 +120,11 @@ def _check_prox(
     step = float(np.square(rows).mean())  # so that the two parts of the cost weigh alike
     point = prox(barrier, rows, step)
     _expect(name, "prox(rows, step)", point, rows.shape)
+    if not np.isfinite(point).all():
+        raise TypeError(
+            f"prox(rows, step) (or prox_conjugate) of the barrier of {name} returns numbers "
+            "that are not finite, for rows of graphs that join all nodes"
+        )
 
     def cost(x: NDArray[np.float64]) -> NDArray[np.float64]:
         away = np.square(x - rows).reshape(3, -1).sum(axis=1)

@@ -95,6 +95,12 @@ def _check_prox(term: Any, x: NDArray[Any], rows: slice, moves: NDArray[Any]) ->
 
 
 def _check_gradient(term: Any, x: NDArray[Any], rows: slice, moves: NDArray[Any]) -> None:
+    bound = base.lipschitz(term, x, rows)
+    if not 0 <= bound < np.inf:
+        raise TypeError(
+            f"the prior {base.name_of(term)} has a lipschitz bound of {bound}; it must be a number "
+            "from 0 on: how fast the gradient changes, at most"
+        )
     gradient = np.asarray(base.gradient(term, x.copy(), rows))
     length = float(np.linalg.norm(gradient))
     for way in (gradient * (ASIDE / (length or 1.0)), *moves):

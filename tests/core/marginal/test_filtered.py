@@ -34,7 +34,7 @@ from graphdict.engine.marginal.em import expectation_maximisation
 from graphdict.engine.marginal.passes import e_step, e_step_by_halves
 from graphdict.engine.marginal.sample_values import gains_of
 from graphdict.engine.marginal.samples import open_signals
-from graphdict.engine.marginal.series import memory_of
+from graphdict.engine.marginal.series import _last_samples, memory_of
 
 NODES, EDGES = 6, 15
 FILTERS = [PowerFilter(1.0), PowerFilter(2.3), HeatFilter(1.5), HeatKernel(1.3)]
@@ -288,6 +288,20 @@ def test_memory_of_a_series():
     for x, least, most in ((noise, 0.9, 1.2), (series, 7, 13)):
         with open_signals(x - x.mean(axis=1, keepdims=True), 1, 1) as data:
             assert least < memory_of(data) < most
+
+
+def test_what_blocks_carry_on_keeps_none_of_them_in_memory():
+    x = np.random.default_rng(22).standard_normal((500, NODES))
+    carried = []
+
+    def keep(samples, rows):
+        carried.append(_last_samples(samples, rows, None, 5))
+        return None, (np.zeros(1),)
+
+    with open_signals(x - x.mean(axis=1, keepdims=True), 1, 1) as data:
+        data.executor.map_blocks(keep, [])
+    assert [len(last) for last in carried] == [5]
+    assert carried[0].base is None
 
 
 def test_state_of_a_checkpoint():

@@ -95,12 +95,13 @@ def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
 
 
 def _last_samples(samples: WindowedSignals, rows: slice, before: Any, lags: int) -> NDArray:
+    """Return at most so many last samples before the next block, which hold no more in memory."""
     signals, starts = samples.imputed_block(rows).signals, samples.sample_starts_in(rows)
     if starts:
         signals, before = signals[starts[-1] :], None
     signals = signals[-lags:]
     if before is None or len(signals) == lags:
-        return signals
+        return signals.copy()  # a view would keep the whole block
     return np.concatenate((before, signals))[-lags:]
 
 
