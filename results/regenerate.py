@@ -26,7 +26,9 @@ from graphdict.app.experiments.code import code_digest
 
 ROOT = Path(__file__).parents[1]
 CELLS_FAILED = 1  # exit code of an experiment some of whose cells failed
-EXPERIMENTS = ("superposition", "time-varying", "brain", "brain-paper", "real")
+EXPERIMENTS = (
+    "superposition", "superposition-paper", "time-varying", "brain", "brain-paper", "real"
+)  # fmt: skip
 
 
 class Step(NamedTuple):
