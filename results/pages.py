@@ -257,6 +257,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "superposition": lambda: table_of("results/superposition/table.md"),
     "time-varying": lambda: table_of("results/time-varying/table.md"),
     "superposition-paper": lambda: table_of("results/superposition-paper/table.md"),
+    "time-varying-paper": lambda: table_of("results/time-varying-paper/table.md"),
     "comparison": lambda: table_of("benchmarks/results/comparison.md"),
     "bound": lambda: table_of("benchmarks/results/accuracy.md", 0),
     "atoms": lambda: table_of("benchmarks/results/accuracy.md", 1),

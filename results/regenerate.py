@@ -27,7 +27,8 @@ from graphdict.app.experiments.code import code_digest
 ROOT = Path(__file__).parents[1]
 CELLS_FAILED = 1  # exit code of an experiment some of whose cells failed
 EXPERIMENTS = (
-    "superposition", "superposition-paper", "time-varying", "brain", "brain-paper", "real"
+    "superposition", "superposition-paper", "time-varying", "time-varying-paper", "brain",
+    "brain-paper", "real",
 )  # fmt: skip
 
 
