@@ -19,7 +19,7 @@ from graphdict.selection import (
     densities,
     held_out,
 )
-from graphdict.selection.folds import Blocks, Scores
+from graphdict.selection.folds import HeldOutBlocks, Scores
 from graphdict.selection.merging import merged
 
 
@@ -136,7 +136,7 @@ def test_what_a_lucky_start_gains_is_no_sign_of_atoms(monkeypatch, from_merged, 
         return Scores(score + wiggle * count, fitted([50] * count))
 
     monkeypatch.setattr(held_out, "block_scores", block_scores)
-    blocks = Blocks([np.zeros((10, 4))] * 10, 10, np.empty(0), np.zeros(10, dtype=int))
+    blocks = HeldOutBlocks([np.zeros((10, 4))] * 10, 10, np.empty(0), np.zeros(10, dtype=int))
     choice = held_out.choose_by_blocks(GraphDictMarginal(2), blocks, "n_atoms", range(1, 7))
     assert choice.value == chosen
 
@@ -160,7 +160,7 @@ def test_atoms_with_fewer_samples_than_nodes_end_the_search(monkeypatch):
         return Scores(np.full(10, float(trial.n_atoms)), fitted(counts))
 
     monkeypatch.setattr(held_out, "block_scores", block_scores)
-    blocks = Blocks([np.zeros((10, 4))] * 10, 10, np.empty(0), np.zeros(10, dtype=int))
+    blocks = HeldOutBlocks([np.zeros((10, 4))] * 10, 10, np.empty(0), np.zeros(10, dtype=int))
     choice = held_out.choose_by_blocks(GraphDictMarginal(2), blocks, "n_atoms", range(1, 9))
     assert list(choice.scores) == [1, 2, 3]
     assert choice.value == 3

@@ -24,8 +24,6 @@ __all__ = [
     "NotEnoughMemoryError",
     "SilentNodeWarning",
     "VersionWarning",
-    "import_extra",
-    "warn",
 ]
 
 
@@ -149,3 +147,7 @@ class CheckpointError(ValueError):
 
 class ClusterError(RuntimeError):
     """A Dask cluster that cannot run a fit, or that lost one."""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from graphdict.core.annotations import HasWeights
+from graphdict.core.annotations import Floats, HasWeights, Integers
 
 __all__ = [
     "AtomMatching",
@@ -44,9 +44,9 @@ class EdgeScores:
         Scores of T graphs, or means over graphs at S thresholds.
     """
 
-    mcc: NDArray[np.float64]
-    precision: NDArray[np.float64]
-    recall: NDArray[np.float64]
+    mcc: Floats
+    precision: Floats
+    recall: Floats
 
     def mean(self) -> dict[str, float]:
         """Return the mean of each score, by name.
@@ -70,9 +70,9 @@ class AtomMatching:
         Cosine of the weight vectors of each pair.
     """
 
-    true: NDArray[np.intp]
-    learned: NDArray[np.intp]
-    similarity: NDArray[np.float64]
+    true: Integers
+    learned: Integers
+    similarity: Floats
 
 
 def edge_scores(
@@ -225,12 +225,12 @@ def coefficient_error(
     return float(np.sqrt(np.mean(np.square(paired - true))))
 
 
-def _weights(graphs: Any) -> NDArray[np.float64]:
+def _weights(graphs: Any) -> Floats:
     """Return edge weights (T, E) of an array or of InstantaneousGraphs."""
     return np.atleast_2d(np.asarray(getattr(graphs, "weights", graphs)))
 
 
-def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+def _blocks(true: Any, predicted: Any) -> Iterator[tuple[Floats, Floats]]:
     """Yield rows of both, as many at a time as fit in a block; raise where they do not match."""
     true, predicted = (
         graphs
@@ -260,9 +260,7 @@ def _blocks(true: Any, predicted: Any) -> Iterator[tuple[NDArray[np.float64], ND
         yield block  # type: ignore[misc]
 
 
-def _counts(
-    true: NDArray[np.float64], predicted: NDArray[np.float64], thresholds: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], ...]:
+def _counts(true: Floats, predicted: Floats, thresholds: Floats) -> tuple[Floats, ...]:
     """Return tp, fp, fn, tn, each (T, S), for ascending thresholds, by a histogram of each row."""
     present = true > 0
     passed = np.zeros(predicted.shape, dtype=np.intp)
@@ -278,12 +276,7 @@ def _counts(
     return beyond[:, 1], beyond[:, 0], total[:, 1], total[:, 0]
 
 
-def _scores(
-    tp: NDArray[np.float64],
-    fp: NDArray[np.float64],
-    fn: NDArray[np.float64],
-    tn: NDArray[np.float64],
-) -> EdgeScores:
+def _scores(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> EdgeScores:
     tp, fp, fn, tn = (count.astype(np.float64) for count in (tp, fp, fn, tn))
     scale = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
     return EdgeScores(
@@ -291,13 +284,13 @@ def _scores(
     )
 
 
-def safe_ratio(above: NDArray[Any], below: NDArray[Any]) -> NDArray[np.float64]:
+def safe_ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
     """Return ``above / below``, zero where ``below`` is."""
     below = np.asarray(below, dtype=np.float64)
     return above / np.where(below > 0, below, 1) * (below > 0)
 
 
-def cosines(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+def cosines(first: NDArray[Any], second: NDArray[Any]) -> Floats:
     """Return cosines (K, L) between atoms (K, E) and (L, E); 0 where one has no edges."""
     units = []
     for atoms in (first, second):
@@ -305,3 +298,7 @@ def cosines(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
         norms = np.linalg.norm(weights, axis=1, keepdims=True)
         units.append(weights / np.where(norms > 0, norms, 1))
     return units[0] @ units[1].T
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,4 +20,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(__all__)

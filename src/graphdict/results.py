@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RowIndex
+from graphdict.core.annotations import Booleans, Floats, Integers, RowIndex
 from graphdict.core.pictures import MOST_GRAPHS, graphs_html
 from graphdict.core.recordings import Recordings
 from graphdict.exceptions import import_extra
@@ -20,12 +20,9 @@ if TYPE_CHECKING:  # pragma: no cover
     import pandas
 
 __all__ = [
-    "WEAK",
     "InstantaneousGraphs",
     "Recordings",
-    "describe_signals",
     "sample_index",
-    "thresholded_atoms",
 ]
 
 WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
@@ -69,9 +66,9 @@ class InstantaneousGraphs:
            [3., 0., 3.]])
     """
 
-    coefficients: NDArray[np.float64]
-    atoms: NDArray[np.float64]
-    silent: NDArray[np.bool_] | None
+    coefficients: Floats
+    atoms: Floats
+    silent: Booleans | None
     n_nodes: int
     node_names: list[Any]
     recordings: Recordings
@@ -82,7 +79,7 @@ class InstantaneousGraphs:
         atoms: ArrayLike,
         node_names: Sequence[Any] | None = None,
         silent: ArrayLike | None = None,
-        probable: tuple[NDArray[np.float64], float] | None = None,
+        probable: tuple[Floats, float] | None = None,
         recordings: Recordings | None = None,
     ):
         self.coefficients = np.atleast_2d(coefficients)
@@ -100,7 +97,7 @@ class InstantaneousGraphs:
         if len(self.node_names) != self.n_nodes:
             raise ValueError(f"got {len(self.node_names)} node names for {self.n_nodes} nodes")
         self.recordings = recordings or Recordings.single(len(self))
-        self._rows: NDArray[np.intp] | None = None  # which of all samples these are; None: all
+        self._rows: Integers | None = None  # which of all samples these are; None: all
         if self.silent is not None and self.silent.shape != (len(self), self.n_nodes):
             raise ValueError(
                 f"silent must have shape {(len(self), self.n_nodes)}, got {self.silent.shape}"
@@ -119,7 +116,7 @@ class InstantaneousGraphs:
         some._rows = self._rows_of(samples)
         return some
 
-    def _rows_of(self, samples: RowIndex) -> NDArray[np.intp]:
+    def _rows_of(self, samples: RowIndex) -> Integers:
         """Return which of all samples of the recordings some of these are."""
         own = np.arange(len(self)) if self._rows is None else self._rows
         return np.atleast_1d(own[samples])
@@ -164,10 +161,12 @@ class InstantaneousGraphs:
             f"nodes, mixtures of {len(self.atoms)} atoms"
         )
         alone = [found[0] if len(found) == 1 else None for found in active]
-        return graphs_html(shown.weights, self.node_names, titles, caption, len(self), alone)
+        return graphs_html(
+            shown.weights, self.node_names, titles, caption, count=len(self), atoms=alone
+        )
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Edge weights (T, E)."""
         weights = self.coefficients @ self.atoms
         if self.probable is not None:
@@ -182,12 +181,12 @@ class InstantaneousGraphs:
         return weights
 
     @property
-    def adjacencies(self) -> NDArray[np.float64]:
+    def adjacencies(self) -> Floats:
         """Adjacency matrices (T, N, N)."""
         return graphs.adjacency(self.weights)
 
     @property
-    def laplacians(self) -> NDArray[np.float64]:
+    def laplacians(self) -> Floats:
         """Combinatorial Laplacians (T, N, N)."""
         if not self._plain:
             return graphs.laplacian(self.weights)
@@ -196,7 +195,7 @@ class InstantaneousGraphs:
         return mixed.reshape(len(self), self.n_nodes, self.n_nodes)
 
     @property
-    def degrees(self) -> NDArray[np.float64]:
+    def degrees(self) -> Floats:
         """Node degrees (T, N): sums of weights, negative ones subtracted."""
         if not self._plain:
             return graphs.degrees(self.weights)
@@ -288,9 +287,7 @@ class InstantaneousGraphs:
         return built[0] if len(built) == 1 else built
 
 
-def sample_index(
-    recordings: Recordings, samples: NDArray[np.intp] | None = None
-) -> pandas.MultiIndex:
+def sample_index(recordings: Recordings, samples: Integers | None = None) -> pandas.MultiIndex:
     """Return the index (recording, sample) of samples, for tables of pandas.
 
     Parameters
@@ -313,7 +310,7 @@ def sample_index(
     )
 
 
-def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> NDArray[np.float64]:
+def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> Floats:
     """Return the atoms of a fitted model without weak and improbable edges.
 
     These are the edges that reports, tables and figures count. An edge goes if its weight is at
@@ -392,3 +389,7 @@ def describe_signals(model: Any) -> list[str]:
             sentence += f": nine in ten have {low:.2g} to {high:.2g} times the usual amplitude"
     said.append(f"{sentence} (Student t with {tails:.2g} degrees of freedom).")
     return said
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

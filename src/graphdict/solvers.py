@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.annotations import HeldVariable
-from graphdict.core.problem import Problem, TermGroup
+from graphdict.core.problem import Problem
 from graphdict.core.solvers import bipds as _bipds
 from graphdict.core.solvers import coding as _coding
 from graphdict.core.solvers import mm as _mm
 from graphdict.core.solvers.base import Callback, History, Progress, Solution
+from graphdict.core.term_group import TermGroup as TermGroup
 from graphdict.engine.executor import open_executor
 
-__all__ = ["History", "Problem", "Progress", "Solution", "TermGroup", "bipds", "code", "mm"]
+__all__ = ["History", "Problem", "Progress", "Solution", "bipds", "code", "mm"]
 
 
 def bipds(
@@ -141,4 +142,4 @@ def code(
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted(__all__)

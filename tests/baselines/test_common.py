@@ -178,3 +178,13 @@ def test_state_graphs_slice_and_export(signals):
     np.testing.assert_allclose(found.laplacians, graphs.laplacian(found.weights))
     assert len(found[:3].to_networkx()) == 3
     assert len(found[:4].to_sparse()) == 4
+
+
+@pytest.mark.parametrize("model", MIXTURES[:2], ids=lambda model: type(model).__name__)
+def test_missing_values_are_refused_by_place_and_with_what_takes_them(model):
+    signals = np.random.default_rng(0).standard_normal((20, 4))
+    signals[3, 1] = np.nan
+    with pytest.raises(
+        ValueError, match=r"\(NaN\) in row 3, column 'x1'; .*\(GraphDictLog, .* accept"
+    ):
+        clone(model).fit(signals)

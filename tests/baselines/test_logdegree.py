@@ -16,7 +16,7 @@ from graphdict.core.graph_learning import (
 )
 from graphdict.core.graph_learning.tree import window_tree
 from graphdict.core.graph_learning.windows import active_nodes, even_counts
-from graphdict.core.terms.likelihoods import window_distances
+from graphdict.core.terms.signal_terms import window_distances
 from graphdict.datasets import erdos_renyi, sample_lgmrf
 
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
 from graphdict.core.prior_checks import check_descent
-from graphdict.exceptions import SilentNodeWarning
+from graphdict.exceptions import ConvergenceWarning, SilentNodeWarning
 from graphdict.solvers import bipds
 from graphdict.terms import TotalVariation
 
@@ -273,7 +273,7 @@ def test_a_weight_for_every_entry_on_a_cluster():
     here = GraphDictLog(3, **settings).fit(x)
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster),
     ):
@@ -344,6 +344,38 @@ def test_a_claim_that_does_not_hold_is_refused_by_name():
 
     with pytest.raises(TypeError, match=r"Norm says elementwise = True.*not the sum"):
         GraphDictLog(3, coefficient_priors=[Norm()], **SETTINGS).fit(x)
+
+
+class Below:
+    """A barrier at ``most`` that forgets to be infinite above: there it is NaN."""
+
+    def __init__(self, most):
+        self.most = most
+
+    def value(self, x):
+        with np.errstate(invalid="ignore"):
+            return -1e-9 * float(np.log(self.most - x).sum())
+
+    def gradient(self, x):
+        return np.zeros_like(x)
+
+    def lipschitz(self, x):
+        return 0.0
+
+
+@pytest.mark.parametrize("name", ["atom_priors", "coefficient_priors"])
+def test_a_fit_whose_objective_is_no_number_is_refused_by_the_name_of_the_prior(name):
+    with pytest.raises(ValueError, match=r"objective is not a number.*the prior Below"):
+        GraphDictLog(2, max_iter=5, random_state=0, **{name: [Below(0.01)]}).fit(X)
+
+
+def test_a_fit_whose_objective_is_infinite_says_so():
+    class Forbids(Below):
+        def value(self, x):
+            return np.inf if (x > self.most).any() else 0.0
+
+    with pytest.warns(ConvergenceWarning, match=r"objective is inf.*a prior forbids"):
+        GraphDictLog(2, max_iter=5, random_state=0, atom_priors=[Forbids(0.01)]).fit(X)
 
 
 class OnlyTheseEdges:
@@ -456,3 +488,57 @@ def test_a_bound_that_is_none_is_refused(monkeypatch, bound):
     monkeypatch.setattr(WeightedPull, "lipschitz", lambda self, x, rows: bound)
     with pytest.raises(TypeError, match=f"WeightedPull has a lipschitz bound of {bound}"):
         GraphDictLog(2, coefficient_priors=[pull]).fit(X)
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize(
+    ("name", "wrong", "said"),
+    [
+        ("prox", None, "prox of the term CloseTo is None, not a method"),
+        ("gradient", 1.0, "gradient of the term CloseTo is 1.0, not a method"),
+        ("elementwise", lambda self: False, "elementwise of the term CloseTo must be True or"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::graphdict.exceptions.SilentNodeWarning")
+def test_what_stands_in_the_place_of_a_method_is_refused(monkeypatch, name, wrong, said, silent):
+    monkeypatch.setattr(CloseTo, name, wrong, raising=False)
+    x = X * (np.arange(5) < 4) if silent else X
+    with pytest.raises(TypeError, match=said):
+        GraphDictLog(2, atom_priors=[CloseTo(0.5, 1.0)]).fit(x)
+
+
+class EdgeCosts:
+    """``sum of costs * atoms``, with costs (K, E), or (E,) that are used by ``how``."""
+
+    entrywise = True
+
+    def __init__(self, costs, how=None):
+        self.costs, self.how = costs, how
+
+    def of(self, rows):
+        return self.costs[rows] if self.how is None else self.how(self.costs, rows)
+
+    def value(self, atoms, rows):
+        return float((self.of(rows) * atoms).sum())
+
+    def prox(self, atoms, step, rows):
+        return atoms - step * self.of(rows)
+
+
+@pytest.mark.filterwarnings("ignore::graphdict.exceptions.SilentNodeWarning")
+@pytest.mark.parametrize("silent", [False, True])
+def test_costs_of_edges_are_not_taken_for_those_of_the_one_atom(silent):
+    settings = {"max_iter": 300, "tol": 1e-8, "random_state": 0}
+    x = X * (np.arange(5) < 4) if silent else X
+    costs = np.linspace(0, 20, 10)
+    with pytest.raises(TypeError, match="prior EdgeCosts has arrays with a number for each edge"):
+        GraphDictLog(1, atom_priors=[EdgeCosts(costs)], **settings).fit(x)
+    right = [
+        EdgeCosts(costs[None]),  # (1, E)
+        EdgeCosts(np.stack([costs, costs])),  # rows for more atoms
+        EdgeCosts(costs, lambda costs, rows: costs),
+        EdgeCosts(costs, lambda costs, rows: np.stack([costs for _ in range(*rows.indices(9))])),
+    ]
+    found = [GraphDictLog(1, atom_priors=[prior], **settings).fit(x).atoms_ for prior in right]
+    for atoms in found[1:]:
+        assert np.array_equal(atoms, found[0])

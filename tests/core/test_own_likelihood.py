@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from graphdict import GraphDict, GraphDictExact, GraphDictLog, graphs
+from graphdict import GraphDict, GraphDictExact, GraphDictLog, graphs, load_model
 from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.likelihood_checks import check_likelihood
+from graphdict.core.terms.barriers import log_determinants
 from graphdict.operators import Laplacians
-from graphdict.terms import Likelihood, LogDegrees, LogDet, LogDeterminant
+from graphdict.terms import CachedSmoothness, Likelihood, LogDegrees, LogDet, LogDeterminant
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((60, 5)) @ RNG.standard_normal((5, 5))
@@ -174,6 +175,9 @@ def test_what_is_wrong_is_said():
     ("method", "wrong", "said"),
     [
         ("values", lambda self, rows: 3.0, r"values\(rows\).*shape \(\)"),
+        ("slope", None, "slope of the barrier ShiftedLogDet is None, not a method"),
+        ("curvature", None, "curvature of the barrier ShiftedLogDet is None, not a method"),
+        ("prox_conjugate", None, "prox_conjugate of the barrier ShiftedLogDet is None"),
         ("slope", lambda self, rows: -LogDet().slope(self.shift(rows)), "minus the gradient"),
         ("slope", lambda self, rows: np.ones(3), r"slope\(rows\).*shape \(3,\)"),
         ("curvature", lambda self, rows, images: np.ones((3, 2)), r"curvature.*shape \(3, 2\)"),
@@ -186,7 +190,7 @@ def test_what_is_wrong_is_said():
     ],
 )
 def test_a_barrier_that_contradicts_itself_is_refused(monkeypatch, method, wrong, said):
-    monkeypatch.setattr(ShiftedLogDet, method, wrong)
+    monkeypatch.setattr(ShiftedLogDet, method, wrong, raising=False)
     with pytest.raises(TypeError, match=f"(?s){said}"):
         fit(max_iter=3)
 
@@ -208,6 +212,74 @@ def test_a_map_that_contradicts_itself_is_refused(part, wrong, said):
 
     with pytest.raises(TypeError, match=f"(?s)linear map of Mine.*{said}"):
         GraphDict(2, likelihood=Mine(0.5)).fit(X)
+
+
+class Absolute(LogDegrees):
+    """Absolute differences in place of squared ones; ``term`` makes the signal term of them."""
+
+    def __init__(self, term=CachedSmoothness, mean=True):
+        super().__init__()
+        self.term, self.mean = term, mean
+
+    def signal_term(self, signals, counts, keep=None, gaps=None):
+        rows, cols = np.triu_indices(signals.shape[1], 1)
+        distances = np.abs(signals[:, rows] - signals[:, cols])
+        sums = np.add.reduceat(distances, np.cumsum(counts) - counts)
+        return self.term(sums / counts[:, None] if self.mean else sums)
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong", "said"),
+    [
+        ("features", None, "lacks features; graphdict.terms.CachedSmoothness"),
+        ("features", lambda self, rows: self.distances, r"features\(slice\(1, 2.*shape \(3, 10\)"),
+        ("features", lambda self, rows: self.distances[rows, 0], r"features.*shape \(3,\)"),
+        ("energies", lambda self, atoms, rows: -np.ones((3, 2)), "are -1 for graphs of positive"),
+        ("energies", lambda self, atoms, rows: self.distances @ atoms.T, r"energies.*\(3, 2\)"),
+        ("energies", lambda self, atoms, rows: self.distances[rows] @ atoms.T * 2, "contradict"),
+        ("weighted_distances", lambda self, c, rows: c.T, r"weighted_distances.*shape \(2, 3\)"),
+    ],
+)
+def test_a_signal_term_that_contradicts_itself_is_refused(method, wrong, said):
+    term = type("Term", (CachedSmoothness,), {method: wrong})
+    with pytest.raises(TypeError, match=f"(?s){said}") as refused:
+        GraphDict(2, likelihood=Absolute(term)).fit(X)
+    assert "of Absolute" in str(refused.value)
+
+
+def test_energies_of_windows_are_means():
+    settings = {"window_size": 3, "max_iter": 5, "tol": 1, "random_state": 0}
+    GraphDict(2, likelihood=Absolute(), **settings).fit(X)
+    with pytest.raises(TypeError, match=r"Absolute has energies of a window.*not the mean"):
+        GraphDict(2, likelihood=Absolute(mean=False), **settings).fit(X)
+
+
+def without_number(distances):
+    """Return a term whose energies are NaN in the row of the largest differences, if they are."""
+    sizes = distances.sum(axis=1)
+    return CachedSmoothness(np.where(sizes[:, None] > 50, np.nan, distances))
+
+
+@pytest.mark.parametrize("settings", [{}, {"solver": "bipds"}, {"atoms": np.ones((2, 10))}])
+def test_a_signal_term_that_is_no_number_is_named(settings):
+    model = GraphDict(2, likelihood=Absolute(without_number), random_state=0, **settings)
+    large = np.where(np.arange(60)[:, None] == 7, 100 * X, X)
+    with pytest.raises(ValueError, match=r"of the likelihood Absolute has energies.* row 7 "):
+        model.fit(large)
+    model.set_params(max_iter=5, tol=1).fit(X)
+    with pytest.raises(ValueError, match=r"Absolute has energies.* row 7 "):
+        model.transform(large)
+
+
+def test_a_barrier_that_is_no_number_is_not_blamed_on_the_priors(monkeypatch):
+    right = ShiftedLogDet.curvature
+
+    def curvature(self, rows, images):  # right where it is tried
+        return right(self, rows, images) * (np.nan if len(rows) > 3 else 1.0)
+
+    monkeypatch.setattr(ShiftedLogDet, "curvature", curvature)
+    with pytest.raises(ValueError, match="because of overflow or its barrier"):
+        fit(max_iter=3, alpha_c=0.1)
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 9, 40])
@@ -292,6 +364,35 @@ def test_single_precision_stays_whatever_a_barrier_computes_in(solver):
     assert model.objective_ == pytest.approx(double.objective_, rel=1e-4)
 
 
+def test_a_model_that_lost_its_likelihood_says_which_it_was(tmp_path):
+    model = fit(max_iter=20, tol=0.1)
+    wanted, own = model.transform(X), model.likelihood
+    model.set_params(likelihood=None).save(tmp_path / "own.graphdict")
+    again = load_model(tmp_path / "own.graphdict")
+    for method in (again.transform, again.score):
+        with pytest.raises(ValueError, match=r"fitted with the likelihood Shifted.*set_params"):
+            method(X)
+    assert_allclose(again.set_params(likelihood=own).transform(X), wanted)
+    assert again.set_params(likelihood=None).fit(X).likelihood_ == "LogDeterminant"
+
+
+def test_what_is_no_likelihood_is_refused_by_the_public_name():
+    with pytest.raises(ValueError, match=r"instance of 'graphdict\.terms\.Likelihood'"):
+        GraphDict(2, likelihood=LogDet()).fit(X)
+
+
+def test_log_determinants_of_what_is_no_graph_are_refused():
+    with pytest.raises(ValueError, match="weights are not finite"):
+        log_determinants(np.array([[[-1.0, np.nan], [np.nan, 1.0]]]))
+
+
+def test_log_determinants_of_matrices_that_only_rounding_makes_singular():
+    matrices = np.array([np.diag([4.0, 1.0]), np.diag([1.0, 0.0])])
+    assert_allclose(log_determinants(matrices), [np.log(4), -np.inf])
+    assert_allclose(log_determinants(matrices, raised=True), [np.log(4), np.log(2.0**-52)])
+    assert_allclose(log_determinants(matrices[:1], raised=True), [np.log(4)])
+
+
 class LinearlyPulled(ShiftedLogDet):
     """Its cost of edges makes it grow with graphs that are large: no barrier for MM."""
 
@@ -315,8 +416,9 @@ class Pulled(Shifted):
 
 
 def test_a_barrier_that_grows_with_edges_is_kept_from_majorise_minimise():
-    with pytest.raises(TypeError, match=r"Pulled has slope\(rows\).*leave slope out"):
-        GraphDict(2, likelihood=Pulled(LinearlyPulled(0.5))).fit(X)
+    reason = r"LinearlyPulled grows with the weight of some edge; solver='bipds' can"
+    with pytest.raises(TypeError, match=reason):
+        GraphDict(2, likelihood=Pulled(LinearlyPulled(0.5)), solver="mm").fit(X)
     own = Pulled(LinearlyPulledByProx(0.5))
     given = {"coefficients": RNG.uniform(0.2, 1, (60, 2)), "fix": "coefficients"}
     settings = {"max_iter": 20_000, "tol": 1e-8, **given}
@@ -326,6 +428,25 @@ def test_a_barrier_that_grows_with_edges_is_kept_from_majorise_minimise():
     same = fit(alpha_w=0.0, atom_priors=[Price(price)], solver="bipds", **settings)
     assert found.objective_ == pytest.approx(same.objective_, abs=1e-6)
     assert found.transform(X).shape == (60, 2)  # with a curvature, and no slope
+    derived = GraphDict(2, likelihood=Pulled(LinearlyPulled(0.5)), alpha_w=0.0, **settings).fit(X)
+    assert_array_equal(derived.atoms_, found.atoms_)
+    assert derived.history_["residual_dual"].size  # of the primal-dual solver
+    needs = [
+        GraphDict(2, likelihood=Pulled(b(0.5))) for b in (LinearlyPulled, LinearlyPulledByProx)
+    ]
+    assert len({model._memory_needed(1000, 5, 8) for model in needs}) == 1  # foreseen alike
+
+
+def test_a_barrier_that_grows_with_edges_is_coded_by_its_derivatives():
+    atoms = np.random.default_rng(0).uniform(0.5, 2, (2, 10))
+    held = {"atoms": atoms, "fix": "atoms", "max_iter": 20_000, "tol": 1e-8}
+    newton = GraphDict(2, likelihood=Pulled(LinearlyPulled(0.5)), **held).fit(X)
+    splitting = GraphDict(2, likelihood=Pulled(LinearlyPulledByProx(0.5)), **held).fit(X)
+    assert newton.n_iter_ == 1
+    assert splitting.n_iter_ > 1
+    assert ((newton.coefficients_ > 0.01) & (newton.coefficients_ < 0.99)).any()
+    assert_allclose(newton.coefficients_, splitting.coefficients_, atol=1e-4)
+    assert newton.objective_ <= splitting.objective_ + 1e-9
 
 
 class Price:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from graphdict.core.problem import Problem, TermGroup
+from graphdict.core.problem import Problem
+from graphdict.core.term_group import TermGroup
 from graphdict.core.terms.constraints import Interval
 from graphdict.operators import Bilinear, Degrees
 from graphdict.terms import L1, NonNegative, TotalVariation, UnitBox, smoothness
@@ -59,7 +60,7 @@ def test_window_smoothness_is_the_mean_of_sample_energies(make_problem, window):
     alone = smoothness(case.signals, np.ones(13, dtype=int)).energies(case.atoms)
     starts = np.concatenate([[0], np.cumsum(case.counts)[:-1]])
     means = [alone[s : s + c].mean(axis=0) for s, c in zip(starts, case.counts)]
-    fit = case.problem.fit
+    fit = case.problem.signal_term
     assert_allclose(fit.energies(case.atoms), means)
 
 
@@ -87,7 +88,7 @@ def test_gradients_of_windowed_terms_are_in_the_metric_that_counts_samples(make_
             return float(len(x))  # so that what it is given can be seen
 
     case = make_problem(samples=7, window=3, coefficient_terms=[Ridge()])
-    group = case.problem.coefficients
+    group = case.problem.coefficient_priors
     x, eps = case.coefficients, 1e-6
     for t in range(3):
         move = np.zeros_like(x)
@@ -106,7 +107,7 @@ class NoValues:
 def test_a_barrier_that_lacks_something_is_refused_by_name(make_problem):
     problem = make_problem().problem
     with pytest.raises(TypeError, match=r"barrier NoValues needs values\(rows\)"):
-        Problem(problem.fit, problem.operator, NoValues(), [], [], problem.counts)
+        Problem(problem.signal_term, problem.operator, NoValues(), [], [], problem.counts)
 
 
 def test_terms_are_checked_when_their_group_is_asked_for(make_problem):
@@ -126,7 +127,7 @@ def test_weights_are_shares_of_samples():
         smoothness(signals, counts), Bilinear(Degrees(3)), None or _barrier(),
         [NonNegative(), L1(0.1)], [UnitBox()], counts,
     )  # fmt: skip
-    assert_allclose(problem.weights, [3 / 7, 3 / 7, 1 / 7])
+    assert_allclose(problem.shares, [3 / 7, 3 / 7, 1 / 7])
 
 
 def _barrier():
@@ -154,3 +155,22 @@ def test_a_box_is_what_plain_terms_make_and_nothing_else():
     for terms in ([], [L1(0.1)], [Interval(-1, 1)], [UnitBox(), _OnlyFirst(0.3)]):
         assert TermGroup(terms, ones).box is None
     assert TermGroup([UnitBox()], 2 * ones).box is None
+
+
+def test_earlier_names_work_and_warn(make_problem):
+    problem = make_problem().problem
+    names = {
+        "fit": "signal_term",
+        "atoms": "atom_priors",
+        "coefficients": "coefficient_priors",
+        "weights": "shares",
+    }
+    for old, new in names.items():
+        with pytest.warns(FutureWarning, match=f"{old} of Problem is now called {new}"):
+            assert getattr(problem, old) is getattr(problem, new)
+    with pytest.warns(FutureWarning, match="signal_term"):
+        again = Problem(
+            fit=problem.signal_term, operator=problem.operator, barrier=problem.barrier,
+            atom_terms=[], coefficient_terms=[], counts=problem.counts,
+        )  # fmt: skip
+    assert again.signal_term is problem.signal_term

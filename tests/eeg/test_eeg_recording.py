@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from graphdict.eeg import as_recording, gfp, gfp_peaks, preprocess
-from graphdict.eeg.recording import each_recording, mask_segments
+from graphdict.eeg.recording import each_recording
+from graphdict.engine.mne_signals import mask_segments
 from graphdict.exceptions import GraphDictWarning
 
 

@@ -9,6 +9,7 @@ from graphdict.core.marginal.patterns import enumerate_patterns
 from graphdict.core.recordings import Recordings
 from graphdict.datasets import sample_lgmrf
 from graphdict.engine.marginal import subset
+from graphdict.engine.marginal.learn_filtered import LITTLE
 from graphdict.engine.marginal.samples import open_signals
 
 
@@ -52,7 +53,9 @@ def test_a_search_on_some_ends_where_one_on_all_does(options, monkeypatch):
         given = {"prior": "markov", "max_active": 1, "n_init": 4, "random_state": 0, **options}
         fits.append(GraphDictMarginal(3, **given).fit(x))
     assert not np.array_equal(fits[0].atoms_, fits[1].atoms_)  # they did not search alike
-    assert fits[0].log_likelihood_ == pytest.approx(fits[1].log_likelihood_, abs=0.01)
+    # Which edges are worth more than a little may depend on the samples by which they are chosen.
+    nearly = 0.01 + (LITTLE * x.shape[1] if options.get("filter_power") == 1.2 else 0)
+    assert fits[0].log_likelihood_ == pytest.approx(fits[1].log_likelihood_, abs=nearly)
 
 
 def test_the_search_is_the_same_wherever_samples_are(monkeypatch, tmp_path):
@@ -70,6 +73,8 @@ def test_few_samples_are_searched_as_they_are():
     x, patterns, rng = switching(400), enumerate_patterns(2, 1), np.random.RandomState(0)
     with (
         open_signals(x, 1, 2) as data,
-        subset.open_subset(x, Recordings.single(len(x)), 1, rng, data, patterns) as some,
+        subset.open_subset(
+            data, patterns, signals=x, recordings=Recordings.single(len(x)), window_size=1, rng=rng
+        ) as some,
     ):
         assert some is data

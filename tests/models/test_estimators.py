@@ -198,6 +198,21 @@ def test_atoms_can_be_held(X, kind, solver):
     assert all(problem.objective(c, atoms) >= model.objective_ - 1e-9 for c in better)
 
 
+@pytest.mark.parametrize("window_size", [1, 4])
+@pytest.mark.parametrize("kind", ["log", "exact"])
+def test_a_fit_with_held_atoms_tells_of_its_coding(X, kind, window_size):
+    atoms = np.random.default_rng(1).uniform(0.1, 1, (3, 15))
+    settings = {"atoms": atoms, "fix": "atoms", "window_size": window_size}
+    alone = fit(kind, X, **settings)
+    assert alone.n_iter_ == len(alone.history_["residual"]) == 1
+    assert alone.history_["residual"][-1] < 1e-6  # samples on their own are coded exactly
+    assert alone.history_["objective"][-1] == alone.objective_
+    tied = fit(kind, X, **settings, alpha_diff=0.1)
+    assert tied.n_iter_ > 1
+    assert tied.history_["residual"][-1] <= 1e-5
+    assert min(tied.history_["objective"]) == pytest.approx(tied.objective_)
+
+
 @each_model
 @pytest.mark.parametrize("solver", ["auto", "bipds"])
 def test_coefficients_can_be_held(X, kind, solver):

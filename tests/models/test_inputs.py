@@ -101,7 +101,10 @@ def test_held_atoms_must_reach_every_node(model):
         (np.ones((5, 2)), "modes must have a column that is not constant"),
         (np.full((5, 2), np.inf), "modes must be finite"),
         (2 * np.linalg.qr(np.eye(5) - 0.2)[0][:, :4], "modes must be orthonormal .* off by 3"),
-        (np.linalg.qr(np.eye(5) - 0.2)[0][:, :3], "modes must be all 4 .* on the 5 nodes .* got 3"),
+        (
+            np.linalg.qr(np.eye(5) - 0.2)[0][:, :3],
+            "modes must be all 4 .* got 3; .*Relaxed takes fewer",
+        ),
     ],
 )
 def test_modes_that_make_no_sense(modes, message):

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from graphdict import GraphDictMarginal, load_model
@@ -223,19 +224,44 @@ def test_silent_nodes_of_drifting_graphs_have_no_edges():
     assert not hasattr(fit(draw.signals.round(1), "hierarchy", n_atoms=6), "silent_")
 
 
-def test_where_graphs_fall_apart_nothing_is_gained_by_filters_and_tails():
-    """Isolated nodes are exactly silent, and densities then have no bound."""
-    draw = make_superposition(3, 20, 0.08, superposition=1, n_train=400, random_state=0).train
+def falling_apart(**options):
+    """Return signals of three graphs with isolated nodes, their graphs, and their states."""
+    draw = make_superposition(
+        3, 20, 0.12, superposition=1, n_train=1200, random_state=0, **options
+    ).train
     assert fall_apart(draw.signals)
-    model = GraphDictMarginal(3, max_active=1, n_init=2, random_state=0).fit(draw.signals)
+    return draw.signals, draw.weights, draw.coefficients.argmax(axis=1)
+
+
+def test_where_graphs_fall_apart_and_are_plain_the_fit_is_plain():
+    x = falling_apart()[0]
+    model = GraphDictMarginal(3, max_active=1, n_init=2, random_state=0).fit(x)
     given = {"filter_power": 1, "tails": "gaussian"}
     plain = GraphDictMarginal(3, max_active=1, n_init=2, random_state=0, **given)
     assert (model.filter_power_, model.tails_) == (1, np.inf)
-    assert_array_equal(model.atoms_, plain.fit(draw.signals).atoms_)
-    noise = np.random.default_rng(0).standard_normal(draw.signals.shape)
-    assert not fall_apart(draw.signals + 1e-3 * noise)
-    assert not fall_apart(draw.signals.round(1))  # of rounded values many are zero by chance
-    assert not fall_apart(np.where(np.arange(400)[:, None] % 2, noise, 0))
+    assert_array_equal(model.atoms_, plain.fit(x).atoms_)
+
+
+def test_power_and_tails_are_found_though_graphs_fall_apart():
+    """Isolated nodes are exactly silent, however loud the others are."""
+    x, weights, states = falling_apart(filter=2.0, tails=4.0)
+    model = GraphDictMarginal(3, max_active=1, n_init=4, random_state=0).fit(x)
+    assert adjusted_rand_score(states, model.coefficients_.argmax(axis=1)) > 0.95
+    assert model.filter_power_ == pytest.approx(2, abs=0.15)
+    assert model.tails_ == pytest.approx(4, rel=1 / 3)
+    assert edge_scores(weights, model.instantaneous_graphs().weights).mcc.mean() > 0.8
+    with_gap = x.copy()
+    with_gap[5, 3] = np.nan  # of such samples it is not known which of the rest is silent
+    model = GraphDictMarginal(3, max_active=1, n_init=2, random_state=0).fit(with_gap)
+    assert (model.filter_power_, model.tails_) == (1, np.inf)
+
+
+def test_whether_graphs_fall_apart():
+    x = falling_apart()[0]
+    noise = np.random.default_rng(0).standard_normal(x.shape)
+    assert not fall_apart(x + 1e-3 * noise)
+    assert not fall_apart(x.round(1))  # of rounded values many are zero by chance
+    assert not fall_apart(np.where(np.arange(len(x))[:, None] % 2, noise, 0))
 
 
 def test_dense_atoms_all_count(easy):
@@ -343,8 +369,9 @@ def test_says_when_atoms_are_the_same_graph_but_for_its_strength(easy):
 def test_a_long_fit_is_announced_with_what_takes_less():
     from graphdict.engine.marginal.forecast import forecast
 
-    assert forecast(3, 1, 1, 8, 1000, 20) is None
-    said = forecast(10, 4, 1, 8, 5000, 60)
+    search = {"levels": 1, "n_init": 8}
+    assert forecast(**search, n_atoms=3, max_active=1, windows=1000, nodes=20) is None
+    said = forecast(**search, n_atoms=10, max_active=4, windows=5000, nodes=60)
     assert said.startswith("385 patterns of up to 4 of 10 atoms on 60 nodes take about")
     assert "with at most 3 active (175 patterns) about" in said
 

@@ -13,7 +13,8 @@ def _updates(samples=5000):
     rng = np.random.default_rng(0)
     return log_barrier.update_coefficients(
         rng.normal(size=(samples, 8)), np.full(samples, 1 / samples), rng.random((3, 28)),
-        rng.random((3, 8)), rng.random((samples, 3)), 0.1, 3, False, False,
+        rng.random((3, 8)), rng.random((samples, 3)), log_barrier.UpdateRule(0.1, 3, False),
+        powers=False,
     )  # fmt: skip
 
 

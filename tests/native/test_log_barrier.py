@@ -5,8 +5,10 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+import explicit_products as explicit
 from graphdict import native
-from graphdict.core import graphs, kernels
+from graphdict.core import graphs
+from graphdict.core.term_group import Box
 from graphdict.native import log_barrier, products, proxes
 
 # Some fill the last register, tile or group of six, some do not.
@@ -40,15 +42,15 @@ def test_products(shape, dtype):
     signals, atoms, coefficients = case["signals"], case["atoms"], case["coefficients"]
     energies = products.energies(signals, atoms)
     distances = products.weighted_distances(signals, coefficients)
-    np.testing.assert_allclose(energies, kernels.energies(signals, atoms), **tolerance)
-    expected = kernels.weighted_distances(signals, coefficients)
+    np.testing.assert_allclose(energies, explicit.energies(signals, atoms), **tolerance)
+    expected = explicit.weighted_distances(signals, coefficients)
     np.testing.assert_allclose(distances, expected, **tolerance)
     assert energies.dtype == distances.dtype == dtype
 
 
 def _run_pass(case, sigma, move, powers, check):
     dtype = case["signals"].dtype
-    atoms_moved = log_barrier.AtomMove.of(case["atoms"], case["degrees"], -case["degrees"], sigma)
+    atoms_moved = log_barrier.AtomMove(case["atoms"], case["degrees"], 3 * case["degrees"], sigma)
     before = log_barrier.SampleArrays(case["before"], case["slope"], case["dual"])
     weights = case["weights"].astype(dtype)
     job, found = log_barrier.primal_dual_pass(
@@ -77,8 +79,8 @@ def test_the_pass_takes_the_dual_step_and_finds_all_gradients(shape, dtype, powe
         energies, distances = plain["signals"] @ degrees.T, np.empty((len(degrees), 0))
         mixed += weighted.T @ plain["signals"]
     else:
-        energies = kernels.energies(plain["signals"], plain["atoms"])
-        distances = kernels.weighted_distances(plain["signals"], weighted)
+        energies = explicit.energies(plain["signals"], plain["atoms"])
+        distances = explicit.weighted_distances(plain["signals"], weighted)
     gradient = 0.25 + energies + new_dual @ degrees.T
     np.testing.assert_allclose(found.energies, energies, **tolerance)
     np.testing.assert_allclose(found.distances, distances, **tolerance)
@@ -106,7 +108,7 @@ def test_the_pass_takes_the_dual_step_and_finds_all_gradients(shape, dtype, powe
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_pass_moves_coefficients_within_their_box(shape, dtype):
     case, _ = _case(shape, dtype)
-    box = proxes.Box(0.2, 0.9, 0.2, 0.25)
+    box = Box(0.2, 0.9, 0.2, 0.25)
     move = log_barrier.CoefficientMove(np.empty_like(case["before"]), 0.0, 0.5, box)
     found = _run_pass(case, 0.3, move, False, check=True)
     after = np.clip(
@@ -124,7 +126,7 @@ def test_the_pass_moves_coefficients_within_their_box(shape, dtype):
 def test_the_gap_of_the_dual_is_zero_where_nothing_moves():
     case, _ = _case((321, 9, 4), np.float64)
     case["before"] = case["coefficients"]
-    atoms_moved = log_barrier.AtomMove.of(case["atoms"], case["degrees"], case["degrees"], 0.3)
+    atoms_moved = log_barrier.AtomMove(case["atoms"], case["degrees"], case["degrees"], 0.3)
     image = case["coefficients"] @ case["degrees"]
     dual = -1 / image
     for _ in range(500):  # until rounding leaves it where it is
@@ -154,7 +156,8 @@ def test_atom_slopes(shape, dtype):
 def _update(case, atoms, shrinkage, rounds, over_relaxed, powers=False):
     degrees = graphs.degrees(atoms)
     given = case["signals"], case["weights"], atoms, degrees, case["coefficients"]
-    job, found = log_barrier.update_coefficients(*given, shrinkage, rounds, over_relaxed, powers)
+    rule = log_barrier.UpdateRule(shrinkage, rounds, over_relaxed)
+    job, found = log_barrier.update_coefficients(*given, rule, powers)
     job()
     return found
 
@@ -171,7 +174,7 @@ def test_update_coefficients(shape, dtype, over_relaxed, powers):
     value, gradient, scale = found.numbers
     plain = {name: array.astype(float) for name, array in case.items()}
     degrees, c, signals = plain["degrees"], plain["coefficients"], plain["signals"]
-    energies = signals @ degrees.T if powers else kernels.energies(signals, plain["atoms"])
+    energies = signals @ degrees.T if powers else explicit.energies(signals, plain["atoms"])
     for inner in range(3):
         slope = (1 / (c @ degrees)) @ degrees.T
         if inner == 0:
@@ -185,7 +188,7 @@ def test_update_coefficients(shape, dtype, over_relaxed, powers):
     expected = case["weights"] @ (np.sum(c * energies, axis=1) - logs)
     np.testing.assert_allclose(value, expected, rtol=1e-3 if dtype == np.float32 else 1e-9)
     weighted = plain["weights"][:, None] * c
-    sums = weighted.T @ signals if powers else kernels.weighted_distances(signals, weighted)
+    sums = weighted.T @ signals if powers else explicit.weighted_distances(signals, weighted)
     np.testing.assert_allclose(found.distances, sums, rtol=tolerance["rtol"] * 10, atol=1e-6)
 
 
@@ -200,7 +203,7 @@ def _value(case, atoms):
 def test_value_where_products_of_degrees_leave_the_range(size):
     case, _ = _case((300, 8, 2), np.float64)
     atoms = size * case["atoms"]
-    energies = kernels.energies(case["signals"], atoms)
+    energies = explicit.energies(case["signals"], atoms)
     logs = np.log(case["coefficients"] @ graphs.degrees(atoms)).sum(axis=1)
     expected = case["weights"] @ (np.sum(case["coefficients"] * energies, axis=1) - logs)
     np.testing.assert_allclose(_value(case, atoms), expected, rtol=1e-10)
@@ -223,7 +226,7 @@ def _misaligned(array):
 
 def test_groups_of_arrays_that_do_not_fit_are_refused():
     case, _ = _case((20, 4, 2), np.float64)
-    box = proxes.Box(0.0, 1.0, 0.2, 0.25)
+    box = Box(0.0, 1.0, 0.2, 0.25)
     move = log_barrier.CoefficientMove(np.empty((20, 2)), 0.0, 0.5, box)
     _run_pass(case, 0.3, move, False, check=True)
     with pytest.raises(ValueError, match="coefficients must be"):

@@ -1,4 +1,4 @@
-"""The dual step of the exact model without eigenvectors: its definition, its limits, its domain."""
+"""Compiled proximal operators: definitions, limits, and the dual step of the exact model."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict.core.terms import likelihoods
+from graphdict.core.terms import barriers
 from graphdict.native import proxes
+from graphdict.native.proxes import positive_root
 from graphdict.terms import LogDet
 
 sizes = st.integers(2, 40)
@@ -77,8 +78,31 @@ def test_what_overflows_is_not_finite_and_leaves_the_others_alone(wrong):
 def test_the_term_takes_eigenvectors_where_they_serve_better(monkeypatch):
     dual = np.concatenate([matrices(30, 12, size, 3) for size in (1.0, 1e7)])
     mixed = LogDet().prox_conjugate(dual, 0.3)
-    monkeypatch.setattr(likelihoods, "LARGE_MATRIX", 11)
+    monkeypatch.setattr(barriers, "LARGE_MATRIX", 11)
     plain = LogDet().prox_conjugate(dual, 0.3)
     assert_array_equal(mixed[30:], plain[30:])
     assert_allclose(mixed[:30], plain[:30], atol=1e-12)
     assert (mixed[:30] != plain[:30]).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_positive_root_solves_its_equation_at_every_magnitude(dtype):
+    x = np.concatenate([-(10.0 ** np.arange(-6, 7)), [0.0], 10.0 ** np.arange(-6, 7)]).astype(dtype)
+    for step in (1e-3, 1.0, 50.0):
+        root = positive_root(x, step)
+        assert root.dtype == dtype
+        # u solves u - x - step / u = 0; compared relative to its parts.
+        exact = root.astype(np.float64)
+        gap = exact - x - step / exact
+        scale = np.maximum(exact, np.maximum(np.abs(x), step / exact))
+        assert (root > 0).all()
+        assert (np.abs(gap) <= 50 * np.finfo(dtype).eps * scale).all()
+
+
+def test_positive_root_takes_any_layout():
+    x = np.random.default_rng(0).normal(size=(6, 8))
+    expected = (x + np.sqrt(x**2 + 4)) / 2
+    for view in (np.asfortranarray(x), x[:, ::2], x[::-1]):
+        reference = (view + np.sqrt(view**2 + 4)) / 2
+        np.testing.assert_allclose(positive_root(view, 1.0), reference)
+    np.testing.assert_allclose(positive_root(x, 1.0), expected)

@@ -451,9 +451,16 @@ def test_every_promise_about_fitted_values_is_checked():
         {"history_": {"a": np.zeros(2), "b": np.zeros(3)}},
         {"history_": np.zeros(2)},
         {"objective_": "low"},
-        {"pattern_probabilities_": np.array([0.2, 0.2])},
         {"transform": 1.0},
         {"fit_": object, "__class__": int},
     ):
         with pytest.raises(ValueError, match=r".+"):
             check_fitted_values(GraphDictLog, {**fitted, **wrong})
+
+
+def test_probabilities_of_patterns_that_do_not_sum_to_one_are_refused(folder):
+    model = GraphDictMarginal(2, n_init=1, max_iter=5, random_state=0).fit(X)
+    model.pattern_probabilities_ = model.pattern_probabilities_ / 2
+    model.save(folder / "halved")
+    with pytest.raises(ModelFileError, match="pattern_probabilities_ must sum to one"):
+        load_model(folder / "halved")

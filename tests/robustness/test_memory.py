@@ -7,21 +7,51 @@ import numpy as np
 import pytest
 
 from graphdict import (
+    GraphDict,
     GraphDictExact,
     GraphDictHier,
     GraphDictLog,
     GraphDictMarginal,
     GraphDictSpectral,
+    GraphDictSpectralRelaxed,
 )
 from graphdict.baselines import GLMM, TGFA, KGraphs, LogModel, WindowLogModel
 from graphdict.engine import memory as foresight
 from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError
+from graphdict.terms import L1, LogBarrier, LogDegrees
+
+
+class Near:
+    """A prior of a user: weights near 0.3, by a quadratic."""
+
+    def value(self, atoms):
+        return 0.25 * float(np.sum((atoms - 0.3) ** 2))
+
+    def gradient(self, atoms):
+        return 0.5 * (atoms - 0.3)
+
+    def lipschitz(self, atoms):
+        return 0.5
+
+
+class ProxAlone:
+    """The log barrier as one that has a prox and no derivatives."""
+
+    values, prox = LogBarrier.values, LogBarrier.prox
+
+
+class DegreesByProx(LogDegrees):
+    def __init__(self):
+        self.barrier = ProxAlone()
+
 
 X = np.random.default_rng(0).standard_normal((6000, 24))
 FITS = [
     GraphDictLog(4, max_iter=2),
     GraphDictLog(4, max_iter=2, solver="bipds"),
     GraphDictLog(4, max_iter=2, window_size=5),
+    GraphDictLog(4, max_iter=2, atom_priors=[Near()]),
+    GraphDictLog(4, max_iter=1, solver="alternating"),
     GraphDictSpectral(4, max_iter=2),
     GraphDictExact(2, max_iter=1, window_size=20),
     GraphDictMarginal(3, n_init=1, max_iter=1, max_active=2),
@@ -43,6 +73,27 @@ def test_estimates_are_right_to_a_factor_of_three(model):
     tracemalloc.stop()
     estimate = foresight.estimate_memory(model, X.shape, X.dtype)
     assert peak / 3 < estimate < 3 * peak
+
+
+def test_estimates_know_which_solver_a_fit_takes():
+    def needed(model):
+        return foresight.estimate_memory(model, X.shape, X.dtype)
+
+    less, more = needed(GraphDictLog(4)), needed(GraphDictLog(4, solver="bipds"))
+    assert less < more
+    assert needed(GraphDictLog(4, atom_priors=[Near()])) == more
+    assert needed(GraphDictLog(4, coefficient_priors=[Near()])) == more
+    assert needed(GraphDictLog(4, solver="alternating")) == more
+    assert needed(GraphDictLog(4, atom_priors=[L1(0.1)])) == less
+    for model in (GraphDictSpectral, GraphDictSpectralRelaxed):
+        assert needed(model(4, solver="bipds")) == needed(model(4, atom_priors=[Near()]))
+    assert needed(GraphDictSpectral(4)) < needed(GraphDictSpectral(4, solver="bipds"))
+    assert needed(GraphDictSpectralRelaxed(4, alpha_modes=0.0)) < needed(
+        GraphDictSpectralRelaxed(4, alpha_modes=1.0)
+    )
+    assert needed(GraphDict(4, likelihood=LogDegrees())) < needed(
+        GraphDict(4, likelihood=DegreesByProx())
+    )
 
 
 def test_a_fit_that_cannot_fit_is_refused_with_what_would(monkeypatch):

@@ -175,8 +175,8 @@ def test_nodes_never_observed_are_silent_and_all_gaps_are_an_error():
 def test_preparation_measures_the_scale_of_all_nodes():
     x = signals(rows=4000, nodes=6)
     names = np.arange(6).astype(object)
-    complete = Preparation.learn(x, names, True)
-    gappy = Preparation.learn(with_gaps(x, 0.4), names, True)
+    complete, _ = Preparation.learn(x, names, True)
+    gappy, _ = Preparation.learn(with_gaps(x, 0.4), names, True)
     assert gappy.scale == pytest.approx(complete.scale, rel=0.03)
     prepared = gappy.apply(with_gaps(x, 0.4))
     np.testing.assert_allclose(np.nansum(prepared, axis=1), 0, atol=1e-9)

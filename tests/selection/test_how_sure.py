@@ -15,13 +15,14 @@ from graphdict.datasets import sample_lgmrf
 from graphdict.results import thresholded_atoms
 from graphdict.selection import describe_findings, evidence, stability
 from graphdict.selection.folds import _covariance_scores, block_scores, complete, cut_blocks
-from graphdict.selection.memory import autoregression, innovations, whitened, with_equal_loudness
-from graphdict.selection.surrogates import (
-    covariance_variation,
-    directions,
-    surrogate_directions,
-    surrogate_signals,
+from graphdict.selection.memory import (
+    autoregression,
+    innovations,
+    sizes_of,
+    whitened,
+    with_equal_loudness,
 )
+from graphdict.selection.surrogates import covariance_variation, directions, surrogate_directions
 from graphdict.selection.trials import fit_quietly
 from graphdict.selection.when import _months
 
@@ -104,14 +105,14 @@ def test_loudness_is_taken_out_whatever_its_course():
 def test_surrogates_keep_spectra_covariance_and_loudness(samples):
     rng = np.random.default_rng(2)
     signals = one_graph(rng, ring(6), samples, 0.8) / np.sqrt(rng.chisquare(4, (samples, 1)) / 4)
-    found = surrogate_signals(signals, np.random.RandomState(0))
-    before = signals - signals.mean(axis=1, keepdims=True)
-    before = before - before.mean(axis=0)
+    before, mixing = _centred_and_mixing(signals)
+    drawn = surrogate_directions(directions(signals), np.random.RandomState(0))
+    found = drawn * sizes_of(whitened(signals)) @ mixing
     ours, theirs = np.cov(found.T), np.cov(before.T)
     assert np.linalg.norm(ours - theirs) < 0.2 * np.linalg.norm(theirs)
     np.testing.assert_allclose(
         np.linalg.norm(whitened(signals), axis=1),
-        np.linalg.norm(_coordinates(found, signals), axis=1),
+        np.linalg.norm(found @ np.linalg.pinv(mixing), axis=1),
         rtol=1e-6,
     )
     lag = [np.vdot(x[1:], x[:-1]) / np.vdot(x, x) for x in (found, before)]
@@ -119,12 +120,11 @@ def test_surrogates_keep_spectra_covariance_and_loudness(samples):
     assert not np.allclose(found, before, atol=0.1)
 
 
-def _coordinates(found, signals):
-    """Signals in the coordinates in which others are white."""
+def _centred_and_mixing(signals):
+    """Signals without mean over nodes and time, and the matrix that makes them of whitened ones."""
     centred = signals - signals.mean(axis=1, keepdims=True)
     centred = centred - centred.mean(axis=0)
-    mixing = np.linalg.lstsq(whitened(signals), centred, rcond=None)[0]
-    return found @ np.linalg.pinv(mixing)
+    return centred, np.linalg.lstsq(whitened(signals), centred, rcond=None)[0]
 
 
 def test_blocks_are_whole_windows_longer_than_the_memory():

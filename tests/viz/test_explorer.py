@@ -6,14 +6,13 @@ import os
 import re
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from graphdict import GraphDictLog, GraphDictMarginal
 from graphdict.core import graphs
-from graphdict.results import thresholded_atoms
+from graphdict.results import Recordings, thresholded_atoms
 from graphdict.viz.report import write_report
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -623,7 +622,7 @@ def study(recordings, samples, atoms=3, nodes=5):
     states[:, : samples // 4] = 0
     model.coefficients_ = np.eye(atoms, dtype=np.float32)[states.ravel()]
     names = tuple(f"subject {r + 1}" for r in range(recordings))
-    model.recordings_ = SimpleNamespace(names=names, lengths=(samples,) * recordings)
+    model.recordings_ = Recordings(names, (samples,) * recordings)
     return model
 
 

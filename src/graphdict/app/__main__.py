@@ -6,8 +6,6 @@ import sys
 
 from graphdict.exceptions import MissingExtraError, import_extra
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line, or say what it needs."""

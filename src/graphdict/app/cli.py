@@ -9,8 +9,6 @@ import click
 
 from graphdict import __version__
 
-__all__ = ["main"]
-
 STOPPED = 130
 COMMANDS = {
     "fit": "graphdict.app.commands.fit",
@@ -47,7 +45,7 @@ class _Commands(click.Group):
 
 @click.group(
     cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     help="""Learn dictionaries of graphs from multivariate signals.
 
     \b

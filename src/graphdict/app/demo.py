@@ -15,8 +15,6 @@ from graphdict.metrics import coefficient_error, edge_scores, match_atoms
 from graphdict.models import GraphDictLog, GraphDictMarginal
 from graphdict.viz.report import write_report
 
-__all__ = ["Demo", "Recovery", "run_demo"]
-
 WINDOW = 20
 
 

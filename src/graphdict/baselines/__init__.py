@@ -8,3 +8,7 @@ from graphdict.baselines.tgfa import TGFA
 from graphdict.baselines.window import WindowLogModel
 
 __all__ = ["GLMM", "TGFA", "GaussianMixtureGraphs", "KGraphs", "LogModel", "WindowLogModel"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

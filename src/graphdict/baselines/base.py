@@ -7,18 +7,15 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RowIndex
+from graphdict.core.annotations import Booleans, Floats, Integers, RowIndex
 from graphdict.core.graph_learning import choose_ridge
 from graphdict.core.recordings import Recordings
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.engine.penalties import strength
 from graphdict.results import InstantaneousGraphs
-
-__all__ = ["COUNT", "LogDegreeBaseline", "StateGraphs"]
 
 COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -36,12 +33,12 @@ class StateGraphs(InstantaneousGraphs):
     recordings : Recordings, optional
     """
 
-    states: NDArray[np.intp]
+    states: Integers
 
     def __init__(
         self,
-        states: NDArray[np.intp],
-        atoms: NDArray[np.float64],
+        states: Integers,
+        atoms: Floats,
         node_names: Sequence[Any] | None = None,
         recordings: Recordings | None = None,
     ):
@@ -50,12 +47,12 @@ class StateGraphs(InstantaneousGraphs):
         super().__init__(none, atoms, node_names, recordings=recordings)
 
     @property
-    def coefficients(self) -> NDArray[np.float64]:
+    def coefficients(self) -> Floats:
         """One-hot rows (T, K)."""
         return np.eye(len(self.atoms), dtype=self.atoms.dtype)[self.states]
 
     @coefficients.setter
-    def coefficients(self, _: NDArray[np.float64]) -> None:
+    def coefficients(self, _: Floats) -> None:
         """Ignore: coefficients follow from the states."""
 
     def __len__(self) -> int:
@@ -67,17 +64,17 @@ class StateGraphs(InstantaneousGraphs):
         return some
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Edge weights (T, E)."""
         return self.atoms[self.states]
 
     @property
-    def laplacians(self) -> NDArray[np.float64]:
+    def laplacians(self) -> Floats:
         """Combinatorial Laplacians (T, N, N)."""
         return graphs.laplacian(self.atoms)[self.states]
 
     @property
-    def degrees(self) -> NDArray[np.float64]:
+    def degrees(self) -> Floats:
         """Node degrees (T, N)."""
         return graphs.degrees(self.atoms)[self.states]
 
@@ -105,9 +102,7 @@ class LogDegreeBaseline(SignalEstimator):
         """``alpha_w``, or zero where it is next to that."""
         return strength(self, "alpha_w")
 
-    def _ridge(
-        self, costs: NDArray[np.float64], active: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    def _ridge(self, costs: Floats, active: Booleans | None = None) -> Floats:
         """Return the ridge (B,) of edge costs (B, E): ``beta``, or by the average degree."""
         beta = None if self.beta is None else strength(self, "beta")
         return choose_ridge(costs, beta, self.avg_degree, active)

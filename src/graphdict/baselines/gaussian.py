@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,12 +14,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.mixtures import SoftMixture
 from graphdict.core import graphs
-from graphdict.core.annotations import RandomState, RescaleName, Signals
+from graphdict.core.annotations import Floats, RandomState, RescaleName, Signals
 from graphdict.core.recordings import Recordings
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.penalties import weights_in
-
-__all__ = ["GaussianMixtureGraphs"]
 
 
 @dataclass(repr=False, eq=False)
@@ -123,16 +120,16 @@ class GaussianMixtureGraphs(SoftMixture):
         self._describe(weights, coefficients.astype(signals.dtype))
         return self
 
-    def _memberships(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _memberships(self, X: Signals) -> tuple[Floats, Recordings]:
         signals, recordings = self._prepare(X)
         probabilities = self.mixture_.predict_proba(signals @ self._basis(signals.dtype))
         return probabilities.astype(signals.dtype), recordings
 
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
         signals, recordings = self._prepare(X)
         return self.mixture_.score_samples(signals @ self._basis(signals.dtype)), recordings
 
-    def _basis(self, dtype: Any) -> NDArray[np.float64]:
+    def _basis(self, dtype: Any) -> Floats:
         """Return an orthonormal basis (N, N - 1) of signals with zero mean."""
         nodes = int(self.active_nodes_.sum())
         # Any basis does; this one keeps the digits of earlier fits, which EM makes much of.

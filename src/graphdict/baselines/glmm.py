@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from graphdict.baselines.mixtures import Clusters, LogDegreeMixture, SoftMixture
-
-__all__ = ["GLMM"]
+from graphdict.core.annotations import Floats
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -86,14 +84,12 @@ class GLMM(SoftMixture, LogDegreeMixture):
 
     responsibilities: Literal["log-degree", "log-det"] = "log-degree"
 
-    def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _costs(self, clusters: Clusters, signals: Floats) -> Floats:
         if self.responsibilities == "log-degree":
             return super()._costs(clusters, signals)
         return clusters.energies(signals) - 2 * clusters.log_normalisers()
 
-    def _e_step(
-        self, costs: NDArray[np.float64], shares: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], float]:
+    def _e_step(self, costs: Floats, shares: Floats) -> tuple[Floats, float]:
         with np.errstate(divide="ignore"):
             joint = np.log(shares) - costs / 2
         highest = joint.max(axis=1, keepdims=True)
@@ -101,14 +97,12 @@ class GLMM(SoftMixture, LogDegreeMixture):
         total = scaled.sum(axis=1, keepdims=True)
         return scaled / total, -float(np.mean(highest + np.log(total)))
 
-    def _initial_responsibilities(
-        self, signals: NDArray[np.float64], start: int, rng: Any
-    ) -> NDArray[np.float64]:
+    def _initial_responsibilities(self, signals: Floats, start: int, rng: Any) -> Floats:
         """Start the second time from K-means, for clusters that differ in their means."""
         if start != 1 or self.n_clusters > len(signals):
             return super()._initial_responsibilities(signals, start, rng)
         clusters = KMeans(self.n_clusters, n_init=1, random_state=rng)
         with warnings.catch_warnings():  # of fewer distinct samples than clusters
             warnings.simplefilter("ignore", ConvergenceWarning)
-            result: NDArray[np.float64] = np.eye(self.n_clusters)[clusters.fit_predict(signals)]
+            result: Floats = np.eye(self.n_clusters)[clusters.fit_predict(signals)]
             return result

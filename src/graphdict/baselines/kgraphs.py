@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.baselines.mixtures import LogDegreeMixture
-
-__all__ = ["KGraphs"]
+from graphdict.core.annotations import Floats
 
 
 class KGraphs(LogDegreeMixture):
@@ -64,8 +62,6 @@ class KGraphs(LogDegreeMixture):
         As for the dictionaries.
     """
 
-    def _e_step(
-        self, costs: NDArray[np.float64], shares: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], float]:
+    def _e_step(self, costs: Floats, shares: Floats) -> tuple[Floats, float]:
         nearest = costs.argmin(axis=1)
         return np.eye(costs.shape[1])[nearest], float(costs.min(axis=1).mean())

@@ -6,22 +6,19 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.baselines.base import LogDegreeBaseline, StateGraphs
 from graphdict.core import graphs
-from graphdict.core.annotations import RescaleName, Signals
+from graphdict.core.annotations import Floats, RescaleName, Signals
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.recordings import Recordings
-from graphdict.core.terms.likelihoods import window_distances
 from graphdict.core.terms.missing import GappySmoothness, Gaps
+from graphdict.core.terms.signal_terms import window_distances
 from graphdict.engine.penalties import weights_in
 from graphdict.engine.scores import LikelihoodScoreMixin
 from graphdict.engine.signals import has_gaps
 from graphdict.native import products
-
-__all__ = ["LogModel"]
 
 
 @dataclass(repr=False, eq=False)
@@ -64,7 +61,7 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         As for the dictionaries.
     """
 
-    atoms_: NDArray[np.float64] = field(init=False)
+    atoms_: Floats = field(init=False)
     objective_: float = field(init=False)
     n_iter_: int = field(init=False)
     residual_: float = field(init=False)
@@ -96,7 +93,7 @@ class LogModel(LikelihoodScoreMixin, LogDegreeBaseline):
         self.n_iter_ = max(found.n_iter, 1)
         return self
 
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
         """Return the log-likelihood of each sample; the Laplacian is the precision."""
         signals, recordings = self._prepare(X)
         atoms = self._active_atoms

@@ -22,7 +22,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphdict.baselines.base import COUNT, LogDegreeBaseline
 from graphdict.core import graphs
-from graphdict.core.annotations import HasData, RandomState, RescaleName, SeveralSignals, Signals
+from graphdict.core.annotations import (
+    Floats,
+    HasData,
+    Integers,
+    RandomState,
+    RescaleName,
+    SeveralSignals,
+    Signals,
+)
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import without_rounding
@@ -39,8 +47,6 @@ from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.native import products
 from graphdict.results import InstantaneousGraphs
 
-__all__ = ["Clusters", "LogDegreeMixture", "SoftMixture"]
-
 WARM_UP = 15  # iterations of each start, of which the best is continued
 PRECISION = 1e-7  # of the graphs in each step
 
@@ -49,25 +55,25 @@ PRECISION = 1e-7  # of the graphs in each step
 class Clusters:
     """Weights ``pi`` (K,), means (K, N) and edge weights (K, E), with ridge and dual variables."""
 
-    shares: NDArray[np.float64]
-    means: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    ridge: NDArray[np.float64]
-    dual: NDArray[np.float64] | None = None
+    shares: Floats
+    means: Floats
+    weights: Floats
+    ridge: Floats
+    dual: Floats | None = None
 
-    def costs(self, signals: NDArray[np.float64], alpha_w: float) -> NDArray[np.float64]:
+    def costs(self, signals: Floats, alpha_w: float) -> Floats:
         """Return the costs ``c_tk`` (T, K)."""
         weights = self.weights.astype(np.float64)
         own = log_degree_objective(weights, np.full_like(weights, alpha_w), self.ridge)
-        result: NDArray[np.float64] = self.energies(signals) + own
+        result: Floats = self.energies(signals) + own
         return result
 
-    def log_normalisers(self) -> NDArray[np.float64]:
+    def log_normalisers(self) -> Floats:
         """Return ``(log det_+ L_k - (N - 1) log 2 pi) / 2`` (K,): the density at its mean."""
         count = len(self.shares)
         return log_likelihoods(np.zeros((count, count)), np.eye(count), self.weights)
 
-    def energies(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def energies(self, signals: Floats) -> Floats:
         """Return ``(x_t - mu_k)' L_k (x_t - mu_k)`` (T, K)."""
         signals = signals.astype(np.float64)  # weights may be too large for single precision
         energies = products.energies(signals, self.weights.astype(np.float64))
@@ -83,27 +89,28 @@ class MixtureBaseline(
 ):
     """Base class of the methods with clusters of samples and a graph for each."""
 
-    atoms_: NDArray[np.float64]
-    labels_: NDArray[np.intp]
+    atoms_: Floats
+    labels_: Integers
     n_clusters: int
-    coefficients_: NDArray[np.float64]
+    coefficients_: Floats
+    _gaps_advice = (
+        "GraphDictLog, GraphDictMarginal and LogModel, for example, accept missing values"
+    )
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         clusters = self.n_clusters
         solving = 8 * clusters * graphs.n_edges(nodes) * size
         return 0, solving + (5 * samples * clusters * 8 if clusters > 1 else 0)
 
-    def _memberships(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _memberships(self, X: Signals) -> tuple[Floats, Recordings]:
         """Return the coefficients (T', K) of each sample, and the recordings of samples."""
         raise NotImplementedError
 
     @overload
-    def predict(  # type: ignore[overload-overlap]
-        self, X: SeveralSignals
-    ) -> list[NDArray[np.intp]]: ...
+    def predict(self, X: SeveralSignals) -> list[Integers]: ...  # type: ignore[overload-overlap]
     @overload
-    def predict(self, X: ArrayLike | HasData) -> NDArray[np.intp]: ...
-    def predict(self, X: Signals) -> NDArray[np.intp] | list[NDArray[np.intp]]:
+    def predict(self, X: ArrayLike | HasData) -> Integers: ...
+    def predict(self, X: Signals) -> Integers | list[Integers]:
         """Return the most likely cluster of each sample.
 
         Parameters
@@ -120,12 +127,10 @@ class MixtureBaseline(
         return by_recording(X, coefficients.argmax(axis=1), recordings)
 
     @overload
-    def transform(  # type: ignore[overload-overlap]
-        self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
+    def transform(self, X: SeveralSignals) -> list[Floats]: ...  # type: ignore[overload-overlap]
     @overload
-    def transform(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def transform(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+    def transform(self, X: ArrayLike | HasData) -> Floats: ...
+    def transform(self, X: Signals) -> Floats | list[Floats]:
         """Return the coefficient of each cluster in each sample.
 
         Parameters
@@ -157,7 +162,7 @@ class MixtureBaseline(
         found = (self.coefficients_, self.recordings_) if X is None else self._memberships(X)
         return InstantaneousGraphs(found[0], self.atoms_, self.node_names, recordings=found[1])
 
-    def _describe(self, weights: NDArray[np.float64], coefficients: NDArray[np.float64]) -> None:
+    def _describe(self, weights: Floats, coefficients: Floats) -> None:
         """Set ``atoms_``, ``coefficients_`` and ``labels_``."""
         self.atoms_ = self._preparation.embed(weights)
         self.coefficients_ = coefficients
@@ -169,12 +174,10 @@ class SoftMixture(MixtureBaseline):
     """Base class of those in which a sample belongs to several clusters, more or less."""
 
     @overload
-    def predict_proba(  # type: ignore[overload-overlap]
-        self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
+    def predict_proba(self, X: SeveralSignals) -> list[Floats]: ...  # type: ignore[overload-overlap]
     @overload
-    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+    def predict_proba(self, X: ArrayLike | HasData) -> Floats: ...
+    def predict_proba(self, X: Signals) -> Floats | list[Floats]:
         """Return the probability of each cluster in each sample.
 
         Parameters
@@ -197,9 +200,9 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     objective_: float = field(init=False)
     history_: dict[str, NDArray[Any]] = field(init=False)
     n_iter_: int = field(init=False)
-    shares_: NDArray[np.float64] = field(init=False)
-    means_: NDArray[np.float64] = field(init=False)
-    beta_: NDArray[np.float64] = field(init=False)
+    shares_: Floats = field(init=False)
+    means_: Floats = field(init=False)
+    beta_: Floats = field(init=False)
     _free_means = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LogDegreeBaseline._parameter_constraints,
@@ -222,19 +225,17 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
     rescale: bool | RescaleName = True
     random_state: RandomState = None
 
-    def _e_step(
-        self, costs: NDArray[np.float64], shares: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], float]:
+    def _e_step(self, costs: Floats, shares: Floats) -> tuple[Floats, float]:
         """Return responsibilities (T, K), given costs (T, K) and ``pi`` (K,), and the objective."""
         raise NotImplementedError
 
-    def _costs(self, clusters: Clusters, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _costs(self, clusters: Clusters, signals: Floats) -> Floats:
         """Return the costs (T, K) of samples in clusters that the E-step compares."""
         return clusters.costs(signals, self._shrinkage)
 
     def _initial_responsibilities(
-        self, signals: NDArray[np.float64], start: int, rng: np.random.RandomState
-    ) -> NDArray[np.float64]:
+        self, signals: Floats, start: int, rng: np.random.RandomState
+    ) -> Floats:
         """Return the responsibilities (T, K) of a start."""
         return np.eye(self.n_clusters)[spread_labels(signals, self.n_clusters, rng)]
 
@@ -265,13 +266,13 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         self._warn(converged)
         return self
 
-    def _memberships(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _memberships(self, X: Signals) -> tuple[Floats, Recordings]:
         signals, recordings = self._prepare(X)
         clusters = self._clusters
         responsibilities = self._e_step(self._costs(clusters, signals), clusters.shares)[0]
         return responsibilities.astype(signals.dtype), recordings
 
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
         signals, recordings = self._prepare(X)
         clusters = self._clusters
         normaliser = clusters.log_normalisers()
@@ -285,9 +286,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         means = self.means_[:, self.active_nodes_]
         return Clusters(self.shares_, means, self._active_atoms, self.beta_)
 
-    def _warm_up(
-        self, signals: NDArray[np.float64], responsibilities: NDArray[np.float64]
-    ) -> tuple[float, Clusters]:
+    def _warm_up(self, signals: Floats, responsibilities: Floats) -> tuple[float, Clusters]:
         """Run some iterations of one start, in which the average degree sets the ridge."""
         clusters, objective = None, np.inf
         for _ in range(WARM_UP):
@@ -298,8 +297,8 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         return objective, clusters
 
     def _iterate(
-        self, signals: NDArray[np.float64], clusters: Clusters
-    ) -> tuple[Clusters, NDArray[np.float64], History, bool]:
+        self, signals: Floats, clusters: Clusters
+    ) -> tuple[Clusters, Floats, History, bool]:
         """Iterate with fixed ridges; return clusters, responsibilities, history, convergence."""
         history = History()
         costs = self._costs(clusters, signals)
@@ -315,12 +314,7 @@ class LogDegreeMixture(MixtureBaseline, LogDegreeBaseline):
         return clusters, responsibilities, history, False
 
     def _m_step(
-        self,
-        signals: NDArray[np.float64],
-        responsibilities: NDArray[np.float64],
-        before: Clusters | None,
-        *,
-        fix_ridge: bool,
+        self, signals: Floats, responsibilities: Floats, before: Clusters | None, *, fix_ridge: bool
     ) -> Clusters:
         """Return the clusters, given the responsibilities (T, K)."""
         mass = responsibilities.sum(axis=0)

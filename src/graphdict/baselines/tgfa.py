@@ -13,13 +13,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.baselines.base import COUNT
 from graphdict.baselines.window import WindowBaseline
-from graphdict.core.annotations import RescaleName, Signals
+from graphdict.core.annotations import Floats, RescaleName, Signals
 from graphdict.core.graph_learning import coupled_graphs
 from graphdict.core.terms import TotalVariation
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.penalties import strength, weights_in
-
-__all__ = ["TGFA"]
 
 STRONGEST = 1e12  # smoothing beside which there is something left of the values
 
@@ -79,7 +77,7 @@ class TGFA(WindowBaseline):
         As for the dictionaries.
     """
 
-    atoms_: NDArray[np.float64] = field(init=False)
+    atoms_: Floats = field(init=False)
     objective_: float = field(init=False)
     n_iter_: int = field(init=False)
     history_: dict[str, NDArray[Any]] = field(init=False)
@@ -142,7 +140,7 @@ class TGFA(WindowBaseline):
         return self
 
 
-def _smooth(values: NDArray[np.float64], strength: float, penalty: str) -> NDArray[np.float64]:
+def _smooth(values: Floats, strength: float, penalty: str) -> Floats:
     """Return the proximal operator of ``strength sum_b psi(w_{b+1} - w_b)`` at values (B, E)."""
     if len(values) < 2 or strength == 0:
         return values
@@ -153,11 +151,11 @@ def _smooth(values: NDArray[np.float64], strength: float, penalty: str) -> NDArr
     banded[0] = -strength
     banded[1] = 1 + 2 * strength
     banded[1, [0, -1]] = 1 + strength
-    result: NDArray[np.float64] = solveh_banded(banded, values, check_finite=False)
+    result: Floats = solveh_banded(banded, values, check_finite=False)
     return result
 
 
-def _change(weights: NDArray[np.float64], penalty: str) -> float:
+def _change(weights: Floats, penalty: str) -> float:
     """Return ``sum_b psi(w_{b+1} - w_b)`` of weights (B, E)."""
     jumps = np.diff(weights, axis=0)
     return float(np.abs(jumps).sum() if penalty == "l1" else np.square(jumps).sum() / 2)

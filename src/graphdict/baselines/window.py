@@ -6,25 +6,22 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.baselines.base import COUNT, LogDegreeBaseline, StateGraphs
 from graphdict.core import graphs
-from graphdict.core.annotations import RescaleName, Signals
+from graphdict.core.annotations import Booleans, Floats, Integers, RescaleName, Signals
 from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import active_nodes, without_rounding
 from graphdict.core.recordings import Recordings
-from graphdict.core.terms.likelihoods import window_distances
+from graphdict.core.terms.signal_terms import window_distances
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import weights_in
-
-__all__ = ["WindowLogModel"]
 
 
 class WindowBaseline(LogDegreeBaseline):
     """Base class of the methods with a graph for each window of samples."""
 
-    states_: NDArray[np.intp]
+    states_: Integers
     window_size: int
     _takes_gaps = True
     _copies = 6  # of the graphs of all windows that a fit holds at a time
@@ -39,7 +36,7 @@ class WindowBaseline(LogDegreeBaseline):
         "window_size": [COUNT],
     }
 
-    def _windows(self, X: Signals) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def _windows(self, X: Signals) -> tuple[Floats, Booleans]:
         """Return edge costs (B, E) of the windows, and their nodes (B, N) that are not silent."""
         samples, signals = self._learn(X, self.rescale)
         longest = max(self.recordings_.lengths)
@@ -53,7 +50,7 @@ class WindowBaseline(LogDegreeBaseline):
         active = active_nodes(samples[rows], counts)[:, self.active_nodes_]
         return costs + np.asarray(self._shrinkage, dtype=costs.dtype), active
 
-    def _cut(self, recordings: Recordings) -> tuple[Any, NDArray[np.intp]]:
+    def _cut(self, recordings: Recordings) -> tuple[Any, Integers]:
         """Return the rows of all windows, one after the other, and their lengths; set states."""
         counts = recordings.window_counts(self.window_size)
         self.states_ = np.repeat(np.arange(len(counts)), counts)
@@ -127,10 +124,10 @@ class WindowLogModel(WindowBaseline):
         As for the dictionaries.
     """
 
-    atoms_: NDArray[np.float64] = field(init=False)
+    atoms_: Floats = field(init=False)
     objective_: float = field(init=False)
     n_iter_: int = field(init=False)
-    states_: NDArray[np.intp] = field(init=False)
+    states_: Integers = field(init=False)
     residual_: float = field(init=False)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **WindowBaseline._parameter_constraints,
@@ -145,7 +142,7 @@ class WindowLogModel(WindowBaseline):
     alpha_w: float = 0.0
     rescale: bool | RescaleName = True
 
-    def _cut(self, recordings: Recordings) -> tuple[Any, NDArray[np.intp]]:
+    def _cut(self, recordings: Recordings) -> tuple[Any, Integers]:
         if self.stride is None:
             return super()._cut(recordings)
         rows, counts, states, known = [], [], [], 0
@@ -179,7 +176,7 @@ class WindowLogModel(WindowBaseline):
         return self
 
 
-def _slide(samples: int, size: int, stride: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _slide(samples: int, size: int, stride: int) -> tuple[Integers, Integers]:
     """Return where windows of ``size`` begin, and the window (T,) of each of so many samples."""
     size = min(size, samples)
     starts = np.arange(0, samples - size + 1, stride)

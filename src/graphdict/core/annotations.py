@@ -1,4 +1,4 @@
-"""Types of arguments that several public functions share."""
+"""Types that many functions share: arrays, and arguments of public functions."""
 
 from __future__ import annotations
 
@@ -9,23 +9,9 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "HasData",
-    "HasWeights",
-    "HeldVariable",
-    "InitName",
-    "ModesName",
-    "PriorName",
-    "RandomState",
-    "RescaleName",
-    "RowIndex",
-    "SeveralSignals",
-    "Signals",
-    "SolverName",
-    "StrPath",
-    "Term",
-]
-
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.intp]
+Booleans: TypeAlias = NDArray[np.bool_]
 SolverName: TypeAlias = Literal["auto", "bipds", "alternating", "mm"]
 InitName: TypeAlias = Literal["k-means++", "uniform", "discrete"]
 ModesName: TypeAlias = Literal["covariance", "graph"]
@@ -56,7 +42,7 @@ Signals: TypeAlias = "ArrayLike | HasData | Sequence[Any] | Mapping[str, Any]"
 
 
 class Term(Protocol):
-    """A term of the objective, as :mod:`graphdict.core.terms.base` describes it.
+    """A term of the objective; the page "Add your own prior" says what else it has.
 
     Its value may depend on the rows it is shown, so that no more is said of its arguments.
     """

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
-
-__all__ = ["log_likelihoods"]
+from graphdict.core.annotations import Floats
 
 BLOCK_BYTES = 1 << 25
 RELATIVE_FLOOR = 1e-9
 
 
-def log_likelihoods(
-    energies: NDArray[np.float64], coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def log_likelihoods(energies: Floats, coefficients: Floats, atoms: Floats) -> Floats:
     """Return ``log p(x_t | L_t)`` of each sample (T,) for ``L_t = sum_k delta_tk L_k``.
 
     The density is that of a Laplacian-constrained Gaussian Markov random field on signals of zero

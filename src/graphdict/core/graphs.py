@@ -10,25 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import helmert
 
-__all__ = [
-    "adjacency",
-    "adjacency_to_weights",
-    "degrees",
-    "edge_index",
-    "fourier_basis",
-    "fourier_transform",
-    "inverse_fourier_transform",
-    "laplacian",
-    "laplacian_adjoint",
-    "laplacian_to_weights",
-    "n_edges",
-    "n_nodes",
-    "squared_differences",
-    "zero_sum_basis",
-]
+from graphdict.core.annotations import Floats, Integers
 
 
 def n_edges(nodes: int) -> int:
@@ -68,7 +53,7 @@ def n_nodes(edges: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def edge_index(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def edge_index(nodes: int) -> tuple[Integers, Integers]:
     """Return row and column of every edge: ``np.triu_indices(nodes, 1)``, shared and read-only.
 
     Parameters
@@ -86,7 +71,7 @@ def edge_index(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return rows, cols
 
 
-def adjacency(weights: ArrayLike) -> NDArray[np.float64]:
+def adjacency(weights: ArrayLike) -> Floats:
     """Return the symmetric adjacency matrices of weight vectors.
 
     Parameters
@@ -107,7 +92,7 @@ def adjacency(weights: ArrayLike) -> NDArray[np.float64]:
     return matrix
 
 
-def adjacency_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
+def adjacency_to_weights(matrix: ArrayLike) -> Floats:
     """Return the weight vectors of symmetric adjacency matrices.
 
     Parameters
@@ -124,7 +109,7 @@ def adjacency_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
     return matrix[..., rows, cols]
 
 
-def degrees(weights: ArrayLike) -> NDArray[np.float64]:
+def degrees(weights: ArrayLike) -> Floats:
     """Return the sum of the weights at each node.
 
     Parameters
@@ -146,7 +131,7 @@ def degrees(weights: ArrayLike) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=64)
-def _edge_runs(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+def _edge_runs(nodes: int) -> tuple[Integers, Integers, Integers]:
     """Return where the edges (i, .) start, an order that groups edges (., j), where those start."""
     rows, cols = edge_index(nodes)
     by_column = np.argsort(cols, kind="stable")
@@ -155,7 +140,7 @@ def _edge_runs(nodes: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[
     return row_starts, by_column, column_starts
 
 
-def laplacian(weights: ArrayLike) -> NDArray[np.float64]:
+def laplacian(weights: ArrayLike) -> Floats:
     """Return the Laplacians ``diag(degrees) - adjacency`` of weight vectors.
 
     Parameters
@@ -175,7 +160,7 @@ def laplacian(weights: ArrayLike) -> NDArray[np.float64]:
     return matrix
 
 
-def laplacian_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
+def laplacian_to_weights(matrix: ArrayLike) -> Floats:
     """Return the weight vectors of Laplacians: minus the upper triangle.
 
     Parameters
@@ -190,7 +175,7 @@ def laplacian_to_weights(matrix: ArrayLike) -> NDArray[np.float64]:
     return -adjacency_to_weights(matrix)
 
 
-def laplacian_adjoint(matrix: ArrayLike) -> NDArray[np.float64]:
+def laplacian_adjoint(matrix: ArrayLike) -> Floats:
     """Return ``M_ii + M_jj - M_ij - M_ji``, the adjoint of Laplacians.
 
     Parameters
@@ -206,11 +191,11 @@ def laplacian_adjoint(matrix: ArrayLike) -> NDArray[np.float64]:
     rows, cols = edge_index(matrix.shape[-1])
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     pair_sum = diagonal[..., rows] + diagonal[..., cols]
-    result: NDArray[np.float64] = pair_sum - matrix[..., rows, cols] - matrix[..., cols, rows]
+    result: Floats = pair_sum - matrix[..., rows, cols] - matrix[..., cols, rows]
     return result
 
 
-def squared_differences(signals: ArrayLike) -> NDArray[np.float64]:
+def squared_differences(signals: ArrayLike) -> Floats:
     """Return the matrix ``Z`` of ``(x_ti - x_tj)^2`` over edges.
 
     Parameters
@@ -223,11 +208,11 @@ def squared_differences(signals: ArrayLike) -> NDArray[np.float64]:
     """
     signals = np.asarray(signals)
     rows, cols = edge_index(signals.shape[-1])
-    result: NDArray[np.float64] = np.square(signals[..., rows] - signals[..., cols])
+    result: Floats = np.square(signals[..., rows] - signals[..., cols])
     return result
 
 
-def fourier_basis(weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def fourier_basis(weights: ArrayLike) -> tuple[Floats, Floats]:
     """Return the graph frequencies and modes: eigenvalues and eigenvectors of Laplacians.
 
     Parameters
@@ -244,7 +229,7 @@ def fourier_basis(weights: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.f
     return np.maximum(frequencies, 0), modes
 
 
-def fourier_transform(signals: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
+def fourier_transform(signals: ArrayLike, modes: ArrayLike) -> Floats:
     """Return the graph Fourier transform of the rows of ``signals``: ``X U``.
 
     Parameters
@@ -257,11 +242,11 @@ def fourier_transform(signals: ArrayLike, modes: ArrayLike) -> NDArray[np.float6
     -------
     array (T, M)
     """
-    result: NDArray[np.float64] = np.asarray(signals) @ np.asarray(modes)
+    result: Floats = np.asarray(signals) @ np.asarray(modes)
     return result
 
 
-def inverse_fourier_transform(spectra: ArrayLike, modes: ArrayLike) -> NDArray[np.float64]:
+def inverse_fourier_transform(spectra: ArrayLike, modes: ArrayLike) -> Floats:
     """Return the signals whose graph Fourier transform is ``spectra``: ``X_hat U'``.
 
     Parameters
@@ -274,12 +259,12 @@ def inverse_fourier_transform(spectra: ArrayLike, modes: ArrayLike) -> NDArray[n
     -------
     array (T, N)
     """
-    result: NDArray[np.float64] = np.asarray(spectra) @ np.swapaxes(modes, -1, -2)
+    result: Floats = np.asarray(spectra) @ np.swapaxes(modes, -1, -2)
     return result
 
 
 @lru_cache(maxsize=64)
-def zero_sum_basis(nodes: int) -> NDArray[np.float64]:
+def zero_sum_basis(nodes: int) -> Floats:
     """Return an orthonormal basis of the signals that sum to zero; read-only.
 
     Parameters

@@ -5,26 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats
 from graphdict.core.likelihoods import Likelihood
 from graphdict.core.prior_checks import check_barrier
 from graphdict.core.terms.base import prox
 
-__all__ = ["check_likelihood"]
-
 STEP = 1e-3  # of finite differences of two orders, relative to an atom
 ASIDE = 1e-2  # how far from a proximal point its neighbours are, relatively
-SIZES = (1e-2, 1.0, 1e2)  # of graphs on which a barrier must decrease
 MIXTURES = np.array([[0.5, 0.5], [1.0, 0.2], [0.3, 0.9]])
 
 
-def check_likelihood(likelihood: Likelihood, nodes: int) -> None:
+def check_likelihood(likelihood: Likelihood, nodes: int, windows: bool = False) -> None:
     """Refuse by name a likelihood whose parts do not fit each other.
 
     The map, the barrier and whatever derivatives it has are tried on three mixtures of two complete
-    graphs: shapes must be right, derivatives those of ``values``, and a prox must be minimal.
+    graphs: shapes must be right, derivatives those of ``values``, and a prox must be minimal. The
+    signal term is tried on three random signals, with ``windows`` also on windows of them.
     """
     name = type(likelihood).__name__
     if not isinstance(likelihood, Likelihood):
@@ -38,9 +36,8 @@ def check_likelihood(likelihood: Likelihood, nodes: int) -> None:
         linear = likelihood.linear_map(nodes)
         images = _check_map(name, linear, atoms)
         _check_barrier(name, barrier, images)
-        if hasattr(barrier, "slope"):
-            _check_decrease(name, linear, barrier, np.tensordot(MIXTURES, images, 1))
         _expect(name, "rest(signals)", likelihood.rest(np.zeros((3, nodes))), (3,))
+        _check_signal_term(name, likelihood, atoms, windows)
     except (IndexError, ValueError) as error:
         raise TypeError(
             f"the likelihood {name} cannot be used on graphs of {nodes} nodes, those that vary: "
@@ -48,7 +45,7 @@ def check_likelihood(likelihood: Likelihood, nodes: int) -> None:
         ) from error
 
 
-def _check_map(name: str, linear: Any, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+def _check_map(name: str, linear: Any, atoms: Floats) -> Floats:
     """Return the images (2, ...) of two atoms, once the map is known to be one."""
     for part in ("apply", "adjoint", "norm"):
         if not hasattr(linear, part):
@@ -75,7 +72,7 @@ def _check_map(name: str, linear: Any, atoms: NDArray[np.float64]) -> NDArray[np
     return images
 
 
-def _check_barrier(name: str, barrier: Any, images: NDArray[np.float64]) -> None:
+def _check_barrier(name: str, barrier: Any, images: Floats) -> None:
     rows = np.tensordot(MIXTURES, images, 1)
     values = barrier.values(rows)
     _expect(name, "values(rows)", values, (3,))
@@ -100,22 +97,7 @@ def _check_barrier(name: str, barrier: Any, images: NDArray[np.float64]) -> None
     _check_prox(name, barrier, rows, ASIDE * images)
 
 
-def _check_decrease(name: str, linear: Any, barrier: Any, rows: NDArray[np.float64]) -> None:
-    """Raise where a barrier that has a slope grows with some edge: MM would not descend."""
-    for size in SIZES:
-        inside = rows[np.isfinite(barrier.values(size * rows))] * size
-        gain = linear.adjoint(barrier.slope(inside))
-        if (gain < -1e-6 * np.abs(gain).max(initial=0)).any():
-            raise TypeError(
-                f"the barrier of {name} has slope(rows), by which solver='mm' descends, but it "
-                "grows with the weight of some edge, where that needs a decreasing one: leave "
-                "slope out, and solver='bipds' is used"
-            )
-
-
-def _check_prox(
-    name: str, barrier: Any, rows: NDArray[np.float64], moves: NDArray[np.float64]
-) -> None:
+def _check_prox(name: str, barrier: Any, rows: Floats, moves: Floats) -> None:
     """Raise where neighbours of the prox have less of what it should minimise."""
     step = float(np.square(rows).mean())  # so that the two parts of the cost weigh alike
     point = prox(barrier, rows, step)
@@ -126,7 +108,7 @@ def _check_prox(
             "that are not finite, for rows of graphs that join all nodes"
         )
 
-    def cost(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cost(x: Floats) -> Floats:
         away = np.square(x - rows).reshape(3, -1).sum(axis=1)
         return step * barrier.values(x) + away / 2
 
@@ -139,9 +121,62 @@ def _check_prox(
             )
 
 
-def _compare(
-    name: str, method: str, what: str, found: NDArray[np.float64], wanted: NDArray[np.float64]
-) -> None:
+def _check_signal_term(name: str, likelihood: Likelihood, atoms: Floats, windows: bool) -> None:
+    """Raise where the term is not linear in graphs, row by row, or windows are not means."""
+    signals = np.random.default_rng(2).standard_normal((3, graphs.n_nodes(atoms.shape[1])))
+    signals -= signals.mean(axis=1, keepdims=True)
+
+    def energies_of(counts: list[int]) -> Floats:
+        term = likelihood.signal_term(signals, np.array(counts), keep=None, gaps=None)
+        return _check_rows(f"signal_term(signals, counts={counts}) of {name}", term, atoms, counts)
+
+    alone = energies_of([1, 1, 1])
+    if not windows:
+        return
+    found, wanted = energies_of([2, 1])[0], alone[:2].mean(axis=0)
+    if not np.allclose(found, wanted, rtol=1e-4):
+        raise TypeError(
+            f"signal_term(signals, counts) of {name} has energies of a window, {found[0]:.4g}, "
+            f"that are not the mean of those of its samples, {wanted[0]:.4g}"
+        )
+
+
+def _check_rows(what: str, term: Any, atoms: Floats, counts: list[int]) -> Floats:
+    """Return the energies (B, 2) of a signal term of B rows, once it is known to be one."""
+    for method in ("energies", "weighted_distances", "features"):
+        if not callable(getattr(term, method, None)):
+            raise TypeError(
+                f"{what} returns a {type(term).__name__}, which lacks {method}; "
+                "graphdict.terms.CachedSmoothness(distances) has all that is needed"
+            )
+    coefficients = np.random.default_rng(3).random((len(counts), 2))
+    energies = term.energies(atoms, slice(0, len(counts)))
+    for rows in (slice(0, len(counts)), slice(1, 2)):
+        some, found = coefficients[rows], term.energies(atoms, rows)
+        _expect(what, f"energies(atoms, {rows})", found, some.shape)
+        distances = term.weighted_distances(some, rows)
+        _expect(what, f"weighted_distances(coefficients, {rows})", distances, atoms.shape)
+        if not (found >= 0).all():
+            raise TypeError(
+                f"energies(atoms, rows) of {what} are {found.min():.4g} for graphs of positive "
+                "weights: they must be numbers from 0 on"
+            )
+        sums = [float(np.vdot(some, energies[rows])), float(np.vdot(distances, atoms))]
+        agree = np.isclose(sums[0], sums[1], rtol=1e-4)
+        if not (agree and np.allclose(found, energies[rows], rtol=1e-4)):
+            raise TypeError(
+                f"energies and weighted_distances of {what} contradict each other for {rows}: "
+                f"<coefficients, energies(atoms)> is {sums[0]:.4g}, and "
+                f"<weighted_distances(coefficients), atoms> is {sums[1]:.4g}"
+            )
+        features = term.features(rows)
+        wanted = (len(some), *(np.shape(features)[1:2] or (1,)))
+        _expect(what, f"features({rows})", features, wanted)
+    result: Floats = energies
+    return result
+
+
+def _compare(name: str, method: str, what: str, found: Floats, wanted: Floats) -> None:
     if np.isfinite(wanted).all() and not np.allclose(found, wanted, rtol=1e-2, atol=1e-4):
         raise TypeError(
             f"{method} of the barrier of {name} must be {what} of values(rows): along an atom it "

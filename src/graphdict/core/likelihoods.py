@@ -8,22 +8,20 @@ the graph ``L`` is
 where ``M`` is a linear map of the graph (its degrees, the Laplacian itself, its spectrum in a known
 basis), ``h`` a barrier that keeps the graph from vanishing, and ``rest`` whatever does not depend
 on the graph. A likelihood names the map and the barrier; solvers, coding and scores follow. See the
-page "Add a likelihood" for one of your own.
+page "Add your own likelihood" for one of your own.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.core.operators import Degrees, Laplacians, LinearMap, Spectra
-from graphdict.core.terms.likelihoods import LogBarrier, LogDet, Smoothness, smoothness
+from graphdict.core.terms.barriers import LogBarrier, LogDet
+from graphdict.core.terms.base import Barrier, SignalTerm
 from graphdict.core.terms.missing import Gaps
 from graphdict.core.terms.modal import ModalSmoothness, modal_smoothness
-
-__all__ = ["Likelihood", "LogDegrees", "LogDeterminant", "LogSpectra"]
+from graphdict.core.terms.signal_terms import Smoothness, smoothness
 
 
 class Likelihood:
@@ -38,7 +36,8 @@ class Likelihood:
         ``curvature(rows, images)`` (T, K, K) besides, coefficients are found by Newton steps.
     """
 
-    barrier: Any
+    __module__ = "graphdict.terms"  # where users find it, which messages name
+    barrier: Barrier
 
     def linear_map(self, nodes: int) -> LinearMap:
         """Return what ``h`` sees of a graph.
@@ -56,7 +55,7 @@ class Likelihood:
         """
         raise NotImplementedError(f"{type(self).__name__} lacks linear_map(nodes)")
 
-    def on_nodes(self, active: NDArray[np.bool_]) -> Likelihood:
+    def on_nodes(self, active: Booleans) -> Likelihood:
         """Return the likelihood of the nodes that vary; by default itself.
 
         One that has numbers for each node overrides it.
@@ -72,7 +71,7 @@ class Likelihood:
         """
         return self
 
-    def rest(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def rest(self, signals: Floats) -> Floats:
         """Return what the density adds whatever the graph is; by default nothing.
 
         It changes no fit, only scores.
@@ -90,12 +89,8 @@ class Likelihood:
         return np.zeros(len(signals))
 
     def signal_term(
-        self,
-        signals: NDArray[np.float64],
-        counts: NDArray[np.intp],
-        keep: bool | None = None,
-        gaps: Gaps | None = None,
-    ) -> Any:
+        self, signals: Floats, counts: Integers, keep: bool | None = None, gaps: Gaps | None = None
+    ) -> SignalTerm:
         """Return the term ``x' L x`` of signals in windows.
 
         Parameters
@@ -112,8 +107,9 @@ class Likelihood:
         Returns
         -------
         term
-            With ``energies`` and ``weighted_distances``, as
-            :class:`graphdict.terms.Smoothness`.
+            With ``energies``, ``weighted_distances`` and ``features``, as
+            :class:`graphdict.terms.Smoothness`; :class:`graphdict.terms.CachedSmoothness` makes
+            one of any distances (B, E).
         """
         return smoothness(signals, counts, keep, gaps)
 
@@ -172,7 +168,7 @@ class LogSpectra(Likelihood):
     barrier: LogBarrier
     spectra: Spectra
 
-    def __init__(self, modes: NDArray[np.float64]):
+    def __init__(self, modes: Floats):
         self.barrier = LogBarrier()
         self.spectra = Spectra(modes)
 
@@ -180,12 +176,8 @@ class LogSpectra(Likelihood):
         return self.spectra
 
     def signal_term(
-        self,
-        signals: NDArray[np.float64],
-        counts: NDArray[np.intp],
-        keep: bool | None = None,
-        gaps: Gaps | None = None,
-    ) -> Any:
+        self, signals: Floats, counts: Integers, keep: bool | None = None, gaps: Gaps | None = None
+    ) -> SignalTerm:
         return modal_smoothness(signals, counts, keep, gaps, spectra=self.spectra)
 
     def signal_kind(self, single: bool, gaps: bool) -> type | None:

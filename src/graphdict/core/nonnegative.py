@@ -12,8 +12,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["minimise_nonnegative"]
-
 MEMORY = 10  # steps remembered
 ENOUGH = 1e-4  # of the fall that the slope promises
 SHORTEST = 1e-10  # step worth trying
@@ -25,6 +23,7 @@ def minimise_nonnegative(
     start: NDArray,
     steps: int,
     evaluations: int,
+    *,
     lower: NDArray | None = None,
     upper: NDArray | None = None,
 ) -> NDArray:

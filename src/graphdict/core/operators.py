@@ -20,21 +20,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict import native
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats
 from graphdict.native import products
-
-__all__ = [
-    "Bilinear",
-    "BilinearOperator",
-    "Degrees",
-    "Laplacians",
-    "LinearMap",
-    "Spectra",
-    "linear_of",
-]
 
 
 class LinearMap(Protocol):
@@ -44,7 +34,7 @@ class LinearMap(Protocol):
     def norm(self) -> float:
         """Its largest singular value, or a bound of it: step sizes follow from it."""
 
-    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, weights: Floats) -> Floats:
         """Return the images of graphs.
 
         Parameters
@@ -56,7 +46,7 @@ class LinearMap(Protocol):
         array (..., *shape)
         """
 
-    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def adjoint(self, values: Floats) -> Floats:
         """Return what the adjoint of :meth:`apply` makes of values.
 
         Parameters
@@ -92,12 +82,12 @@ class Degrees:
         """``||D||``: D D' = (N - 2) I + 1 1', whose largest eigenvalue is 2 (N - 1)."""
         return float(np.sqrt(2 * (self.nodes - 1)))
 
-    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, weights: Floats) -> Floats:
         """Return degrees (..., N) of weights (..., E)."""
         found = products.degrees(_flat(weights), self.nodes)
         return found.reshape(*weights.shape[:-1], self.nodes)
 
-    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def adjoint(self, values: Floats) -> Floats:
         """Return ``y_i + y_j`` (..., E) of every edge, for values (..., N)."""
         found = products.degrees_adjoint(_flat(values))
         return found.reshape(*values.shape[:-1], found.shape[1])
@@ -121,11 +111,11 @@ class Laplacians:
         """``||L||``: L* L = 2 I + D' D, whose largest eigenvalue is 2 N."""
         return float(np.sqrt(2 * self.nodes))
 
-    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, weights: Floats) -> Floats:
         """Return Laplacians (..., N, N) of weights (..., E)."""
         return graphs.laplacian(weights)
 
-    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def adjoint(self, values: Floats) -> Floats:
         """Return ``Y_ii + Y_jj - Y_ij - Y_ji`` (..., E), for matrices (..., N, N)."""
         return graphs.laplacian_adjoint(values)
 
@@ -143,12 +133,12 @@ class Spectra:
         Modes in columns.
     """
 
-    modes: NDArray[np.float64]
+    modes: Floats
     size: int
 
     kind = "spectra"
 
-    def __init__(self, modes: NDArray[np.float64]):
+    def __init__(self, modes: Floats):
         self.modes = np.asarray(modes) - np.mean(modes, axis=0)
         self.size = self.modes.shape[1]
 
@@ -163,41 +153,41 @@ class Spectra:
         gram = len(self.modes) * squares.T @ squares + np.outer(total, total)
         return float(np.sqrt(np.linalg.norm(gram + 2 * np.square(products), 2)))
 
-    def apply(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, weights: Floats) -> Floats:
         """Return the energies (..., M) of all modes on graphs of weights (..., E)."""
         flat = _flat(weights)
         found = products.energies(self.rows(flat.dtype), flat)
         return np.ascontiguousarray(found.T).reshape(*weights.shape[:-1], self.size)
 
-    def adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def adjoint(self, values: Floats) -> Floats:
         """Return ``sum_m y_m (u_im - u_jm)^2`` (..., E) of every edge, for values (..., M)."""
         flat = _flat(values)
         found = products.weighted_distances(self.rows(flat.dtype), flat.T)
         return found.reshape(*values.shape[:-1], found.shape[1])
 
-    def rows(self, dtype: Any) -> NDArray[np.float64]:
+    def rows(self, dtype: Any) -> Floats:
         """Return the modes as signals (M, N)."""
         return self._rows.astype(dtype, copy=False)
 
-    def weights(self, spectra: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights(self, spectra: Floats) -> Floats:
         """Return the weights (..., E) of ``U diag(spectra) U'``; they can be negative."""
         return graphs.laplacian_to_weights(self._matrices(spectra))
 
-    def weights_adjoint(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights_adjoint(self, values: Floats) -> Floats:
         """Return what the adjoint of :meth:`weights` makes of values, (..., E) -> (..., M)."""
         return -self._energies(graphs.adjacency(values)) / 2
 
     @cached_property
-    def _rows(self) -> NDArray[np.float64]:
+    def _rows(self) -> Floats:
         return np.ascontiguousarray(self.modes.T)
 
-    def _energies(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _energies(self, matrices: Floats) -> Floats:
         """Return ``diag(U' A U)``, (..., N, N) -> (..., M)."""
         modes = self.modes.astype(matrices.dtype, copy=False)
-        result: NDArray[np.float64] = ((matrices @ modes) * modes).sum(axis=-2)
+        result: Floats = ((matrices @ modes) * modes).sum(axis=-2)
         return result
 
-    def _matrices(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _matrices(self, values: Floats) -> Floats:
         """Return ``U diag(values) U'``, (..., M) -> (..., N, N)."""
         modes = self.modes.astype(values.dtype, copy=False)
         return (modes * values[..., None, :]) @ modes.T
@@ -210,25 +200,19 @@ class BilinearOperator(Protocol):
     an array (T, ...) like what :meth:`forward` returns.
     """
 
-    def forward(
-        self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def forward(self, coefficients: Floats, atoms: Floats) -> Floats:
         """Return ``A(Delta, W)``, (T, K) and (K, E) -> (T, ...)."""
 
-    def adjoint_atoms(
-        self, coefficients: NDArray[np.float64], dual: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def adjoint_atoms(self, coefficients: Floats, dual: Floats) -> Floats:
         """Return ``A**(Delta, Y)`` (K, E): the adjoint of ``W -> A(Delta, W)``."""
 
-    def adjoint_coefficients(
-        self, dual: NDArray[np.float64], atoms: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def adjoint_coefficients(self, dual: Floats, atoms: Floats) -> Floats:
         """Return ``A*(Y, W)`` (T, K): the adjoint of ``Delta -> A(Delta, W)``."""
 
-    def norm_atoms(self, coefficients: NDArray[np.float64]) -> float:
+    def norm_atoms(self, coefficients: Floats) -> float:
         """Return the norm of ``W -> A(Delta, W)``, or a bound of it."""
 
-    def norm_coefficients(self, atoms: NDArray[np.float64]) -> float:
+    def norm_coefficients(self, atoms: Floats) -> float:
         """Return the norm of ``Delta -> A(Delta, W)``, or a bound of it."""
 
 
@@ -244,38 +228,32 @@ class Bilinear:
 
     linear: LinearMap
 
-    def forward(
-        self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def forward(self, coefficients: Floats, atoms: Floats) -> Floats:
         """Return ``A(Delta, W)``, (T, K) and (K, E) -> (T, ...)."""
         image = self.linear.apply(atoms)
         flat = coefficients @ image.reshape(len(image), -1)
         return flat.reshape(len(coefficients), *image.shape[1:])
 
-    def adjoint_atoms(
-        self, coefficients: NDArray[np.float64], dual: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def adjoint_atoms(self, coefficients: Floats, dual: Floats) -> Floats:
         """Return ``A**(Delta, Y)`` (K, E): the adjoint of ``W -> A(Delta, W)``."""
         mixed = coefficients.T @ dual.reshape(len(dual), -1)
         return self.linear.adjoint(mixed.reshape(-1, *dual.shape[1:]))
 
-    def adjoint_coefficients(
-        self, dual: NDArray[np.float64], atoms: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def adjoint_coefficients(self, dual: Floats, atoms: Floats) -> Floats:
         """Return ``A*(Y, W)`` (T, K): the adjoint of ``Delta -> A(Delta, W)``."""
         image = self.linear.apply(atoms)
         return dual.reshape(len(dual), -1) @ image.reshape(len(image), -1).T
 
-    def norm_atoms(self, coefficients: NDArray[np.float64]) -> float:
+    def norm_atoms(self, coefficients: Floats) -> float:
         """Return the norm of ``W -> A(Delta, W)``, exactly ``||M|| ||Delta||_2``."""
         return self.linear.norm * _spectral_norm(coefficients)
 
-    def norm_coefficients(self, atoms: NDArray[np.float64]) -> float:
+    def norm_coefficients(self, atoms: Floats) -> float:
         """Return the norm of ``Delta -> A(Delta, W)``, exactly ``||M(W)||_2`` over the K rows."""
         image = self.linear.apply(atoms)
         return _spectral_norm(image.reshape(len(image), -1))
 
-    def norms(self, gram: NDArray[np.float64], image: NDArray[np.float64]) -> tuple[float, float]:
+    def norms(self, gram: Floats, image: Floats) -> tuple[float, float]:
         """Return both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
         of_coefficients = native.largest_eigenvalue(native.contiguous(gram))
         rows = native.contiguous(image).reshape(len(image), -1)
@@ -283,7 +261,7 @@ class Bilinear:
         return self.linear.norm * of_coefficients**0.5, of_atoms**0.5
 
 
-def _flat(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _flat(values: Floats) -> Floats:
     """Return a row for each graph, in single precision if they are in that, else in double."""
     dtype: Any = np.float32 if values.dtype == np.float32 else np.float64
     count = int(np.prod(values.shape[:-1]))
@@ -295,7 +273,7 @@ def linear_of(operator: Any) -> Any:
     return operator.linear if type(operator) is Bilinear else None
 
 
-def _spectral_norm(matrix: NDArray[np.float64]) -> float:
+def _spectral_norm(matrix: Floats) -> float:
     """Return the largest singular value, from the smaller of the two Gram matrices."""
     gram = matrix.T @ matrix if matrix.shape[0] > matrix.shape[1] else matrix @ matrix.T
     return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))

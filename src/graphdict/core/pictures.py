@@ -7,11 +7,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
-
-__all__ = ["MOST_GRAPHS", "graphs_html"]
+from graphdict.core.annotations import Floats
 
 SIDE = 150  # pixels of a picture
 MOST_GRAPHS = 12
@@ -22,10 +20,11 @@ COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#b
 
 
 def graphs_html(
-    weights: NDArray[np.float64],
+    weights: Floats,
     node_names: Sequence[Any],
     titles: Sequence[str],
     caption: str,
+    *,
     count: int | None = None,
     atoms: Sequence[int | None] | None = None,
 ) -> str:
@@ -64,9 +63,7 @@ def graphs_html(
     )
 
 
-def _picture(
-    weights: NDArray[np.float64], node_names: Sequence[Any], heaviest: float, colour: str
-) -> str:
+def _picture(weights: Floats, node_names: Sequence[Any], heaviest: float, colour: str) -> str:
     """Return the SVG of one graph; lines are as wide as their weights are to the heaviest."""
     nodes = len(node_names)
     turns = 2 * np.pi * np.arange(nodes) / nodes

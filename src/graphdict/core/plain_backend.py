@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.core.problem import Problem
-from graphdict.core.protocols import BlockStates, put_off
+from graphdict.core.protocols import BlockStates, Iterated, Iterations, deferred
 from graphdict.core.solvers.base import in_precision
 from graphdict.core.solvers.interior_point import InteriorPoint
 from graphdict.core.solvers.mm import Update, over_relax, stationarity
 from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage, evaluate
 from graphdict.core.terms import base
-
-__all__ = ["PlainBackend"]
 
 
 class PlainBackend:
@@ -27,43 +25,37 @@ class PlainBackend:
     def __init__(self, problem: Problem):
         self.problem = problem
 
-    @put_off
+    @deferred
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved, step: PassMessage
+        self, rows: slice, before: BlockIterate, moved: Moved, message: PassMessage
     ) -> Any:
         problem = self.problem
         extrapolated = 2 * moved.coefficients - before.coefficients
-        image = problem.operator.forward(extrapolated, step.extrapolated)
-        lifted = before.dual + step.sigma * image
-        dual = in_precision(base.prox_conjugate(problem.barrier, lifted, step.sigma), lifted)
+        image = problem.operator.forward(extrapolated, message.extrapolated)
+        lifted = before.dual + message.sigma * image
+        dual = in_precision(base.prox_conjugate(problem.barrier, lifted, message.sigma), lifted)
         after = BlockIterate(moved.coefficients, dual, None, moved.split_duals, before.energies)
-        return evaluate(problem, rows, after, moved.extra, before, step)
+        return evaluate(problem, rows, message, before=before, after=after, extra=moved.extra)
 
-    @put_off
+    @deferred
     def atom_slopes(
-        self,
-        rows: slice,
-        coefficients: NDArray[np.float64],
-        atoms: NDArray[np.float64],
-        images: NDArray[np.float64] | None,
+        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
     ) -> Any:
         operator = self.problem.operator
-        weighted = self.problem.shares(rows, coefficients) * coefficients
+        weighted = self.problem.share_weighted(rows, coefficients)
         if images is None:
             slope = self._slope(operator.forward(coefficients, atoms))
             return None, (operator.adjoint_atoms(weighted, slope), 0.0)
         slope = self._slope(np.tensordot(coefficients, images, 1))
         return None, (0.0, np.tensordot(weighted.T, slope, 1))
 
-    @put_off
-    def update_coefficients(
-        self, rows: slice, coefficients: NDArray[np.float64], update: Update
-    ) -> Any:
+    @deferred
+    def update_coefficients(self, rows: slice, coefficients: Floats, update: Update) -> Any:
         problem, atoms = self.problem, update.atoms
         operator = problem.operator
         energies = update.energies
         if energies is None:
-            energies = problem.fit.energies(atoms, rows)
+            energies = problem.signal_term.energies(atoms, rows)
         squares = (0.0, 0.0)
         if update.fixed != "coefficients":
             cost = energies + update.shrinkage
@@ -83,15 +75,18 @@ class PlainBackend:
         return coefficients, (value, *squares, distances, 0.0)
 
     def solve_coefficients(
-        self, costs: NDArray[np.float64], images: NDArray[np.float64], max_iter: int, tol: float
-    ) -> NDArray[np.float64]:
+        self, costs: Floats, images: Floats, max_iter: int, tol: float
+    ) -> Floats:
         return InteriorPoint(self.problem.barrier, costs, images).solve(max_iter, tol)
 
-    def _slope(self, image: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _slope(self, image: Floats) -> Floats:
         """Return minus the gradient of the barrier, in the precision of what it is shown."""
-        found: NDArray[np.float64] = in_precision(self.problem.barrier.slope(image), image)
+        barrier: Any = self.problem.barrier
+        found: Floats = in_precision(barrier.slope(image), image)
         return found
 
     @classmethod
-    def iterate(cls, shards: Any, states: BlockStates, count: int, **message: Any) -> Any:
+    def iterate(
+        cls, shards: Any, states: BlockStates, asked: Iterations, *, pool: Any, sums_at_a_time: int
+    ) -> Iterated | None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,24 +10,19 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats, Integers
 from graphdict.core.terms import L1, Orthogonality, base
 from graphdict.core.terms.coefficients import window_means
 
 if TYPE_CHECKING:
-    from graphdict.core.problem import Problem, TermGroup
-
-__all__ = [
-    "check_atom_priors",
-    "check_barrier",
-    "check_coefficient_priors",
-    "check_descent",
-    "check_term",
-]
+    from graphdict.core.problem import Problem
+    from graphdict.core.term_group import TermGroup
 
 STEP = 1e-9  # of a prox that shows what a constraint forbids, and hardly what a penalty costs
 ABSENT = 1e-6  # weights below this, where others are 1, count as none
 ROWS = 64  # on which a sum over entries is tried
 ASIDE = 1e-2  # how far from a point its neighbours are
+DESCENT = ("prox", "prox_conjugate", "gradient", "lipschitz", "slope", "curvature")
 INEXACT = 1e-3  # relative error of a prox or a gradient that passes
 
 
@@ -36,6 +32,13 @@ def check_term(term: Any) -> None:
         raise TypeError(f"{term.__name__} is a class; pass a term made of it: {term.__name__}(...)")
     if not hasattr(term, "value"):
         raise TypeError(f"the term {base.name_of(term)} lacks value(x)")
+    _check_methods(f"term {base.name_of(term)}", term, ("value", *DESCENT))
+    for marker in base.MARKERS:
+        said = getattr(term, marker, False)
+        if not isinstance(said, (bool, np.bool_)):
+            raise TypeError(
+                f"{marker} of the term {base.name_of(term)} must be True or False, not {said!r:.80}"
+            )
     if base.smooth(term) or base.proximable(term):
         return
     if hasattr(term, "gradient"):
@@ -47,13 +50,25 @@ def check_term(term: Any) -> None:
     raise TypeError(f"the term {base.name_of(term)} lacks {missing}: it cannot be minimised")
 
 
-def check_barrier(barrier: Any) -> None:
+def check_barrier(barrier: base.Barrier) -> None:
     """Raise TypeError for a barrier that lacks a method which every solver needs."""
     if not (base.proximable(barrier) and hasattr(barrier, "values")):
         raise TypeError(
             f"the barrier {base.name_of(barrier)} needs values(rows) and one of "
             "prox(rows, step) and prox_conjugate(dual, step)"
         )
+    _check_methods(f"barrier {base.name_of(barrier)}", barrier, ("values", *DESCENT))
+
+
+def _check_methods(name: str, owner: Any, methods: Sequence[str]) -> None:
+    """Raise TypeError where an attribute stands in the place of a method."""
+    for method in methods:
+        found = getattr(owner, method, _check_methods)
+        if not callable(found):
+            raise TypeError(
+                f"{method} of the {name} is {found!r:.80}, not a method; leave out what it does "
+                "not have"
+            )
 
 
 def check_descent(term: Any, shape: tuple[int, ...]) -> None:
@@ -62,7 +77,7 @@ def check_descent(term: Any, shape: tuple[int, ...]) -> None:
     Both are tried at a random array of this ``shape``. What fails there is left to other checks.
     """
     rng = np.random.default_rng(0)
-    count = min(ROWS, shape[0]) if base.elementwise(term) else shape[0]
+    count = min(ROWS, shape[0]) if base.sums_over_entries(term) else shape[0]
     x, rows = 0.1 + rng.random((count, *shape[1:])), slice(0, count)
     moves = ASIDE * rng.choice([-1.0, 1.0], (4, *x.shape))
     try:
@@ -130,7 +145,7 @@ def check_coefficient_priors(group: TermGroup, n_atoms: int, n_samples: int) -> 
                 "which does not go with window_size > 1, where they share their coefficients; give "
                 "it gradient(x) and lipschitz(x) in place of the prox, or use window_size=1"
             )
-        if not base.elementwise(term) or hasattr(term, "interval"):
+        if not base.sums_over_entries(term) or hasattr(term, "interval"):
             continue
         for rows in (slice(0, 1), slice(0, min(2, n_samples)), slice(n_samples - 1, n_samples)):
             wrong = _fault(term, np.full((rows.stop - rows.start, n_atoms), 0.5), rows)
@@ -138,12 +153,12 @@ def check_coefficient_priors(group: TermGroup, n_atoms: int, n_samples: int) -> 
                 raise TypeError(_explain(term, rows, (n_samples, n_atoms), wrong))
 
 
-def _keeps_windows(term: Any, counts: NDArray[np.intp], n_atoms: int) -> bool:
+def _keeps_windows(term: Any, counts: Integers, n_atoms: int) -> bool:
     """Return whether the prox of a term leaves equal what is equal within windows of samples.
 
     Only then is it the prox in the coefficients that the samples of a window share.
     """
-    promised = base.elementwise(term) or getattr(term, "precedes_elementwise", False)
+    promised = base.sums_over_entries(term) or getattr(term, "precedes_elementwise", False)
     if promised or hasattr(term, "interval") or not base.proximable(term):
         return True
     shared = np.random.default_rng(0).random((len(counts), n_atoms))
@@ -156,7 +171,7 @@ def _keeps_windows(term: Any, counts: NDArray[np.intp], n_atoms: int) -> bool:
     return True
 
 
-def _fault(term: Any, x: NDArray[np.float64], rows: slice) -> str:
+def _fault(term: Any, x: Floats, rows: slice) -> str:
     """Return what is wrong with a sum over entries when asked about some rows; "" if nothing."""
     try:
         found = base.prox(term, x, 1.0, rows) if base.proximable(term) else x
@@ -198,16 +213,26 @@ def check_atom_priors(problem: Problem, n_atoms: int, n_edges: int) -> None:
     """Raise ValueError where constraints on atoms leave no graph of finite likelihood.
 
     That is so where a node has no edge in any atom, or, for a likelihood that needs connected
-    graphs, where no edge joins two parts of the nodes.
+    graphs, where no edge joins two parts of the nodes. Raise TypeError where a term takes its rows,
+    which are atoms, for edges.
     """
+    for term in problem.atom_priors.terms:
+        if n_atoms == 1 and base.entrywise(term) and _takes_rows_for_edges(term, n_edges):
+            raise TypeError(
+                f"the prior {base.name_of(term)} has arrays with a number for each edge (E,) and "
+                "indexes them by rows, which are atoms: of the one atom, all edges get the number "
+                "of the first. Use such an array as it is, or give it a row for each atom (K, E)"
+            )
     try:
         nodes = graphs.n_nodes(n_edges)
     except ValueError:  # atoms of another kind than graphs
         return
     ones = np.ones((n_atoms, n_edges))
-    if not _finite(problem, ones) or _finite(problem, _constrained(problem.atom_terms, ones)):
+    if not _finite(problem, ones) or _finite(
+        problem, _constrained(problem.atom_priors.terms, ones)
+    ):
         return
-    priors = [term for term in problem.atom_terms if not hasattr(term, "interval")]
+    priors = [term for term in problem.atom_priors.terms if not hasattr(term, "interval")]
     for terms in (*([term] for term in priors), priors):
         parts = _parts(_constrained(terms, ones), nodes)
         cut_off = [part for part in parts if _stays_cut_off(terms, part, ones)]
@@ -230,7 +255,23 @@ def check_atom_priors(problem: Problem, n_atoms: int, n_edges: int) -> None:
         )
 
 
-def _constrained(terms: Any, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+def _takes_rows_for_edges(term: Any, n_edges: int) -> bool:
+    """Return whether a term indexes by rows what has a number for each edge.
+
+    An array (E,) then has a number for a second atom, and none for two atoms at once. One with a
+    row for each atom has the latter, or neither.
+    """
+
+    def fails(rows: slice) -> bool:
+        try:
+            return bool(_fault(term, np.full((rows.stop - rows.start, n_edges), 0.5), rows))
+        except Exception:  # whatever a term says to an atom that it does not have
+            return True
+
+    return not fails(slice(1, 2)) and fails(slice(0, 2))
+
+
+def _constrained(terms: Any, atoms: Floats) -> Floats:
     """Return atoms without the weights that constraints among the terms forbid."""
     rows = slice(0, len(atoms))
     found = atoms
@@ -240,20 +281,20 @@ def _constrained(terms: Any, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(found > ABSENT, found, 0)
 
 
-def _finite(problem: Problem, atoms: NDArray[np.float64]) -> bool:
+def _finite(problem: Problem, atoms: Floats) -> bool:
     """Return whether the barrier is finite where all atoms are active."""
     with np.errstate(all="ignore"):
         image = problem.operator.forward(np.ones((1, len(atoms))), atoms)
         return bool(np.isfinite(problem.barrier.values(image)).all())
 
 
-def _parts(atoms: NDArray[np.float64], nodes: int) -> list[NDArray[np.intp]]:
+def _parts(atoms: Floats, nodes: int) -> list[Integers]:
     """Return the nodes of each connected component of all atoms together."""
     count, labels = connected_components(graphs.adjacency(atoms.max(axis=0)), directed=False)
     return [np.flatnonzero(labels == part) for part in range(count)]
 
 
-def _stays_cut_off(terms: Any, part: NDArray[np.intp], ones: NDArray[np.float64]) -> bool:
+def _stays_cut_off(terms: Any, part: Integers, ones: Floats) -> bool:
     """Return whether no edge leaves a part even where these are the largest.
 
     A prior that keeps only the largest weights is no constraint on where they are.
@@ -269,5 +310,5 @@ def _name_with_setting(term: Any) -> str:
     return base.name_of(term) if setting is None else f"{base.name_of(term)} ({setting})"
 
 
-def _list(nodes: NDArray[np.intp]) -> str:
+def _list(nodes: Integers) -> str:
     return ", ".join(map(str, nodes[:10])) + " ..." * (len(nodes) > 10)

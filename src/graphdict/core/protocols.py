@@ -17,14 +17,18 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from graphdict.core.annotations import Floats
 
 if TYPE_CHECKING:
     from graphdict.core.problem import Problem
+    from graphdict.core.solvers.mm import Update
+    from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage
+    from graphdict.core.solvers.step_sizes import StepSizeRules
+    from graphdict.core.term_group import Box
 
 __all__ = [
-    "Backend", "BlockStates", "Deferred", "Executor", "Step", "deferred", "identity", "put_off",
+    "Backend", "BlockStates", "Deferred", "Executor", "Iterated", "Iterations", "Step", "deferred",
+    "identity", "returns_deferred",
 ]  # fmt: skip
 
 Step = Callable[..., Any]
@@ -50,8 +54,8 @@ class Deferred(NamedTuple):
         return self.read()
 
 
-def put_off(method: Callable[..., Any]) -> Callable[..., Deferred]:
-    """Decorate a method that finds its result at once: it returns a :class:`Deferred`."""
+def deferred(method: Callable[..., Any]) -> Callable[..., Deferred]:
+    """Decorate a method of a backend so that it returns a :class:`Deferred` of its result."""
 
     @wraps(method)
     def prepare(*arguments: Any) -> Deferred:
@@ -61,15 +65,43 @@ def put_off(method: Callable[..., Any]) -> Callable[..., Deferred]:
     return prepare
 
 
-def deferred(step: Step) -> Step:
-    """Mark a step that returns a :class:`Deferred` in place of ``(new state, sums)``."""
-    step.is_deferred = True  # type: ignore[attr-defined]
+def returns_deferred(step: Step) -> Step:
+    """Mark a step, unchanged, as one that returns a :class:`Deferred` of ``(new state, sums)``."""
+    step.returns_deferred = True  # type: ignore[attr-defined]
     return step
 
 
 def identity(state: Any) -> Any:
     """Return the state itself."""
     return state
+
+
+class Iterations(NamedTuple):
+    """Iterations of BiPDS that a solver asks for at once: how many, and all that they begin with.
+
+    That is beside the states of the blocks. No variable is fixed and no prior smooth or split off.
+    """
+
+    at_most: int
+    atoms: Floats  # (K, E)
+    images: Floats | None  # what the operator sees of the atoms (K, ...), where it lifts a map
+    gradient_atoms: Floats  # (K, E)
+    gram: Floats  # Delta' diag(p) Delta (K, K)
+    boxes: tuple[Box, Box]  # of atoms and of coefficients
+    rules: Callable[[], StepSizeRules]  # of the step sizes, asked for where they are of use
+
+
+class Iterated(NamedTuple):
+    """What iterations found: where they ended, in the places of what they began with."""
+
+    states: BlockStates
+    atoms: Floats
+    images: Floats
+    gradient_atoms: Floats
+    gram: Floats
+    done: int  # how many iterations, one at least
+    tau_atoms: float  # last step of the atoms
+    tau_coefficients: float
 
 
 class Executor(Protocol):
@@ -111,25 +143,20 @@ class Executor(Protocol):
 
     def stream(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
-    ) -> Iterator[tuple[NDArray[np.float64], tuple[Any, ...]]]:
+    ) -> Iterator[tuple[Floats, tuple[Any, ...]]]:
         """Run ``work`` on one shard after the other; yield its states as an array, and its sums."""
 
-    def scatter(self, array: NDArray[np.float64] | BlockStates | None) -> BlockStates:
+    def scatter(self, array: Floats | BlockStates | None) -> BlockStates:
         """Cut an array of all rows into states; states are returned as they are."""
 
-    def gather(
-        self, states: BlockStates, read: Callable[[Any], NDArray[np.float64]] = identity
-    ) -> NDArray[np.float64]:
+    def gather(self, states: BlockStates, read: Callable[[Any], Floats] = identity) -> Floats:
         """Put together the arrays that ``read`` finds in the states."""
 
     def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
         """Keep states that the next iteration starts from where no lost worker can take them."""
 
-    def iterate(self, states: BlockStates, count: int, **message: Any) -> Any:
-        """Take up to ``count`` whole iterations of BiPDS at once where the backend can.
-
-        Return None where it cannot; see :meth:`Backend.iterate`.
-        """
+    def iterate(self, states: BlockStates, asked: Iterations) -> Iterated | None:
+        """Take whole iterations of BiPDS at once, or return None where the backend cannot."""
 
 
 class Backend(Protocol):
@@ -144,12 +171,16 @@ class Backend(Protocol):
     name: str
     problem: Problem
 
-    def primal_dual_pass(self, rows: slice, before: Any, moved: Any, step: Any) -> Deferred:
+    def primal_dual_pass(
+        self, rows: slice, before: BlockIterate, moved: Moved | None, message: PassMessage
+    ) -> Deferred:
         """Take the dual step of BiPDS and find all gradients at the new point.
 
-        ``before`` is the block's iterate, ``moved`` its new coefficients
-        (:class:`graphdict.core.solvers.primal_dual.Moved`), or None where the backend is to move
-        them itself, by :attr:`TermGroup.box <graphdict.core.problem.TermGroup>`.
+        ``before`` is the block's iterate, ``moved`` its new coefficients, or None where the backend
+        is to move them itself (:attr:`moves_coefficients`), by
+        :attr:`TermGroup.box <graphdict.core.term_group.TermGroup>`. The state is the new
+        :class:`BlockIterate <graphdict.core.solvers.primal_dual.BlockIterate>`, and sums are
+        :class:`PassSums <graphdict.core.solvers.primal_dual.PassSums>`.
         """
 
     @property
@@ -157,11 +188,7 @@ class Backend(Protocol):
         """Whether :meth:`primal_dual_pass` can move the coefficients itself."""
 
     def atom_slopes(
-        self,
-        rows: slice,
-        coefficients: NDArray[np.float64],
-        atoms: NDArray[np.float64],
-        images: NDArray[np.float64] | None,
+        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
     ) -> Deferred:
         """Find ``A**(p Delta, B)`` with ``B`` the slope of the barrier: what MM moves atoms by.
 
@@ -169,21 +196,23 @@ class Backend(Protocol):
         still to be taken; one of the two is zero.
         """
 
-    def update_coefficients(
-        self, rows: slice, coefficients: NDArray[np.float64], update: Any
-    ) -> Deferred:
+    def update_coefficients(self, rows: slice, coefficients: Floats, update: Update) -> Deferred:
         """Take multiplicative updates of the coefficients.
 
-        ``update`` is a :class:`graphdict.core.solvers.mm.Update`. The state is the new
-        coefficients; sums are the value, two squares for the residual, and ``(p Delta)' Z`` as in
-        :meth:`atom_slopes`.
+        The state is the new coefficients; sums are the value, two squares for the residual, and
+        ``(p Delta)' Z`` as in :meth:`atom_slopes`.
         """
 
     def solve_coefficients(
-        self, costs: NDArray[np.float64], images: NDArray[np.float64], max_iter: int, tol: float
-    ) -> NDArray[np.float64]:
+        self, costs: Floats, images: Floats, max_iter: int, tol: float
+    ) -> Floats:
         """Return the optimal coefficients (T, K) of samples with known costs (T, K)."""
 
     @classmethod
-    def iterate(cls, shards: Any, states: BlockStates, count: int, **message: Any) -> Any:
-        """Take up to ``count`` iterations of BiPDS at once; None where that is not offered."""
+    def iterate(
+        cls, shards: Any, states: BlockStates, asked: Iterations, *, pool: Any, sums_at_a_time: int
+    ) -> Iterated | None:
+        """Take iterations of BiPDS on all shards at once; None where that is not offered.
+
+        The threads of ``pool`` share the blocks, whose sums are added so many at a time.
+        """

@@ -10,9 +10,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Integers
 from graphdict.core.terms.coefficients import window_counts
-
-__all__ = ["Recordings", "check_common_nodes"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -72,17 +71,17 @@ class Recordings:
         return sum(self.lengths)
 
     @cached_property
-    def starts(self) -> NDArray[np.intp]:
+    def starts(self) -> Integers:
         """The first sample (R,) of each recording."""
         return np.concatenate(([0], np.cumsum(self.lengths)[:-1])).astype(np.intp)
 
     @cached_property
-    def piece_starts(self) -> NDArray[np.intp]:
+    def piece_starts(self) -> Integers:
         """The first sample of each piece in which nothing is left out: recordings and breaks."""
         return np.union1d(self.starts, np.array(self.breaks, dtype=np.intp))
 
     @property
-    def piece_lengths(self) -> NDArray[np.intp]:
+    def piece_lengths(self) -> Integers:
         """Number of samples of each piece."""
         return np.diff(np.append(self.piece_starts, self.total))
 
@@ -113,7 +112,7 @@ class Recordings:
             )
         return [array[rows] for rows in self.slices()]
 
-    def labels(self) -> NDArray[np.intp]:
+    def labels(self) -> Integers:
         """Return the number of the recording that each sample is from.
 
         Returns
@@ -158,7 +157,7 @@ class Recordings:
         owner = int(np.searchsorted(self.starts, sample, side="right")) - 1
         return self.names[owner], sample - int(self.starts[owner])
 
-    def window_counts(self, size: int) -> NDArray[np.intp]:
+    def window_counts(self, size: int) -> Integers:
         """Return the number of samples in each window of ``size``.
 
         No window has samples of two recordings, nor of both sides of a break: the last one of each
@@ -177,7 +176,7 @@ class Recordings:
             return window_counts(self.total, size)
         return np.concatenate([window_counts(int(length), size) for length in pieces])
 
-    def window_starts(self, size: int) -> NDArray[np.intp]:
+    def window_starts(self, size: int) -> Integers:
         """Return the number of the first window of each piece.
 
         Parameters
@@ -244,15 +243,15 @@ def check_common_nodes(names: Sequence[str], nodes: Sequence[Collection[str]]) -
     if 2 * len(apart) > len(names):
         apart = [number for number in range(len(names)) if number not in apart]
         reached, theirs = theirs, reached
-    who = some([names[number] for number in apart])
+    who = abbreviated([names[number] for number in apart])
     raise ValueError(
         (f"recording {who} has" if len(apart) == 1 else f"recordings {who} have")
-        + f" no node in common with the others: nodes there are {some(sorted(theirs))}, those of "
-        f"the others {some(sorted(reached))}"
+        + f" no node in common with the others: nodes there are {abbreviated(sorted(theirs))}, "
+        f"those of the others {abbreviated(sorted(reached))}"
     )
 
 
-def some(names: Sequence[str]) -> str:
+def abbreviated(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     more = f" and {len(names) - 6} more" if len(names) > 6 else ""
     return ", ".join(map(repr, names[:6])) + more

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["distances_to", "draw", "odds", "spread_labels"]
+from graphdict.core.annotations import Floats, Integers
 
 
-def spread_labels(
-    features: NDArray[np.float64], count: int, rng: np.random.RandomState
-) -> NDArray[np.intp]:
+def spread_labels(features: Floats, count: int, rng: np.random.RandomState) -> Integers:
     """Assign each sample (row) to the nearest of ``count`` spread-out samples.
 
     Seeds are drawn one by one with probability proportional to the squared distance from the
@@ -26,18 +23,18 @@ def spread_labels(
     return nearest
 
 
-def odds(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+def odds(distance: Floats) -> Floats:
     """Return how likely each sample is to be the next seed, up to a factor."""
     return np.maximum(distance, 0) + 1e-12
 
 
-def draw(weights: NDArray[np.float64], uniform: float) -> int:
+def draw(weights: Floats, uniform: float) -> int:
     """Return the index that a number ``uniform`` on [0, 1] draws, in proportion to ``weights``."""
     sums = np.cumsum(weights)
     return min(int(np.searchsorted(sums / sums[-1], uniform, side="right")), len(sums) - 1)
 
 
-def distances_to(features: NDArray[np.float64], seed: NDArray[np.float64]) -> NDArray[np.float64]:
+def distances_to(features: Floats, seed: Floats) -> Floats:
     """Return ``1 - cos^2`` between each sample (T, N) and one (N,); one where either is zero."""
     squares = np.einsum("tn,tn->t", features, features)
     squares = np.where(squares > 0, squares, 1)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Spacing", "spacing"]
+from graphdict.core.annotations import Floats
 
 LONGER, UNLIKE = 1.5, 0.5  # times the usual step: a gap; of the usual step: another one
 UNEVEN = 0.2  # share of unlike steps from which on samples are not evenly spaced
@@ -23,7 +22,7 @@ class Spacing:
     even: bool
 
 
-def spacing(steps: NDArray[np.float64]) -> Spacing | None:
+def spacing(steps: Floats) -> Spacing | None:
     """Return the spacing of samples by the steps (T - 1,) between them; None without any."""
     positive = steps[steps > 0]
     if not len(positive):

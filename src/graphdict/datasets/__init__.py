@@ -43,3 +43,7 @@ __all__ = [
     "make_superposition",
     "sample_lgmrf",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

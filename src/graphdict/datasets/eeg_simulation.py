@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, Integers, RandomState
 from graphdict.datasets.eegbci import EEGBCI_CHANNELS
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
-
-__all__ = ["SimulatedEEG", "make_eeg"]
 
 MICROVOLT = 1e-6
 TILT = (1.0, -1.0)  # log-odds of the first two states in left trials; swapped in right ones
@@ -42,9 +40,9 @@ class SimulatedEEG:
 
     data: mne.io.RawArray
     labels: NDArray[np.str_]
-    events: NDArray[np.intp]
-    states: NDArray[np.intp]
-    maps: NDArray[np.float64]
+    events: Integers
+    states: Integers
+    maps: Floats
 
 
 def make_eeg(
@@ -136,9 +134,7 @@ def make_eeg(
     return SimulatedEEG(raw, np.array(["left", "right"])[classes], events, states, maps)
 
 
-def _draw_states(
-    classes: NDArray[np.intp], count: int, mean: float, effect: float, rng: Any
-) -> NDArray[np.intp]:
+def _draw_states(classes: Integers, count: int, mean: float, effect: float, rng: Any) -> Integers:
     """Return the state (T,) of each sample, given the class (T,) of its trial, -1 for rest."""
     states = np.empty(len(classes), dtype=np.intp)
     sample, current = 0, -1
@@ -156,7 +152,7 @@ def _draw_states(
     return states
 
 
-def _fields(directions: NDArray[np.float64], count: int, rng: Any) -> NDArray[np.float64]:
+def _fields(directions: Floats, count: int, rng: Any) -> Floats:
     """Return smooth maps (count, N) with a random source and sink, centred, of unit power."""
     poles = rng.standard_normal((count, 2, 3))
     poles[..., 2] = np.abs(poles[..., 2])  # above the ears, where electrodes are
@@ -164,5 +160,5 @@ def _fields(directions: NDArray[np.float64], count: int, rng: Any) -> NDArray[np
     near = np.exp(3 * (np.einsum("kpd,nd->kpn", poles, directions) - 1))
     maps = near[:, 0] - near[:, 1]
     maps -= maps.mean(axis=1, keepdims=True)
-    result: NDArray[np.float64] = maps / maps.std(axis=1, keepdims=True)
+    result: Floats = maps / maps.std(axis=1, keepdims=True)
     return result

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Integers
 from graphdict.exceptions import GraphDictWarning, warn
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
-
-__all__ = ["EEGBCI_CHANNELS", "EEGBCISubject", "RecordingError", "load_eegbci"]
 
 FOLDER = Path("MNE-eegbci-data", "files", "eegmmidb", "1.0.0")
 SUBJECTS = 109
@@ -61,7 +60,7 @@ class EEGBCISubject:
     subject: int
     data: mne.io.BaseRaw | mne.BaseEpochs
     labels: NDArray[np.str_]
-    events: NDArray[np.intp]
+    events: Integers
 
 
 def load_eegbci(

@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.annotations import StrPath
+from graphdict.core.annotations import Floats, StrPath
 from graphdict.datasets.eegbci import EEGBCI_CHANNELS, SUBJECTS, data_folder, locate_runs, read_run
 from graphdict.datasets.measured import MeasuredSignals
-
-__all__ = ["find_runs", "load_eyes"]
 
 RUNS = {1: "open", 2: "closed"}
 
@@ -64,7 +61,7 @@ def load_eyes(
     for run, path in find_runs(subject, folder, download).items():
         raw = read_run(mne, subject, path, 160.0)
         raw.filter(*band, verbose="error").resample(sfreq, verbose="error")
-        part: NDArray[np.float64] = 1e6 * raw.get_data().T
+        part: Floats = 1e6 * raw.get_data().T
         signals.append(part)
         times.append(np.arange(len(part)) / sfreq)
         states.append(np.full(len(part), RUNS[run]))
@@ -91,7 +88,7 @@ def find_runs(subject: int, folder: StrPath | None, download: bool = True) -> di
     return dict(zip(RUNS, located))
 
 
-def _flat(raw: Any) -> NDArray[np.float64]:
+def _flat(raw: Any) -> Floats:
     """Return positions (N, 2) of the channels, the head seen from above and spread out."""
     places = np.array([channel["loc"][:3] for channel in raw.info["chs"]], dtype=np.float64)
     places /= np.linalg.norm(places, axis=1, keepdims=True)

@@ -16,16 +16,14 @@ from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, Integers, RandomState
 from graphdict.datasets.random_graphs import check_count, generator
 
-__all__ = ["Filter", "check_filter", "check_tails", "heat_kernel", "sample_lgmrf", "sample_states"]
-
-Precision = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Precision = Callable[[Floats], Floats]
 Filter = float | Precision
 """A power ``p >= 0`` of the graph frequencies, or the precision as any function of them."""
 
@@ -37,7 +35,7 @@ def sample_lgmrf(
     *,
     filter: Filter = 1.0,
     tails: float | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Draw signals from the Gaussian fields of one or several graphs.
 
     Parameters
@@ -120,12 +118,12 @@ def check_tails(tails: float | None) -> float | None:
 
 
 def sample_states(
-    atoms: NDArray[np.float64],
-    states: NDArray[np.intp],
+    atoms: Floats,
+    states: Integers,
     rng: np.random.Generator,
     precision: Precision | None = None,
     tails: float | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return signals (T, N), one of the graph ``atoms[states[t]]`` for each t."""
     precision = check_filter(1.0) if precision is None else precision
     nodes = graphs.n_nodes(atoms.shape[1])
@@ -142,9 +140,7 @@ def sample_states(
     return signals
 
 
-def _component_roots(
-    laplacian: NDArray[np.float64], precision: Precision
-) -> list[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+def _component_roots(laplacian: Floats, precision: Precision) -> list[tuple[Integers, Floats]]:
     """Return for each component with an edge its nodes, and ``f(L)^{-1/2}`` on them."""
     count, label = connected_components(laplacian != 0, directed=False)
     roots = []

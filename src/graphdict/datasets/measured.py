@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from graphdict.core.annotations import StrPath
-
-__all__ = ["DatasetNotFoundError", "MeasuredSignals", "find_file", "nearest_neighbours"]
+from graphdict.core.annotations import Booleans, Floats, StrPath
 
 VARIABLE = "GRAPHDICT_DATA"
 
@@ -48,11 +46,11 @@ class MeasuredSignals:
         The known state of every sample.
     """
 
-    signals: NDArray[np.float64]
+    signals: Floats
     names: list[str]
     times: NDArray[np.generic] | None = None
-    places: NDArray[np.float64] | None = None
-    edges: NDArray[np.bool_] | None = None
+    places: Floats | None = None
+    edges: Booleans | None = None
     states: NDArray[np.generic] | None = None
 
 
@@ -96,7 +94,7 @@ def find_file(
     raise DatasetNotFoundError(f"{what}: {paths[0]} was looked for in {looked}; {advice}")
 
 
-def nearest_neighbours(places: NDArray[np.float64], count: int = 4) -> NDArray[np.bool_]:
+def nearest_neighbours(places: Floats, count: int = 4) -> Booleans:
     """Return which pairs (E,) are neighbours: one is among the ``count`` nearest of the other."""
     distances = cdist(places, places)
     np.fill_diagonal(distances, np.inf)

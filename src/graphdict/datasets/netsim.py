@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.io import loadmat
 
-from graphdict.core.annotations import StrPath
+from graphdict.core.annotations import Booleans, Floats, StrPath
 from graphdict.datasets.measured import MeasuredSignals, find_file
-
-__all__ = ["load_netsim"]
 
 WHAT = "NetSim (Smith et al. 2011, FMRIB Oxford)"
 
@@ -53,15 +50,15 @@ def load_netsim(folder: StrPath | None = None, *, simulation: int = 1) -> list[M
     return [MeasuredSignals(x, nodes, edges=_joined(net)) for x, net in zip(signals, networks)]
 
 
-def _square(values: NDArray[np.float64], nodes: int) -> NDArray[np.float64]:
+def _square(values: Floats, nodes: int) -> Floats:
     """Return a matrix (N, N) from its off-diagonal entries, row by row."""
     matrix = np.zeros((nodes, nodes))
     matrix[~np.eye(nodes, dtype=bool)] = values[: nodes * (nodes - 1)]
     return matrix
 
 
-def _joined(network: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _joined(network: Floats) -> Booleans:
     """Return which pairs (E,) a directed network joins in either direction."""
     rows, columns = np.triu_indices(len(network), 1)
-    result: NDArray[np.bool_] = (network[rows, columns] != 0) | (network[columns, rows] != 0)
+    result: Booleans = (network[rows, columns] != 0) | (network[columns, rows] != 0)
     return result

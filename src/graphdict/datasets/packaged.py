@@ -17,8 +17,6 @@ import numpy as np
 from graphdict.core.annotations import StrPath
 from graphdict.datasets.measured import MeasuredSignals, find_file, nearest_neighbours
 
-__all__ = ["load_flight_delays", "load_fmri_rest", "load_sp500", "load_us_income"]
-
 # Months of recessions of the United States, first and last, by the Business Cycle Dating Committee
 # of the National Bureau of Economic Research.
 RECESSIONS = (

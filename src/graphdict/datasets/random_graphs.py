@@ -6,18 +6,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RandomState
-
-__all__ = [
-    "check_count",
-    "check_probability",
-    "check_range",
-    "erdos_renyi",
-    "generator",
-]
+from graphdict.core.annotations import Floats, RandomState
 
 
 def erdos_renyi(
@@ -27,7 +18,7 @@ def erdos_renyi(
     *,
     weight_range: tuple[float, float] = (0.1, 3.0),
     random_state: RandomState | np.random.Generator = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Draw independent graphs ER(N, p) with uniform weights.
 
     Parameters

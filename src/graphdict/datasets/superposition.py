@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, RandomState
 from graphdict.datasets.lgmrf import Filter, check_filter, check_tails, sample_states
 from graphdict.datasets.random_graphs import check_count, erdos_renyi, generator
-
-__all__ = ["MixtureSignals", "Superposition", "make_superposition"]
 
 ATOM_SAMPLES = 500  # training samples per atom, on average, in the paper
 
@@ -28,15 +25,15 @@ class MixtureSignals:
     atoms : array (K, E)
     """
 
-    signals: NDArray[np.float64]
-    coefficients: NDArray[np.float64]
-    atoms: NDArray[np.float64]
+    signals: Floats
+    coefficients: Floats
+    atoms: Floats
 
     def __len__(self) -> int:
         return len(self.signals)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Edge weights (T, E) of the graph of each sample."""
         return self.coefficients @ self.atoms
 
@@ -57,7 +54,7 @@ class Superposition:
     superposition: int
 
     @property
-    def atoms(self) -> NDArray[np.float64]:
+    def atoms(self) -> Floats:
         """Edge weights (K, E) of the dictionary."""
         return self.train.atoms
 
@@ -149,9 +146,7 @@ def make_superposition(
     return Superposition(parts[0], parts[1], superposition)
 
 
-def _activations(
-    rows: int, n_atoms: int, most: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _activations(rows: int, n_atoms: int, most: int, rng: np.random.Generator) -> Floats:
     """Return zero-one rows (T, K) with between one and ``most`` ones."""
     sizes = rng.integers(1, most + 1, size=(rows, 1))
     ranks = np.argsort(np.argsort(rng.random((rows, n_atoms)), axis=1), axis=1)

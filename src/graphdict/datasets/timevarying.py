@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, Integers, RandomState
 from graphdict.datasets.lgmrf import Filter, check_filter, check_tails, sample_states
 from graphdict.datasets.random_graphs import (
     check_count,
@@ -16,8 +15,6 @@ from graphdict.datasets.random_graphs import (
     erdos_renyi,
     generator,
 )
-
-__all__ = ["StateSignals", "make_emeg", "make_sbg"]
 
 
 @dataclass(frozen=True)
@@ -33,20 +30,20 @@ class StateSignals:
         Edge weights of the graphs.
     """
 
-    signals: NDArray[np.float64]
-    states: NDArray[np.intp]
-    atoms: NDArray[np.float64]
+    signals: Floats
+    states: Integers
+    atoms: Floats
 
     def __len__(self) -> int:
         return len(self.signals)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Edge weights (T, E) of the graph of each sample."""
         return self.atoms[self.states]
 
     @property
-    def coefficients(self) -> NDArray[np.float64]:
+    def coefficients(self) -> Floats:
         """States as one-hot rows (T, K)."""
         return np.eye(len(self.atoms))[self.states]
 

@@ -11,8 +11,6 @@ from scipy.io import loadmat
 from graphdict.core.annotations import StrPath
 from graphdict.datasets.measured import MeasuredSignals, find_file, nearest_neighbours
 
-__all__ = ["load_brittany_weather", "load_us_temperature"]
-
 FIRST_DAY = np.datetime64("2000-01-01")  # of 5,844 days: sixteen years with four leap days
 WINTER = (10, 11, 12, 1, 2, 3)  # months of the colder half of the year
 

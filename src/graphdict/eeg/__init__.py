@@ -35,3 +35,7 @@ __all__ = [
     "read_bids",
     "state_features",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -12,26 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.preprocessing import interpolate_bads
 from graphdict.exceptions import GraphDictWarning, import_extra, warn
+from graphdict.studies.given import NAMED, named
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
     import pandas
 
-__all__ = [
-    "BidsStudy",
-    "bids_files",
-    "bids_name",
-    "bids_root",
-    "describe_bids",
-    "is_bids_file",
-    "read_bids",
-    "read_bids_file",
-]
-
 MARK = "dataset_description.json"  # which every BIDS folder has
 ENDINGS = (".edf", ".bdf", ".vhdr", ".set", ".fif")
 ENTITIES = ("subject", "session", "task", "acquisition", "run")
-NAMED = 5
 
 Choice = str | Iterable[str] | None
 
@@ -95,9 +84,9 @@ def read_bids(
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
             failed.append(f"{name} ({(str(error).splitlines() or [type(error).__name__])[0]})")
     if not recordings:
-        raise ValueError(f"no recording of {root} can be read: {_some(failed)}")
+        raise ValueError(f"no recording of {root} can be read: {named(failed)}")
     if failed:
-        told = f"left out {len(failed)} of {len(files)} recordings: {_some(failed)}"
+        told = f"left out {len(failed)} of {len(files)} recordings: {named(failed)}"
         warn(told, GraphDictWarning)
     return BidsStudy(recordings, describe_bids({name: files[name] for name in recordings}))
 
@@ -204,12 +193,7 @@ def _matching(files: dict[str, Path], chosen: dict[str, Choice]) -> dict[str, Pa
         if unknown or not labels:
             known = sorted({label for label in there.values() if label is not None})
             raise ValueError(
-                f"{argument} must be among {_some(known) or 'none, as there are'}, got {unknown}"
+                f"{argument} must be among {named(known) or 'none, as there are'}, got {unknown}"
             )
         files = {name: path for name, path in files.items() if there[name] in labels}
     return files
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.frames import Frame
-from graphdict.eeg.recording import Recording, epochs_layout, mask_segments, raw_layout
+from graphdict.eeg.recording import Recording
+from graphdict.engine.mne_signals import epochs_layout, mask_segments, raw_layout
 from graphdict.studies.transitions import inside_segments
 
 if TYPE_CHECKING:
     from graphdict.eeg.states import States
-
-__all__ = ["read", "to_annotations", "to_mne"]
 
 
 def to_mne(states: States) -> Any:
@@ -47,7 +46,7 @@ def to_annotations(states: States) -> Any:
     """Return the runs of labels as mne.Annotations, in the time of the recording."""
     mne = require_mne()
     frame = states.frame
-    bounds, labels = label_runs(states.labels, states.segments)
+    bounds, labels = _label_runs(states.labels, states.segments)
     if frame.kind == "raw":
         onset = (bounds[:, 0] + frame.first_samp) / states.sfreq
         if frame.meas_date is None:  # MNE then counts from the first sample of the Raw
@@ -62,9 +61,7 @@ def to_annotations(states: States) -> Any:
     return mne.Annotations(onset, duration, names, orig_time=frame.meas_date)
 
 
-def label_runs(
-    labels: NDArray[np.intp], segments: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _label_runs(labels: Integers, segments: Integers) -> tuple[Integers, Integers]:
     """Return bounds (R, 2) and labels (R,) of the runs of equal labels within segments."""
     changes = np.flatnonzero(np.diff(labels)) + 1
     cuts = np.concatenate((changes, segments.ravel()))
@@ -72,7 +69,7 @@ def label_runs(
     return bounds, labels[bounds[:, 0]]
 
 
-def read(inst: Any) -> tuple[NDArray[np.float64], Recording]:
+def read(inst: Any) -> tuple[Floats, Recording]:
     """Return the coefficients (T, K) of an object made by :func:`to_mne`, and its Recording.
 
     The signals of the recording are the coefficients.

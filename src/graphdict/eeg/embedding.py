@@ -7,27 +7,25 @@ scikit-learn's clusterings and mixtures, and pipelines that end in one of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, Integers, RandomState
 from graphdict.eeg.extra import require_pandas
 from graphdict.eeg.peaks import Peaks, gfp_peaks
 from graphdict.eeg.recording import Instance, each_recording
 from graphdict.eeg.states import States
 from graphdict.engine.scikit import BaseEstimator
 
-__all__ = ["StateEmbedding", "backfit", "model_coefficients", "n_states"]
-
 NORMALISE = (None, "gfp", "recording")
 
 
-def model_coefficients(model: Any, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+def model_coefficients(model: Any, signals: Floats) -> Floats:
     """Return the coefficient of each state in each sample under a fitted model.
 
     Parameters
@@ -52,7 +50,7 @@ def model_coefficients(model: Any, signals: NDArray[np.float64]) -> NDArray[np.f
         return np.asarray(model.predict_proba(signals))
     if hasattr(model, "predict"):
         labels = np.asarray(model.predict(signals))
-        result: NDArray[np.float64] = np.eye(n_states(model))[labels]
+        result: Floats = np.eye(n_states(model))[labels]
         return result
     if hasattr(model, "transform"):
         return np.asarray(model.transform(signals))
@@ -76,7 +74,7 @@ def n_states(model: Any) -> int:
     raise TypeError(f"the number of states of {type(last).__name__} is unknown; give it n_clusters")
 
 
-def backfit(peaks: Peaks, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+def backfit(peaks: Peaks, coefficients: Floats) -> Floats:
     """Assign to every sample the coefficients of the nearest peak of its segment.
 
     Of two equally near peaks the earlier one is taken.
@@ -96,13 +94,13 @@ def backfit(peaks: Peaks, coefficients: NDArray[np.float64]) -> NDArray[np.float
         raise ValueError(
             f"there are {len(peaks)} peaks, but coefficients of {len(coefficients)} samples"
         )
-    nearest = nearest_peaks(peaks)
+    nearest = _nearest_peaks(peaks)
     out = np.full((len(nearest), coefficients.shape[1]), np.nan, dtype=coefficients.dtype)
     out[nearest >= 0] = coefficients[nearest[nearest >= 0]]
     return out
 
 
-def nearest_peaks(peaks: Peaks) -> NDArray[np.intp]:
+def _nearest_peaks(peaks: Peaks) -> Integers:
     """Return the index (T,) of the nearest peak in the segment of each sample, or -1."""
     nearest = np.full(len(peaks.recording.signals), -1, dtype=np.intp)
     first = np.searchsorted(peaks.segment, np.arange(len(peaks.recording.segments) + 1))
@@ -115,6 +113,7 @@ def nearest_peaks(peaks: Peaks) -> NDArray[np.intp]:
     return nearest
 
 
+@dataclass(repr=False, eq=False)
 class StateEmbedding(BaseEstimator):
     """Fit a model of states to GFP peaks, and assign their coefficients to the nearest samples.
 
@@ -156,31 +155,21 @@ class StateEmbedding(BaseEstimator):
         Number of peaks the model was fitted to.
     """
 
-    model_: Any
-    n_peaks_: int
-    n_states_: int
-    channel_names_: list[str]
-    sfreq_: float
-    activity_: str | NDArray[np.float64]
+    model_: Any = field(init=False)
+    n_peaks_: int = field(init=False)
+    n_states_: int = field(init=False)
+    channel_names_: list[str] = field(init=False)
+    sfreq_: float = field(init=False)
+    activity_: str | Floats = field(init=False)
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        normalise: Literal["gfp", "recording"] | None = None,
-        min_distance: float = 0.0,
-        max_peaks: int | None = None,
-        activity: Literal["auto", "largest", "mean"] | float = "auto",
-        sfreq: float | None = None,
-        random_state: RandomState = None,
-    ):
-        self.model = model
-        self.normalise = normalise
-        self.min_distance = min_distance
-        self.max_peaks = max_peaks
-        self.activity = activity
-        self.sfreq = sfreq
-        self.random_state = random_state
+    model: Any
+    _: KW_ONLY
+    normalise: Literal["gfp", "recording"] | None = None
+    min_distance: float = 0.0
+    max_peaks: int | None = None
+    activity: Literal["auto", "largest", "mean"] | float = "auto"
+    sfreq: float | None = None
+    random_state: RandomState = None
 
     def fit(self, insts: Instance | Iterable[Instance], y: Any = None) -> Self:
         """Fit the model to the peaks of one recording or of a list of them.
@@ -347,7 +336,7 @@ class StateEmbedding(BaseEstimator):
         if self.max_peaks is not None and self.max_peaks < 1:
             raise ValueError(f"max_peaks must be at least 1, got {self.max_peaks}")
 
-    def _decide_activity(self, signals: NDArray[np.float64]) -> str | NDArray[np.float64]:
+    def _decide_activity(self, signals: Floats) -> str | Floats:
         """Return "largest" or thresholds (K,), by the coefficients of the training peaks."""
         if self.activity == "largest":
             return "largest"
@@ -355,14 +344,14 @@ class StateEmbedding(BaseEstimator):
             return np.full(self.n_states_, float(self.activity))
         coefficients = model_coefficients(self.model_, signals)
         if self.activity == "mean":
-            result: str | NDArray[np.float64] = coefficients.mean(axis=0).astype(np.float64)
+            result: str | Floats = coefficients.mean(axis=0).astype(np.float64)
             return result
         if np.allclose(coefficients.sum(axis=1), 1, atol=1e-4):
             return "largest"
         return np.full(self.n_states_, 0.5)
 
 
-def normalised(peaks: Peaks, how: str | None) -> NDArray[np.float64]:
+def normalised(peaks: Peaks, how: str | None) -> Floats:
     """Return the signals (P, N) of peaks, scaled as ``normalise`` says."""
     signals = peaks.signals
     if how is None or not len(signals):

@@ -6,8 +6,6 @@ from types import ModuleType
 
 from graphdict.exceptions import import_extra
 
-__all__ = ["require_mne", "require_pandas"]
-
 
 def require_mne() -> ModuleType:
     """Return the module mne; raise MissingExtraError where it is missing."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Frame"]
+from graphdict.core.annotations import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,11 @@ class Frame:
     first_samp: int = 0
     annotations: Any = None
     tmin: float = 0.0
-    events: NDArray[np.intp] | None = None
+    events: Integers | None = None
     events_sfreq: float | None = None
     event_id: dict[str, int] | None = None
     metadata: Any = None
-    selection: NDArray[np.intp] | None = None
+    selection: Integers | None = None
     drop_log: Any = field(default=None, repr=False)
 
     @classmethod
@@ -72,7 +71,7 @@ class Frame:
         return None if self.info is None else self.info["meas_date"]
 
     @property
-    def times(self) -> NDArray[np.float64]:
+    def times(self) -> Floats:
         """Times (n_times,) in seconds of the Raw or of one epoch, as ``inst.times``."""
         first = round(self.tmin * self.sfreq) if self.kind == "epochs" else 0
         return (first + np.arange(self.n_times)) / self.sfreq

@@ -6,8 +6,6 @@ from typing import Any
 
 from graphdict.eeg.extra import require_mne
 
-__all__ = ["ten_five_montage"]
-
 NAMES = ("colin27_1005", "standard_1005")  # renamed in MNE 1.13
 
 

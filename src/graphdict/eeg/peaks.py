@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import find_peaks
 
+from graphdict.core.annotations import Floats, Integers
+from graphdict.core.renamed import renamed
 from graphdict.eeg.extra import require_pandas
-from graphdict.eeg.recording import MICROVOLTS, Instance, Recording, RecordingOptions, as_recording
-from graphdict.eeg.renamed import renamed
+from graphdict.eeg.recording import Instance, Recording, RecordingOptions, as_recording
+from graphdict.engine.mne_signals import MICROVOLTS
 
 if TYPE_CHECKING:  # pragma: no cover
     import pandas
-
-__all__ = ["Peaks", "gfp", "gfp_peaks"]
 
 
 @renamed("stretch", "segment")
@@ -36,16 +35,16 @@ class Peaks:
         The recording of the peaks.
     """
 
-    signals: NDArray[np.float64]
-    samples: NDArray[np.intp]
-    segment: NDArray[np.intp]
+    signals: Floats
+    samples: Integers
+    segment: Integers
     recording: Recording
 
     def __len__(self) -> int:
         return len(self.samples)
 
     @property
-    def event(self) -> NDArray[np.intp]:
+    def event(self) -> Integers:
         """Event (epoch) of each peak (P,)."""
         return self.recording.event[self.segment]
 
@@ -62,7 +61,7 @@ class Peaks:
         return pandas.DataFrame(self.signals, index=index, columns=self.recording.names)
 
 
-def gfp(inst: Instance, **options: Unpack[RecordingOptions]) -> NDArray[np.float64]:
+def gfp(inst: Instance, **options: Unpack[RecordingOptions]) -> Floats:
     """Return the global field power in volts: the standard deviation over good electrodes.
 
     Bad samples are included.
@@ -81,7 +80,7 @@ def gfp(inst: Instance, **options: Unpack[RecordingOptions]) -> NDArray[np.float
     """
     recording = as_recording(inst, **options)
     power = recording.signals.std(axis=1) / MICROVOLTS
-    result: NDArray[np.float64] = (
+    result: Floats = (
         power if recording.frame.kind == "raw" else power.reshape(recording.n_events, -1)
     )
     return result

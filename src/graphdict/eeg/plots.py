@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from graphdict.core.annotations import Floats
 
 if TYPE_CHECKING:
     import mne
     from matplotlib.axes import Axes
-
-__all__ = ["head_positions", "plot_atoms_on_head", "plot_head"]
 
 INK = "#444444"
 EQUATOR = 0.9
 STRONGEST = 150  # edges drawn of each atom
 
 
-def head_positions(info: mne.Info) -> NDArray[np.float64]:
+def head_positions(info: mne.Info) -> Floats:
     """Return the positions of electrodes seen from above, nose up.
 
     Azimuthal equidistant projection: the distance from the vertex (Cz, if present) is the angle on
@@ -182,12 +182,7 @@ def plot_atoms_on_head(
 
 
 def _draw_edges(
-    ax: Axes,
-    weights: NDArray[np.float64],
-    positions: NDArray[np.float64],
-    top: float,
-    strongest: int,
-    colour: str,
+    ax: Axes, weights: Floats, positions: Floats, top: float, strongest: int, colour: str
 ) -> float:
     """Draw the strongest edges; return their share of the total weight."""
     from matplotlib.collections import LineCollection
@@ -212,14 +207,14 @@ def _draw_edges(
     return float(weights[shown].sum() / (weights.sum() or 1.0)) if weights.any() else 1.0
 
 
-def _upright(vertex: NDArray[np.float64]) -> NDArray[np.float64]:
+def _upright(vertex: Floats) -> Floats:
     """Return the rotation (3, 3) of row vectors about the ears' axis with the vertex on top."""
     tilt = np.arctan2(vertex[1], vertex[2])
     cosine, sine = np.cos(tilt), np.sin(tilt)
     return np.array([[1, 0, 0], [0, cosine, sine], [0, -sine, cosine]])
 
 
-def _centre(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _centre(points: Floats) -> Floats:
     """Return the centre (3,) of the sphere fitted to electrodes (N, 3); zero for few of them."""
     if len(points) < 8:
         return np.zeros(3)

@@ -15,8 +15,6 @@ from graphdict.exceptions import GraphDictWarning, warn
 if TYPE_CHECKING:  # pragma: no cover
     import mne
 
-__all__ = ["interpolate_bads", "preprocess"]
-
 Inst = TypeVar("Inst", bound="mne.io.BaseRaw | mne.BaseEpochs")
 
 

@@ -14,31 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats, Integers
+from graphdict.core.renamed import renamed
 from graphdict.eeg.extra import require_mne
 from graphdict.eeg.frames import Frame
-from graphdict.eeg.renamed import renamed
-from graphdict.engine.mne_signals import (
-    MICROVOLTS,
-    choose_channels,
-    epochs_layout,
-    mask_segments,
-    raw_layout,
-)
+from graphdict.engine.mne_signals import MICROVOLTS, choose_channels, epochs_layout, raw_layout
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
-
-__all__ = [
-    "MICROVOLTS",
-    "Instance",
-    "Recording",
-    "RecordingOptions",
-    "as_recording",
-    "each_recording",
-    "epochs_layout",
-    "mask_segments",
-    "raw_layout",
-]
 
 
 @renamed("stretches", "segments")
@@ -63,9 +46,9 @@ class Recording:
         Times, events and annotations of the MNE object.
     """
 
-    signals: NDArray[np.float64]
-    segments: NDArray[np.intp]
-    event: NDArray[np.intp]
+    signals: Floats
+    segments: Integers
+    event: Integers
     n_events: int
     sfreq: float
     names: list[str]
@@ -164,9 +147,7 @@ def _check_alike(first: Recording, other: Recording, number: int) -> None:
         )
 
 
-def _rows(
-    data: NDArray[np.float64], segments: NDArray[np.intp], names: Sequence[str]
-) -> NDArray[np.float64]:
+def _rows(data: Floats, segments: Integers, names: Sequence[str]) -> Floats:
     """Return signals (T, N) in centred microvolts; raise where good samples are not finite."""
     data = np.moveaxis(data, -2, -1).reshape(-1, data.shape[-2])
     signals = data * data.dtype.type(MICROVOLTS)
@@ -183,7 +164,7 @@ def _rows(
     return signals
 
 
-def _from_array(data: NDArray[np.float64], sfreq: float | None) -> Recording:
+def _from_array(data: Floats, sfreq: float | None) -> Recording:
     """Return the recording of an array of epochs in volts."""
     if data.ndim != 3:
         raise ValueError(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.eeg.extra import require_pandas
 from graphdict.studies import transitions
 from graphdict.studies.features import PAPER_FEATURES, feature_table, hard_labels
@@ -15,16 +16,14 @@ from graphdict.studies.features import PAPER_FEATURES, feature_table, hard_label
 if TYPE_CHECKING:  # pragma: no cover
     import pandas
 
-__all__ = ["StateStatistics"]
-
 
 class StateStatistics:
     """Base of :class:`States`: what follows from the coefficients and segments of its samples."""
 
-    coefficients: NDArray[np.float64]
+    coefficients: Floats
     sfreq: float
-    segments: NDArray[np.intp]
-    event: NDArray[np.intp]
+    segments: Integers
+    event: Integers
     n_events: int
     activity: str | ArrayLike
     names: list[str]
@@ -36,7 +35,7 @@ class StateStatistics:
         return result
 
     @property
-    def labels(self) -> NDArray[np.intp]:
+    def labels(self) -> Integers:
         """State with the largest coefficient in each sample (T,); -1 where there is none."""
         return hard_labels(self.coefficients)
 
@@ -46,7 +45,7 @@ class StateStatistics:
         activity: str | ArrayLike | None = None,
         *,
         pool: bool = False,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return the features of each event and state; see :mod:`graphdict.studies.features`.
 
         Parameters
@@ -101,7 +100,7 @@ class StateStatistics:
         *,
         statistic: Literal["probability", "count"] = "probability",
         ignore_repetitions: bool = True,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return the observed transitions between labels, within segments.
 
         Parameters
@@ -121,7 +120,7 @@ class StateStatistics:
             statistic=statistic, ignore_repetitions=ignore_repetitions,
         )  # fmt: skip
 
-    def expected_transition_matrix(self, *, ignore_repetitions: bool = True) -> NDArray[np.float64]:
+    def expected_transition_matrix(self, *, ignore_repetitions: bool = True) -> Floats:
         """Return the transition probabilities of samples in random order.
 
         Parameters

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphdict.core.annotations import Floats, Integers
+from graphdict.core.renamed import renamed
 from graphdict.eeg import conversion
 from graphdict.eeg.frames import Frame
-from graphdict.eeg.renamed import renamed
 from graphdict.eeg.state_statistics import StateStatistics
 from graphdict.eeg.windows import cut_windows
 from graphdict.studies.features import PAPER_FEATURES
 
 if TYPE_CHECKING:  # pragma: no cover
     import mne
-
-__all__ = ["States", "state_features"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -49,10 +48,10 @@ class States(StateStatistics):
         "state 1", "state 2", ... by default.
     """
 
-    coefficients: NDArray[np.float64]
+    coefficients: Floats  # those of the base class again, for type checkers
     sfreq: float
-    segments: NDArray[np.intp]
-    event: NDArray[np.intp]
+    segments: Integers
+    event: Integers
     n_events: int
     frame: Frame
     activity: str | ArrayLike
@@ -180,7 +179,7 @@ class States(StateStatistics):
         )
 
     @overload
-    def by_event(self, values: None = None) -> NDArray[np.float64]: ...
+    def by_event(self, values: None = None) -> Floats: ...
     @overload
     def by_event(self, values: NDArray[Scalar]) -> NDArray[Scalar]: ...
     def by_event(self, values: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -281,7 +280,7 @@ class States(StateStatistics):
         """
         return conversion.to_annotations(self)
 
-    def _like(self, coefficients: NDArray[np.float64]) -> States:
+    def _like(self, coefficients: Floats) -> States:
         """Return states with other coefficients of the same samples."""
         return States(
             coefficients, self.sfreq, segments=self.segments, event=self.event,
@@ -297,7 +296,7 @@ def state_features(
     features: Sequence[str] = PAPER_FEATURES,
     activity: str | ArrayLike = "largest",
     pool: bool = False,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the features of each event and state of plain arrays.
 
     Parameters

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, RandomState
 from graphdict.eeg.embedding import StateEmbedding
 from graphdict.eeg.extra import require_mne
 from graphdict.engine.scikit import BaseEstimator, TransformerMixin
@@ -18,9 +19,8 @@ from graphdict.studies.features import FEATURES, PAPER_FEATURES
 if TYPE_CHECKING:  # pragma: no cover
     import mne
 
-__all__ = ["StateFeatures"]
 
-
+@dataclass(repr=False, eq=False)
 class StateFeatures(TransformerMixin, BaseEstimator):
     """Learn states at the GFP peaks of epochs, and describe each epoch by features of its states.
 
@@ -47,29 +47,18 @@ class StateFeatures(TransformerMixin, BaseEstimator):
         Number of channels.
     """
 
-    embedding_: StateEmbedding
-    n_features_in_: int
+    embedding_: StateEmbedding = field(init=False)
+    n_features_in_: int = field(init=False)
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        sfreq: float | None = None,
-        features: Sequence[str] = PAPER_FEATURES,
-        normalise: Literal["gfp", "recording"] | None = None,
-        min_distance: float = 0.0,
-        max_peaks: int | None = None,
-        activity: Literal["auto", "largest", "mean"] | float = "auto",
-        random_state: RandomState = None,
-    ):
-        self.model = model
-        self.sfreq = sfreq
-        self.features = features
-        self.normalise = normalise
-        self.min_distance = min_distance
-        self.max_peaks = max_peaks
-        self.activity = activity
-        self.random_state = random_state
+    model: Any
+    _: KW_ONLY
+    sfreq: float | None = None
+    features: Sequence[str] = PAPER_FEATURES
+    normalise: Literal["gfp", "recording"] | None = None
+    min_distance: float = 0.0
+    max_peaks: int | None = None
+    activity: Literal["auto", "largest", "mean"] | float = "auto"
+    random_state: RandomState = None
 
     def fit(
         self, X: mne.BaseEpochs | Sequence[mne.BaseEpochs] | NDArray[Any], y: Any = None
@@ -92,19 +81,13 @@ class StateFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"features must be names among {list(FEATURES)}, got {list(self.features)}"
             )
-        settings = {
-            name: getattr(self, name)
-            for name in (
-                "normalise", "min_distance", "max_peaks", "activity", "sfreq", "random_state",
-            )
-        }  # fmt: skip
+        settings = self.get_params(deep=False)
+        del settings["model"], settings["features"]
         self.embedding_ = StateEmbedding(self.model, **settings).fit(_epochs(X))
         self.n_features_in_ = len(self.embedding_.channel_names_)
         return self
 
-    def transform(
-        self, X: mne.BaseEpochs | Sequence[mne.BaseEpochs] | NDArray[Any]
-    ) -> NDArray[np.float64]:
+    def transform(self, X: mne.BaseEpochs | Sequence[mne.BaseEpochs] | NDArray[Any]) -> Floats:
         """Return the features of the states of each epoch.
 
         Parameters
@@ -150,13 +133,11 @@ def _epochs(X: Any) -> Any:
     """Return Epochs or an array; concatenate the list of single Epochs of cross-validation."""
     if isinstance(X, np.ndarray):
         return X
-    if isinstance(X, list | tuple) and len(X):
-        mne = require_mne()
-        if all(isinstance(part, mne.BaseEpochs) for part in X):
-            return mne.concatenate_epochs(list(X), verbose="error") if len(X) > 1 else X[0]
     mne = require_mne()
     if isinstance(X, mne.BaseEpochs):
         return X
+    if isinstance(X, list | tuple) and X and all(isinstance(part, mne.BaseEpochs) for part in X):
+        return mne.concatenate_epochs(list(X), verbose="error") if len(X) > 1 else X[0]
     raise TypeError(
         "X must be mne.Epochs, a list of them, or an array (n_epochs, n_channels, n_times), got "
         f"{type(X).__name__}"

@@ -5,21 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Integers
 from graphdict.eeg.frames import Frame
-
-__all__ = ["cut_windows"]
 
 
 def cut_windows(
-    frame: Frame,
-    segments: NDArray[np.intp],
-    events: NDArray[np.intp],
-    tmin: float,
-    tmax: float,
-    event_id: Any,
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Frame]:
+    frame: Frame, segments: Integers, events: Integers, tmin: float, tmax: float, event_id: Any
+) -> tuple[Integers, Integers, Integers, Frame]:
     """Return samples (n * length,) of the windows, segments, the window of each, and a frame.
 
     Parameters

@@ -15,8 +15,6 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads", "single_threaded_blas"]
-
 
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:

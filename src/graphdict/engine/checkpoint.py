@@ -27,8 +27,6 @@ from graphdict.engine.storage.archive import read_archive, write_archive
 from graphdict.engine.storage.atomic import atomic_file
 from graphdict.exceptions import CheckpointError
 
-__all__ = ["Checkpoint", "Stage", "identity"]
-
 FORMAT, VERSION = "graphdict-checkpoint", 2
 SECONDS = 2.0  # at least this long between two writes,
 SHARE = 0.05  # and as long as keeps the time spent on writing below this share

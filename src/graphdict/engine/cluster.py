@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.likelihoods import Likelihood
-from graphdict.core.protocols import BlockStates, identity
-from graphdict.core.terms.likelihoods import keeps_distances
+from graphdict.core.protocols import BlockStates, Iterated, Iterations, identity
+from graphdict.core.terms.signal_terms import keeps_distances
 from graphdict.engine.backends import backend_of, name_of_backend
-from graphdict.engine.connection import connect, wait_for
+from graphdict.engine.connection import wait_for
 from graphdict.engine.executor import (
     SUMS_AT_A_TIME,
     Shard,
@@ -36,9 +36,7 @@ from graphdict.engine.executor import (
     scan_shard,
     split_rows,
 )
-from graphdict.engine.signals import Preparation, row_slices
-
-__all__ = ["ClusterExecutor", "ClusterSmoothness", "bundle_size", "connect", "each_block"]
+from graphdict.engine.signals import row_slices
 
 NOTE_BYTES = 1 << 16  # messages up to this size go with every task, larger ones once to a worker
 PERSIST_EVERY = 200  # steps after which states are kept where no lost worker can take them along
@@ -48,7 +46,7 @@ BUNDLES = 2  # for each thread of the cluster, so that work can move when worker
 def each_block(
     array: Any, client: Any, dtype: Any, function: Callable[..., Any], numbered: bool = False
 ) -> list[Any]:
-    """Return a function of blocks of a Dask array by its workers, as `signals.each_block` does."""
+    """Return ``function(block)`` of every block of a Dask array, called on its workers."""
     slices = row_slices(array)
     numbers = [[rows.start] if numbered else [] for rows in slices]
     blocks = client.compute([array[rows] for rows in slices])
@@ -57,14 +55,11 @@ def each_block(
 
 
 class ClusterSmoothness:
-    """The smoothness term of signals on a cluster, which brings the executor that is there."""
+    """The smoothness term of prepared signals on a cluster, which brings the executor there."""
 
-    def __init__(
-        self, array: Any, dtype: Any, preparation: Preparation, gaps: Any, client: Any,
-        likelihood: Likelihood | None = None,
-    ):  # fmt: skip
-        self.array, self.dtype, self.client = array, dtype, client
-        self.preparation, self.gaps = preparation, gaps
+    def __init__(self, signals: Any, gaps: Any = None, likelihood: Likelihood | None = None):
+        self.array, self.client = signals.rows.array, signals.rows.client
+        self.dtype, self.preparation, self.gaps = signals.dtype, signals.preparation, gaps
         self.likelihood = Likelihood() if likelihood is None else likelihood
 
     @property
@@ -86,7 +81,7 @@ class ClusterSmoothness:
 
 
 def bundle_size(parts: int, threads: int) -> int:
-    """Return how many parts a task handles: all that are added at a time, a half, a quarter, ..."""
+    """Return how many shards a task handles: halved until there are ``BUNDLES`` tasks a thread."""
     size = SUMS_AT_A_TIME
     while size > 1 and parts < BUNDLES * threads * size:
         size //= 2
@@ -99,8 +94,10 @@ class ClusterExecutor:
     See :class:`graphdict.core.protocols.Executor` for what its methods do.
     """
 
-    def __init__(self, fit: ClusterSmoothness, problem: Any, cut: list[slice], bytes_per_row: int):
-        self.client = fit.client
+    def __init__(
+        self, signals: ClusterSmoothness, problem: Any, cut: list[slice], bytes_per_row: int
+    ):
+        self.client = signals.client
         self.cut, self.bytes_per_row = cut, bytes_per_row
         self.steps = 0
         self.problem = problem
@@ -110,11 +107,13 @@ class ClusterExecutor:
         self.bundles = [cut[i : i + size] for i in range(0, len(cut), size)]
         windows = problem.rows < problem.total
         ends = np.cumsum(problem.counts) if windows else None
-        template = replace(problem, fit=None, counts=np.ones(1, dtype=int), samples=problem.total)
-        term = fit.term(problem.total)
-        shared = self._hold([(template, fit.dtype, fit.preparation, term)])[0]
+        template = replace(
+            problem, signal_term=None, counts=np.ones(1, dtype=int), samples=problem.total
+        )
+        term = signals.term(problem.total)
+        shared = self._hold([(template, signals.dtype, signals.preparation, term)])[0]
         samples = [[_samples(rows, ends) for rows in bundle] for bundle in self.bundles]
-        arrays = [fit.array[some[0].start : some[-1].stop] for some in samples]
+        arrays = [signals.array[some[0].start : some[-1].stop] for some in samples]
         layouts = [
             [
                 (rows.start, own.start, block_rows(rows, bytes_per_row), own.stop - own.start,
@@ -195,7 +194,7 @@ class ClusterExecutor:
         self.steps = 0
         return tuple(self._hold(wait_for(self.client.gather, list(states))) for states in columns)
 
-    def iterate(self, states: BlockStates, count: int, **message: Any) -> Any:
+    def iterate(self, states: BlockStates, asked: Iterations) -> Iterated | None:
         return None  # sums travel after every iteration
 
     def _pairs(self, work: Any, columns: Sequence[BlockStates], message: tuple) -> list[Any]:
@@ -256,7 +255,7 @@ def _make_shards(layouts: list[tuple], array: NDArray[Any], shared: Any) -> list
         offsets = {"first": first}
         if hasattr(template, "first_sample"):
             offsets["first_sample"] = first_sample
-        problem = replace(template, fit=term(signals, counts), counts=counts, **offsets)
+        problem = replace(template, signal_term=term(signals, counts), counts=counts, **offsets)
         made.append(Shard(backend_of(problem), blocks))
     return made
 
@@ -282,12 +281,14 @@ def _scan(
     for index in order:
         states = [states[index] for states, _ in columns]
         last = final and index == order[-1]
-        entering[index], carried = work(shards[index], states, carried, reverse, last, *message)
+        entering[index], carried = work(
+            shards[index], states, carried, *message, reverse=reverse, final=last
+        )
     return entering, carried
 
 
 def _sums(pair: tuple[list[Any], list[Any]], together: bool) -> list[Any]:
-    """Return the sums of each part of a bundle, or of all where these are added at a time."""
+    """Return the sums of each shard of a bundle; added up, in a list of one, if ``together``."""
     return [add_sums(pair[1])] if together else pair[1]
 
 

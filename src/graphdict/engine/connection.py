@@ -13,16 +13,6 @@ import numpy as np
 
 from graphdict.exceptions import ClusterError, import_extra
 
-__all__ = [
-    "check_array",
-    "check_file",
-    "check_workers",
-    "connect",
-    "find_client",
-    "spread",
-    "wait_for",
-]
-
 CONNECT_SECONDS = 10
 LOST = (  # names, since some versions of distributed lack some of these classes
     "CancelledError", "ClosedClientError", "CommClosedError", "FutureCancelledError",

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["about_signals", "as_numbers", "name_column", "unpack"]
+from graphdict.core.annotations import Floats
 
 TIME = ("time", "times", "t", "sample", "samples", "date", "datetime")
 
@@ -52,7 +51,7 @@ def _check_no_times(X: Any) -> None:
             )
 
 
-def as_numbers(name: str, given: Any, dtype: Any, shape: str = "") -> NDArray[np.float64]:
+def as_numbers(name: str, given: Any, dtype: Any, shape: str = "") -> Floats:
     """Return a copy of an array of the user; raise where it does not hold real numbers.
 
     The error names the argument, and says which shape it should have where one is given.
@@ -121,7 +120,7 @@ def name_column(X: Any, error: Exception) -> None:
             ) from error
 
 
-def _numeric(values: NDArray[np.float64]) -> bool:
+def _numeric(values: Floats) -> bool:
     """Whether these are numbers, or text that reads as numbers."""
     try:
         values.astype(np.float64)

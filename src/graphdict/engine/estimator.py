@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphdict.core import graphs
-from graphdict.core.annotations import Signals
+from graphdict.core.annotations import Booleans, Floats, Signals
 from graphdict.core.pictures import graphs_html
 from graphdict.core.recordings import Recordings
 from graphdict.engine.containers import about_signals, name_column, unpack
+from graphdict.engine.finite_values import check_finite
 from graphdict.engine.logs import logger
 from graphdict.engine.memory import check_memory
 from graphdict.engine.mne_signals import is_mne
 from graphdict.engine.penalties import check_penalties
 from graphdict.engine.recordings import Joined, are_several, join, rescaled
 from graphdict.engine.scikit import BaseEstimator
-from graphdict.engine.signals import Preparation, check_finite
+from graphdict.engine.signals import Preparation
 from graphdict.engine.sources import Rows, open_rows, prepared
 from graphdict.exceptions import ConvergenceWarning, VersionWarning, warn
 from graphdict.results import thresholded_atoms
@@ -28,16 +29,14 @@ from graphdict.results import thresholded_atoms
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.results import InstantaneousGraphs
 
-__all__ = ["SignalEstimator"]
-
 
 class SignalEstimator(BaseEstimator):
     """Base of the dictionaries and of the baselines, whose signals are prepared alike."""
 
     rescale: bool | str
     tol: float
-    atoms_: NDArray[np.float64]
-    active_nodes_: NDArray[np.bool_]
+    atoms_: Floats
+    active_nodes_: Booleans
     scale_: float
     recordings_: Recordings
     n_features_in_: int
@@ -47,6 +46,7 @@ class SignalEstimator(BaseEstimator):
     _variance: float  # mean square of the training signals, once prepared
     _reads_in_parts = False  # whether signals may be larger than memory
     _takes_gaps = False  # whether values may be missing (NaN)
+    _gaps_advice = ""  # to those who have missing values, where it does not take them
 
     if TYPE_CHECKING:  # pragma: no cover - each estimator has its own
 
@@ -92,7 +92,7 @@ class SignalEstimator(BaseEstimator):
             )
         super().__setstate__(state)
 
-    def _read(self, X: Signals, *, reset: bool) -> tuple[NDArray[np.float64], Recordings]:
+    def _read(self, X: Signals, *, reset: bool) -> tuple[Floats, Recordings]:
         """Return samples (T, N) of one or several recordings, and which are of which."""
         by_recording = self.rescale == "recording"
         if by_recording or are_several(X) or is_mne(X):
@@ -103,10 +103,11 @@ class SignalEstimator(BaseEstimator):
 
     @property
     def _known_names(self) -> list[str] | None:
+        """Names of the nodes of the training signals; None where these had no names."""
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else list(names)
 
-    def _read_joined(self, joined: Joined, by_recording: bool, reset: bool) -> NDArray[np.float64]:
+    def _read_joined(self, joined: Joined, by_recording: bool, reset: bool) -> Floats:
         """Check recordings and their nodes as scikit-learn does those of one array."""
         samples, count = joined.samples, joined.samples.shape[1]
         if reset:
@@ -134,7 +135,7 @@ class SignalEstimator(BaseEstimator):
         self._check_values(samples, reset, joined.recordings)
         return samples  # type: ignore[no-any-return]
 
-    def _read_one(self, X: Any, reset: bool) -> NDArray[np.float64]:
+    def _read_one(self, X: Any, reset: bool) -> Floats:
         X = unpack(X)
         X = open_rows(X) if self._reads_in_parts else X
         if isinstance(X, Rows):
@@ -142,7 +143,7 @@ class SignalEstimator(BaseEstimator):
             self._check_values(X, reset)
             return X  # type: ignore[return-value]
         try:
-            samples: NDArray[np.float64] = validate_data(
+            samples: Floats = validate_data(
                 self, X, reset=reset, dtype=[np.float64, np.float32],
                 ensure_min_features=2 if reset else 1, ensure_min_samples=2 if reset else 1,
                 ensure_all_finite=False,
@@ -158,23 +159,22 @@ class SignalEstimator(BaseEstimator):
     ) -> None:
         """Raise for infinite values, and for new ones of active nodes too large to be squared."""
         known = None if reset else self._preparation
-        check_finite(samples, self.node_names, self._takes_gaps, known, recordings)
+        check_finite(
+            samples, self.node_names, self._takes_gaps, self._gaps_advice, known, recordings
+        )
 
-    def _learn(
-        self, X: Signals, rescale: bool | str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _learn(self, X: Signals, rescale: bool | str) -> tuple[Floats, Floats]:
         """Return training samples as given (T, N) and as prepared, on the active nodes.
 
         Sets ``recordings_``, ``active_nodes_`` and ``scale_``.
         """
         samples, self.recordings_ = self._read(X, reset=True)
         check_memory(self, samples.shape, samples.dtype)
-        preparation = Preparation.learn(
+        preparation, self._variance = Preparation.learn(
             samples, np.array(self.node_names, dtype=object), bool(rescale)
         )
-        check_penalties(self, preparation.variance)
+        check_penalties(self, self._variance)
         self.active_nodes_, self.scale_ = preparation.active, preparation.scale
-        self._variance = preparation.variance
         several = f" of {len(self.recordings_)} recordings" if len(self.recordings_) > 1 else ""
         logger.info(
             "%s: fit of %d samples%s on %d nodes (%s), %d of them active, scale %.6g",
@@ -183,15 +183,15 @@ class SignalEstimator(BaseEstimator):
         )  # fmt: skip
         return samples, self._apply(preparation, samples)
 
-    def _prepare(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _prepare(self, X: Signals) -> tuple[Floats, Recordings]:
         """Return new signals, prepared like the training signals, and their recordings."""
         check_is_fitted(self)
         samples, recordings = self._read(X, reset=False)
         return self._apply(self._preparation, samples), recordings
 
-    def _apply(self, preparation: Preparation, samples: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _apply(self, preparation: Preparation, samples: Floats) -> Floats:
         if self._reads_in_parts:
-            result: NDArray[np.float64] = prepared(samples, preparation)
+            result: Floats = prepared(samples, preparation)
             return result
         return preparation.apply(samples)
 
@@ -200,7 +200,7 @@ class SignalEstimator(BaseEstimator):
         return Preparation(self.active_nodes_, self.scale_)
 
     @property
-    def _active_atoms(self) -> NDArray[np.float64]:
+    def _active_atoms(self) -> Floats:
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
 

@@ -16,27 +16,20 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.protocols import BlockStates, Deferred, Executor, Step, identity
+from graphdict.core.annotations import Floats
+from graphdict.core.protocols import (
+    BlockStates,
+    Deferred,
+    Executor,
+    Iterated,
+    Iterations,
+    Step,
+    identity,
+)
 from graphdict.engine.backends import backend_of, name_of_backend
 from graphdict.engine.blas import blas_threads, single_threaded_blas
 from graphdict.engine.thread_pool import ThreadPool
-
-__all__ = [
-    "Shard",
-    "ThreadExecutor",
-    "add_sums",
-    "add_tree",
-    "block_rows",
-    "executor_of",
-    "map_blocks_of_shard",
-    "open_executor",
-    "row_blocks",
-    "scan_shard",
-    "shard_rows",
-    "split_rows",
-]
 
 BLOCK_BYTES = 1 << 21  # about the second-level cache of a core
 SHARDS = 64  # enough for the threads of a machine; more only where a shard would be larger than
@@ -65,7 +58,7 @@ def block_rows(shard: slice, bytes_per_row: int) -> list[slice]:
     return row_blocks(shard.stop - shard.start, bytes_per_row, BLOCK_BYTES + bytes_per_row)
 
 
-def split_rows(array: NDArray[Any] | None, shard: slice, bytes_per_row: int) -> list[Any]:
+def split_rows(array: Floats | None, shard: slice, bytes_per_row: int) -> list[Any]:
     """Return what an array of all rows has for each block of a shard; None each for None."""
     blocks = block_rows(shard, bytes_per_row)
     return [None if array is None else array[shard][block] for block in blocks]
@@ -101,9 +94,9 @@ def scan_shard(
     shard: Shard,
     columns: Sequence[Any],
     carried: Any,
+    *message: Any,
     reverse: bool,
     final: bool,
-    *message: Any,
 ) -> tuple[list[Any], Any]:
     """Run a scan over the blocks of a shard.
 
@@ -151,7 +144,8 @@ class ThreadExecutor:
             self.shards = [Shard.of(problem, rows, bytes_per_row) for rows in cut]
 
     def map_blocks(self, step: Step, columns: Sequence[BlockStates], *message: Any) -> Any:
-        if getattr(step, "is_deferred", False) and self.shards is not None and self.pool.helpers:
+        deferred = getattr(step, "returns_deferred", False)
+        if deferred and self.shards is not None and self.pool.helpers:
             return self._map_deferred(step, self.shards, columns, *message)
         return self.map_shards(partial(map_blocks_of_shard, step), columns, *message)
 
@@ -191,13 +185,13 @@ class ThreadExecutor:
             final = index == (0 if reverse else order[-1])
             states = [column[index] for column in columns]
             found[index], carried = scan_shard(
-                step, self._shard(index), states, carried, reverse, final, *message
+                step, self._shard(index), states, carried, *message, reverse=reverse, final=final
             )
         return found
 
     def stream(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
-    ) -> Iterator[tuple[NDArray[Any], tuple]]:
+    ) -> Iterator[tuple[Floats, tuple]]:
         at_once = 1 + self.pool.helpers
         for start in range(0, len(self.cut), at_once):
 
@@ -208,7 +202,7 @@ class ThreadExecutor:
             for states, sums in self.pool.map(visit, min(at_once, len(self.cut) - start)):
                 yield np.concatenate(states), sums
 
-    def scatter(self, array: NDArray[Any] | BlockStates | None) -> BlockStates:
+    def scatter(self, array: Floats | BlockStates | None) -> BlockStates:
         if isinstance(array, BlockStates):
             return array
         return BlockStates(split_rows(array, rows, self.bytes_per_row) for rows in self.cut)
@@ -216,17 +210,16 @@ class ThreadExecutor:
     def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
         return columns
 
-    def gather(
-        self, states: BlockStates, read: Callable[[Any], NDArray[Any]] = identity
-    ) -> NDArray[Any]:
+    def gather(self, states: BlockStates, read: Callable[[Any], Floats] = identity) -> Floats:
         return np.concatenate([read(state) for shard in states for state in shard])
 
-    def iterate(self, states: BlockStates, count: int, **message: Any) -> Any:
+    def iterate(self, states: BlockStates, asked: Iterations) -> Iterated | None:
         if self.shards is None:
             return None
-        return type(self.shards[0].backend).iterate(
-            self.shards, states, count, pool=self.pool, sums_at_a_time=SUMS_AT_A_TIME, **message
+        found: Iterated | None = type(self.shards[0].backend).iterate(
+            self.shards, states, asked, pool=self.pool, sums_at_a_time=SUMS_AT_A_TIME
         )
+        return found
 
     def _shard(self, index: int) -> Shard:
         if self.shards is not None:
@@ -235,7 +228,7 @@ class ThreadExecutor:
 
 
 @contextmanager
-def open_executor(problem: Any, atoms: NDArray[Any]) -> Iterator[Executor]:
+def open_executor(problem: Any, atoms: Floats) -> Iterator[Executor]:
     """Open the executor of a problem whose dictionary has the shape and precision of ``atoms``."""
     mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
     bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
@@ -251,8 +244,8 @@ def executor_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
     is little to do. Deferred steps are shared by them piece by piece, others block by block.
     """
     cut = shard_rows(problem.rows, bytes_per_row)
-    if hasattr(problem.fit, "executor"):
-        with problem.fit.executor(problem, cut, bytes_per_row) as executor:
+    if hasattr(problem.signal_term, "executor"):
+        with problem.signal_term.executor(problem, cut, bytes_per_row) as executor:
             yield executor
         return
     little = len(cut) == 1 and problem.rows * bytes_per_row < LITTLE_BYTES

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import logging
 
-__all__ = ["logger", "printable"]
-
 logger = logging.getLogger("graphdict")
 logger.addHandler(logging.NullHandler())
 

@@ -16,8 +16,6 @@ import numpy as np
 
 from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError, warn
 
-__all__ = ["BLOCK", "available_memory", "check_memory", "estimate_memory"]
-
 BLOCK = 1 << 24  # bytes of samples that are prepared at a time
 REFUSE = 3  # times the available memory: an estimate is not wrong by more than that
 

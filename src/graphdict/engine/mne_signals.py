@@ -9,18 +9,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = [
-    "MICROVOLTS",
-    "GoodSignals",
-    "choose_channels",
-    "epochs_layout",
-    "is_mne",
-    "mask_segments",
-    "raw_layout",
-    "read_mne",
-]
+from graphdict.core.annotations import Booleans, Floats, Integers
 
 MICROVOLTS = 1e6  # per volt, MNE's unit, in which variances would be below regularisation
 
@@ -28,7 +18,7 @@ MICROVOLTS = 1e6  # per volt, MNE's unit, in which variances would be below regu
 class GoodSignals(NamedTuple):
     """The good channels of a recording at its good samples."""
 
-    values: NDArray[np.float64]  # (T, N), microvolts
+    values: Floats  # (T, N), microvolts
     names: list[str]
     breaks: tuple[int, ...]  # samples before which something is left out
     epochs: tuple[int, ...]  # number of good samples of each epoch; one for a Raw
@@ -65,7 +55,7 @@ def read_mne(X: Any) -> GoodSignals:
     return GoodSignals(values, names, tuple(breaks.tolist()), tuple(own.tolist()))
 
 
-def choose_channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray[np.intp]:
+def choose_channels(mne: Any, info: Any, picks: str | Sequence[str]) -> Integers:
     """Return the indices of the selected channels."""
     if not isinstance(picks, str):
         missing = [name for name in picks if name not in info["ch_names"]]
@@ -85,9 +75,7 @@ def choose_channels(mne: Any, info: Any, picks: str | Sequence[str]) -> NDArray[
     return chosen
 
 
-def mask_segments(
-    good: NDArray[np.bool_], cuts: NDArray[np.intp] | Sequence[int] = ()
-) -> NDArray[np.intp]:
+def mask_segments(good: Booleans, cuts: Integers | Sequence[int] = ()) -> Integers:
     """Return the runs (S, 2) of true values of ``good`` (T,), also cut before each of ``cuts``."""
     padded = np.concatenate(([False], good, [False]))
     starts = np.flatnonzero(padded[1:] & ~padded[:-1])
@@ -100,7 +88,7 @@ def mask_segments(
     return np.column_stack((starts, stops)).astype(np.intp)
 
 
-def raw_layout(raw: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+def raw_layout(raw: Any, reject: bool) -> tuple[Integers, Integers, int]:
     """Return the segments of a Raw, their events (all 0) and the number of events, 1.
 
     ``reject`` is whether BAD annotations are left out.
@@ -123,7 +111,7 @@ def raw_layout(raw: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.int
     return segments, np.zeros(len(segments), dtype=np.intp), 1
 
 
-def epochs_layout(epochs: Any, reject: bool) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+def epochs_layout(epochs: Any, reject: bool) -> tuple[Integers, Integers, int]:
     """Return the segments of Epochs, the epoch of each, and the number of epochs.
 
     ``reject`` is whether BAD annotations are left out.

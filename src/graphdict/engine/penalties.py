@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEAST", "check_penalties", "strength", "weights_in"]
-
 LARGEST = 1e12  # a penalty, beside signals of unit variance
 LEAST = 1e-60  # what is smaller is nothing beside any signals that are accepted
 
@@ -40,7 +38,7 @@ def check_penalties(model: Any, variance: float) -> None:
 
 
 def strength(model: Any, name: str) -> float:
-    """Return a penalty of the model, or zero where it is next to that."""
+    """Return the penalty ``name`` of the model; zero where it is too small to matter."""
     value = float(getattr(model, name))
     return value if value > LEAST ** max(1, model._penalty_units[name]) else 0.0
 

@@ -16,8 +16,6 @@ from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.logs import logger
 from graphdict.engine.tasks import Task, current_task, part, tell, work
 
-__all__ = ["ProgressBar", "shown_work", "shows_progress", "time_left", "with_progress"]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 FORMAT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"

@@ -1,9 +1,6 @@
 """Several recordings as one array of samples, with what is known of where each begins.
 
 They are a list, a dictionary, or a data frame with a column (or level of its index) "recording".
-
-Nodes of recordings with names (data frames, MNE) are matched by them: the nodes are all names in
-the order in which they first appear, and those that a recording lacks are missing values there.
 """
 
 from __future__ import annotations
@@ -17,27 +14,18 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils import check_array
 
-from graphdict.core.recordings import Recordings, check_common_nodes, some
+from graphdict.core.annotations import Integers
+from graphdict.core.recordings import Recordings
 from graphdict.engine.connection import find_client
 from graphdict.engine.containers import about_signals, name_column, unpack
 from graphdict.engine.mne_signals import is_mne, read_mne
+from graphdict.engine.node_matching import Part, match_nodes
 from graphdict.engine.signals import Preparation
 from graphdict.engine.sources import ClusterRows, Rows, is_lazy
-from graphdict.exceptions import LevelWarning, MissingNodeWarning, SilentNodeWarning, warn
+from graphdict.exceptions import LevelWarning, SilentNodeWarning
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 COLUMN = "recording"  # of a table, that says which recording a row is of
-
-__all__ = [
-    "Joined",
-    "are_several",
-    "by_name",
-    "by_recording",
-    "check_output",
-    "join",
-    "recording_names",
-    "rescaled",
-]
 
 
 class Joined(NamedTuple):
@@ -48,22 +36,13 @@ class Joined(NamedTuple):
     nodes: list[str] | None  # names, where recordings have them
 
 
-class Part(NamedTuple):
-    """One recording as it was given."""
-
-    name: str
-    values: Any  # (T, N)
-    nodes: list[str] | None
-    breaks: tuple[int, ...]  # samples before which something is left out
-
-
 class JoinedRows:
     """Rows (T, N) of several arrays, read a slice at a time; columns of each are placed by number.
 
     Each array is divided by a number of its own, 1 at first.
     """
 
-    def __init__(self, parts: Sequence[Part], columns: Sequence[NDArray[np.intp] | None], n: int):
+    def __init__(self, parts: Sequence[Part], columns: Sequence[Integers | None], n: int):
         self.parts, self.columns = parts, columns
         self.ends = np.cumsum([len(part.values) for part in parts])
         self.scales = np.ones(len(parts))
@@ -151,7 +130,7 @@ def join(X: Any, known: Sequence[str] | None = None, missing: bool = True) -> Jo
     parts = list(_parts(X))
     if not parts:
         raise ValueError("X holds no recordings; give at least one")
-    columns, nodes, count = _match(parts, known, missing)
+    columns, nodes, count = match_nodes(parts, known, missing)
     breaks: list[int] = []
     before = 0
     for part in parts:
@@ -249,68 +228,8 @@ def _lazy(value: Any) -> Rows:
     return Rows(value) if client is None else ClusterRows(value, client)
 
 
-def _match(
-    parts: list[Part], known: Sequence[str] | None, missing: bool
-) -> tuple[list[NDArray[np.intp] | None], list[str] | None, int]:
-    """Return where columns of each part go (None: as they are), the names, and their number."""
-    without = [part.name for part in parts if part.nodes is None]
-    if without:
-        if len(without) < len(parts):
-            named = next(part.name for part in parts if part.nodes is not None)
-            raise ValueError(
-                f"X: recording {without[0]!r} has no names of nodes and recording {named!r} has: "
-                "give all as data frames, or all as arrays"
-            )
-        count = parts[0].values.shape[1]
-        for part in parts:
-            if part.values.shape[1] != count:
-                raise ValueError(
-                    f"X: recording {part.name!r} has {part.values.shape[1]} nodes and recording "
-                    f"{parts[0].name!r} has {count}; arrays need the same nodes in the same order, "
-                    "and data frames are matched by the names of their columns"
-                )
-        return [None] * len(parts), None, count
-    own = [part.nodes or [] for part in parts]
-    nodes = list(dict.fromkeys(node for names in own for node in names))
-    if known is not None:
-        nodes = list(known)
-        for part, names in zip(parts, own):
-            strange = [name for name in names if name not in set(nodes)]
-            if strange:
-                raise ValueError(
-                    f"X: recording {part.name!r} has node(s) {some(strange)} that the model was "
-                    "not fitted with: leave them out"
-                )
-    else:
-        try:
-            check_common_nodes([part.name for part in parts], own)
-        except ValueError as error:
-            raise ValueError(f"X: {error}") from None
-    column_of = {node: number for number, node in enumerate(nodes)}
-    columns: list[NDArray[np.intp] | None] = []
-    lacking: dict[str, list[str]] = {}
-    for part, names in zip(parts, own):
-        columns.append(None if names == nodes else np.array([column_of[name] for name in names]))
-        if len(names) < len(nodes):
-            lacking[part.name] = [node for node in nodes if node not in set(names)]
-    if lacking:
-        text = "; ".join(f"{name!r} lacks {some(gone)}" for name, gone in lacking.items())
-        text = text if len(text) <= 500 else text[:500] + " ..."
-        if not missing:
-            raise ValueError(
-                "X: recordings differ in their nodes, and this model takes no missing values: "
-                f"{text}"
-            )
-        warn(
-            f"{len(lacking)} of {len(parts)} recording(s) lack nodes, which are missing values "
-            f"there: {text}",
-            MissingNodeWarning,
-        )
-    return columns, nodes, len(nodes)
-
-
 def _rows(
-    parts: list[Part], columns: list[NDArray[np.intp] | None], count: int
+    parts: list[Part], columns: list[Integers | None], count: int
 ) -> JoinedRows | ClusterRows:
     """Return the rows of all parts: on the cluster, where all of them are there."""
     if all(isinstance(part.values, ClusterRows) for part in parts):
@@ -353,7 +272,7 @@ def rescaled(joined: Joined, names: Sequence[str]) -> JoinedRows | ClusterRows:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SilentNodeWarning)
                 warnings.simplefilter("ignore", LevelWarning)
-                found = Preparation.learn(part, np.array(names, dtype=object), True)
+                found, _ = Preparation.learn(part, np.array(names, dtype=object), True)
         except ValueError as error:
             raise ValueError(
                 f"X: recording {name!r} cannot be divided by its own size: {error}"

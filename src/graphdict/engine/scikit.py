@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphdict.core.annotations import Floats
+
 __all__ = ["BaseEstimator", "ClassNamePrefixFeaturesOutMixin", "TransformerMixin", "available_if"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -43,7 +45,7 @@ if TYPE_CHECKING:  # pragma: no cover
         def __init_subclass__(
             cls, auto_wrap_output_keys: tuple[str, ...] | None = ("transform",), **kwargs: Any
         ) -> None: ...
-        def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]: ...
+        def fit_transform(self, X: Any, y: Any = None) -> Floats: ...
         def set_output(
             self, *, transform: Literal["default", "pandas", "polars"] | None = None
         ) -> Self: ...

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from graphdict.core.annotations import HasData, SeveralSignals, Signals
+from graphdict.core.annotations import Floats, HasData, SeveralSignals, Signals
 from graphdict.core.recordings import Recordings
 from graphdict.engine.recordings import by_recording
-
-__all__ = ["LikelihoodScoreMixin"]
 
 
 class LikelihoodScoreMixin:
     """Score of the estimators that know the likelihood of a sample."""
 
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
         """Return the log-likelihood of each sample (T',), and the recordings of samples."""
         raise NotImplementedError
 
     @overload
     def score_samples(  # type: ignore[overload-overlap]
         self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
+    ) -> list[Floats]: ...
     @overload
-    def score_samples(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def score_samples(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+    def score_samples(self, X: ArrayLike | HasData) -> Floats: ...
+    def score_samples(self, X: Signals) -> Floats | list[Floats]:
         """Return the log-likelihood of each sample; their mean is :meth:`score`.
 
         Parameters

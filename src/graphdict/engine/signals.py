@@ -8,7 +8,7 @@ Missing values (NaN) stay missing, and the mean is that of the observed nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,19 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
-from graphdict.core.recordings import Recordings
+from graphdict.core.annotations import Booleans, Floats
+from graphdict.core.prior_checks import check_term
+from graphdict.core.terms import base
 from graphdict.engine.logs import printable
 from graphdict.exceptions import LevelWarning, SilentNodeWarning, warn
-
-__all__ = [
-    "OnAllNodes",
-    "Preparation",
-    "check_finite",
-    "each_block",
-    "has_gaps",
-    "largest_value",
-    "row_slices",
-]
 
 BLOCK_BYTES = 1 << 24
 LARGEST, SMALLEST = 1e15, 1e-15  # root mean square of signals that are not rescaled
@@ -40,13 +32,17 @@ LEVELS = 5  # how many times levels must exceed variation to be worth a warning
 class Preparation:
     """How signals are prepared: which nodes are active, and the common scale."""
 
-    active: NDArray[np.bool_]
+    active: Booleans
     scale: float
-    variance: float = 1.0  # mean square of the training signals, once prepared
 
     @classmethod
-    def learn(cls, signals: NDArray[Any], names: NDArray[Any], rescale: bool) -> Preparation:
-        """Return the preparation learned from training signals (T, N); warn about silent nodes."""
+    def learn(
+        cls, signals: Floats, names: NDArray[Any], rescale: bool
+    ) -> tuple[Preparation, float]:
+        """Return the preparation of training signals (T, N), and their mean square once prepared.
+
+        Warns about silent nodes, and about nodes of different levels.
+        """
         lows, highs = (np.array(ends) for ends in zip(*each_block(signals, _extent)))
         lows, highs = lows.min(axis=0), highs.max(axis=0)
         active = highs > lows
@@ -55,13 +51,7 @@ class Preparation:
                 f"X has {int(active.sum())} node(s) that vary over its {len(signals)} samples; "
                 "learning a graph needs at least 2"
             )
-        if not active.all():
-            silent = ", ".join(map(printable, names[~active][:5]))
-            more = "" if (~active).sum() <= 5 else f" and {int((~active).sum()) - 5} more"
-            warn(
-                f"{int((~active).sum())} node(s) never vary and get no edges: {silent}{more}",
-                SilentNodeWarning,
-            )
+        _warn_silent(names[~active])
         largest = float(max(np.abs(highs[active]).max(), np.abs(lows[active]).max()))
         origin = (lows / 2 + highs / 2)[active] / largest
         moments = each_block(signals, partial(_moments, active, largest, origin))
@@ -76,7 +66,7 @@ class Preparation:
             )
         # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
         if (all(agree) or not any(spreads)) and (rescale or largest < LARGEST):
-            return cls(active, 1.0 if largest <= limit else largest)
+            return cls(active, 1.0 if largest <= limit else largest), 1.0
         if not sum(freedom):
             raise ValueError(
                 f"X has no sample in which two nodes are observed, and values up to {largest:.3g}; "
@@ -94,16 +84,16 @@ class Preparation:
                     f"X holds values up to {largest:.3g}, too large beside its root mean square of "
                     f"{size:.3g} (without the mean over nodes): are they of another unit?"
                 )
-            return found
+            return found, 1.0
         if not SMALLEST < size < LARGEST:
             raise ValueError(
                 f"X has a root mean square of {size:.3g} (without the mean over nodes), and "
                 f"rescale=False needs one between {SMALLEST:g} and {LARGEST:g}; divide X by a "
                 "constant, or leave that to rescale=True"
             )
-        return cls(active, 1.0, size**2)
+        return cls(active, 1.0), size**2
 
-    def apply(self, signals: NDArray[Any]) -> NDArray[Any]:
+    def apply(self, signals: Floats) -> Floats:
         """Return prepared signals (T, active nodes), in the precision of the input."""
         prepared = np.empty((len(signals), int(self.active.sum())), dtype=signals.dtype)
         # In two steps: the scale may be too small or too large for one division.
@@ -112,15 +102,19 @@ class Preparation:
             prepared[rows] = _centred(signals[rows][:, self.active] / root) / root
         return prepared
 
-    def out_of_range(self, signals: NDArray[Any]) -> NDArray[np.bool_]:
+    def out_of_range(self, signals: Floats) -> Booleans:
         """Return which values (T, N) of active nodes would be too large to be squared."""
+        found = np.zeros(signals.shape, dtype=bool)
+        widest, farthest = largest_value(signals.dtype) * self.scale, self.farthest(signals.dtype)
+        ends = np.fmin.reduce(signals, axis=None), np.fmax.reduce(signals, axis=None)
+        if 2 * max(-float(ends[0]), float(ends[1])) <= min(widest, farthest):
+            return found  # two passes instead of many, for signals as they usually are
         some = signals[:, self.active]
         # Halves, since a sum of the two ends may be too large.
         middle = np.fmin.reduce(some, axis=1) / 2 + np.fmax.reduce(some, axis=1) / 2
         with np.errstate(over="ignore", invalid="ignore"):
-            apart = np.abs(some - middle[:, None]) > largest_value(signals.dtype) * self.scale
-            far = np.abs(some) > self.farthest(signals.dtype)
-        found = np.zeros(signals.shape, dtype=bool)
+            apart = np.abs(some - middle[:, None]) > widest
+            far = np.abs(some) > farthest
         found[:, self.active] = apart | far
         return found
 
@@ -128,7 +122,7 @@ class Preparation:
         """Return the largest value whose mean with others can be taken off in a precision."""
         return float(np.finfo(dtype).max) / (4 * int(self.active.sum())) * self.scale**0.5
 
-    def embed(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def embed(self, weights: Floats) -> Floats:
         """Return weights on the active nodes (..., E') as weights on all nodes (..., E)."""
         if self.active.all():
             return weights
@@ -137,7 +131,7 @@ class Preparation:
         matrix[..., index[:, None], index[None, :]] = graphs.adjacency(weights)
         return graphs.adjacency_to_weights(matrix)
 
-    def restrict(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def restrict(self, weights: Floats) -> Floats:
         """Return weights on all nodes (..., E) as weights on the active nodes (..., E')."""
         if self.active.all():
             return weights
@@ -151,12 +145,13 @@ class OnAllNodes:
     """A prior on atoms over all nodes, for atoms over the active nodes."""
 
     def __init__(self, term: Any, preparation: Preparation):
+        check_term(term)
         self.term = term
         self.preparation = preparation
         self.__name__ = type(term).__name__
         self._node_numbers = np.flatnonzero(preparation.active)
         # A solver looks at what a term can do: only what the wrapped one can is offered.
-        for marker in ("interval", "elementwise", "entrywise", "precedes_elementwise"):
+        for marker in ("interval", *base.MARKERS):
             if hasattr(term, marker):
                 setattr(self, marker, getattr(term, marker))
         for method in ("prox", "prox_conjugate", "gradient"):
@@ -174,53 +169,15 @@ class OnAllNodes:
         return lambda atoms, *given: function(self.preparation.embed(atoms), *given)
 
 
-def check_finite(
-    signals: NDArray[Any],
-    names: Sequence[Any],
-    missing: bool = False,
-    preparation: Preparation | None = None,
-    recordings: Recordings | None = None,
-) -> None:
-    """Refuse infinite values, and NaN unless values may be ``missing``; say where the first is.
-
-    Values are refused as well that could not be squared after a ``preparation`` that is given. Of
-    several ``recordings``, the one is named.
-    """
-    before = 0
-    for rows, wrong in each_block(signals, partial(_first_wrong, missing, preparation)):
-        if wrong is not None:
-            row, column, value = wrong
-            where = f"in row {before + row}, column {names[column]!r}"
-            if recordings is not None and len(recordings) > 1:
-                name, own = recordings.place(before + row)
-                where = f"in row {own}, column {names[column]!r} of recording {name!r}"
-            if np.isnan(value):
-                raise ValueError(
-                    f"X holds a missing value (NaN) {where}; fill in or leave out such rows: all "
-                    "values must be finite for this model (GraphDictLog, GraphDictMarginal and "
-                    "LogModel, for example, accept missing values)"
-                )
-            if np.isfinite(value):
-                raise ValueError(
-                    f"X holds {value:.3g} {where}, which is too large beside the signals that "
-                    "were learned from to be squared: is it of another unit?"
-                )
-            raise ValueError(
-                f"X holds infinity {where}; fill in or leave out such rows: all values must be "
-                "finite" + (", or NaN where they are missing" if missing else "")
-            )
-        before += rows
-
-
 def largest_value(dtype: Any) -> float:
     """Return the largest number whose square, and sums of such squares, are finite."""
     return 1e-3 * float(np.sqrt(np.finfo(dtype).max))
 
 
 def each_block(signals: Any, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
-    """Return a function of all rows, some at a time and in order, wherever the signals are.
+    """Return ``function(block)`` of every block of rows, in order, wherever the signals are.
 
-    Where blocks are ``numbered``, the function gets the number of the first row before the block.
+    Where blocks are ``numbered``, it is ``function(first row, block)``.
     """
     if hasattr(signals, "each_block"):
         return signals.each_block(function, numbered=numbered)
@@ -231,7 +188,7 @@ def each_block(signals: Any, function: Callable[..., Any], *, numbered: bool = F
 
 
 def row_slices(signals: Any) -> list[slice]:
-    """Yield the rows to handle at a time, so that a memory map is never copied as a whole."""
+    """Return the rows to handle at a time, so that a memory map is never copied as a whole."""
     size = max(1, BLOCK_BYTES // (signals.shape[1] * signals.dtype.itemsize))
     count = len(signals)
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
@@ -242,27 +199,11 @@ def has_gaps(signals: Any) -> bool:
     return any(each_block(signals, _any_missing))
 
 
-def _any_missing(block: NDArray[Any]) -> bool:
+def _any_missing(block: Floats) -> bool:
     return bool(np.isnan(block).any())
 
 
-def _first_wrong(
-    missing: bool, preparation: Preparation | None, block: NDArray[Any]
-) -> tuple[int, tuple[int, int, float] | None]:
-    """Return the number of rows, and row, column and value of the first value not allowed, if any.
-
-    Infinite values are not, nor missing ones unless ``missing``, nor those out of a known range.
-    """
-    wrong = np.isinf(block) if missing else ~np.isfinite(block)
-    if preparation is not None and not wrong.any():
-        wrong |= preparation.out_of_range(block)
-    if not wrong.any():
-        return len(block), None
-    row, column = np.argwhere(wrong)[0]
-    return len(block), (int(row), int(column), float(block[row, column]))
-
-
-def _centred(signals: NDArray[Any]) -> NDArray[Any]:
+def _centred(signals: Floats) -> Floats:
     """Return signals minus their mean over the nodes that were observed."""
     means = signals.mean(axis=1, keepdims=True)
     gaps = np.isnan(means)
@@ -278,13 +219,13 @@ def _centred(signals: NDArray[Any]) -> NDArray[Any]:
     return centred
 
 
-def _extent(block: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _extent(block: Floats) -> tuple[Floats, Floats]:
     return np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
 
 
 def _moments(
-    active: NDArray[Any], largest: float, origin: NDArray[Any], block: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], float, float, int, bool]:
+    active: Booleans, largest: float, origin: Floats, block: Floats
+) -> tuple[Floats, Floats, Floats, float, float, int, bool]:
     """Return moments of a block of rows, from which those of all blocks follow.
 
     Of each active column, in units of ``largest`` and from ``origin``: number observed, sum, sum
@@ -312,7 +253,15 @@ def _moments(
     )
 
 
-def _check_levels(count: Any, origin: NDArray[Any], first: Any, second: Any) -> None:
+def _warn_silent(names: NDArray[Any]) -> None:
+    """Warn of nodes that never vary, if any."""
+    if len(names):
+        some = ", ".join(map(printable, names[:5]))
+        more = "" if len(names) <= 5 else f" and {len(names) - 5} more"
+        warn(f"{len(names)} node(s) never vary and get no edges: {some}{more}", SilentNodeWarning)
+
+
+def _check_levels(count: Any, origin: Floats, first: Any, second: Any) -> None:
     """Warn where columns stand at different levels, as sensors of several units do."""
     means = first / count
     within = np.sqrt(max(float(np.mean(second / count - np.square(means))), 0.0))

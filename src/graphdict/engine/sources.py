@@ -16,25 +16,12 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.core.likelihoods import Likelihood
 from graphdict.core.terms.missing import Gaps
 from graphdict.engine.signals import Preparation, each_block
 from graphdict.engine.storage.atomic import atomic_file
-
-__all__ = [
-    "ClusterRows",
-    "Prepared",
-    "Rows",
-    "is_lazy",
-    "let_go",
-    "open_rows",
-    "prepared",
-    "put_together",
-    "signal_fit",
-    "too_large",
-]
 
 
 def too_large(shape: tuple[int, ...], dtype: Any) -> bool:
@@ -57,13 +44,13 @@ class Rows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
+    def __getitem__(self, rows: slice) -> Floats:
         found = self.array[rows]
         if hasattr(found, "compute"):  # Dask
             found = found.compute()
         block = np.array(found, dtype=self.dtype, order="C")
         if isinstance(self.array, np.memmap):
-            let_go(self.array)
+            release_pages(self.array)
         return block
 
 
@@ -94,17 +81,17 @@ class Prepared:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
+    def __getitem__(self, rows: slice) -> Floats:
         return self.preparation.apply(self.rows[rows])
 
     def each_block(self, function: Callable[..., Any], *, numbered: bool = False) -> list[Any]:
-        """Return a function of all rows, some at a time."""
+        """Return ``function(block)`` of every block of prepared rows, in order."""
         of_prepared = partial(_of_prepared, function, self.preparation)
         return each_block(self.rows, of_prepared, numbered=numbered)
 
 
 def _of_prepared(function: Callable[..., Any], preparation: Preparation, *given: Any) -> Any:
-    """Return ``function`` of what is given, the block at its end prepared."""
+    """Prepare the last argument, a block of rows, and return ``function`` of them all."""
     *number, block = given
     return function(*number, preparation.apply(block))
 
@@ -142,9 +129,7 @@ class StreamedSmoothness:
 
     read_when_used = True
 
-    def __init__(
-        self, signals: Any, counts: NDArray[Any], gaps: Gaps | None, likelihood: Likelihood
-    ):
+    def __init__(self, signals: Any, counts: Integers, gaps: Gaps | None, likelihood: Likelihood):
         self.signals = signals
         self.counts = counts
         self.gaps = gaps
@@ -166,8 +151,8 @@ class _StreamedPart:
     """A part that is read when it is first asked for something, and forgotten with this object."""
 
     def __init__(
-        self, source: Any, samples: slice, counts: NDArray[Any], gaps: Gaps | None,
-        likelihood: Likelihood,
+        self, source: Any, samples: slice, counts: Integers, gaps: Gaps | None,
+        likelihood: Likelihood
     ):  # fmt: skip
         self.source, self.samples, self.counts, self.gaps = source, samples, counts, gaps
         self.likelihood = likelihood
@@ -176,47 +161,51 @@ class _StreamedPart:
         self.dtype = source.dtype
 
     @cached_property
-    def fit(self) -> Any:
+    def signal_term(self) -> Any:
         signals = self.source[self.samples]
         return self.likelihood.signal_term(signals, self.counts, keep=False, gaps=self.gaps)
 
     @property
-    def signals(self) -> NDArray[Any] | None:
-        return self.fit.signals
+    def signals(self) -> Floats | None:
+        return self.signal_term.signals
 
     @property
-    def powers(self) -> NDArray[Any]:
-        return self.fit.powers
+    def powers(self) -> Floats:
+        return self.signal_term.powers
 
-    def features(self, rows: slice) -> NDArray[Any]:
-        return self.fit.features(rows)
+    def features(self, rows: slice) -> Floats:
+        return self.signal_term.features(rows)
 
-    def energies(self, atoms: NDArray[Any], rows: slice) -> NDArray[Any]:
-        return self.fit.energies(atoms, rows)
+    def energies(self, atoms: Floats, rows: slice) -> Floats:
+        return self.signal_term.energies(atoms, rows)
 
-    def weighted_distances(self, coefficients: NDArray[Any], rows: slice) -> NDArray[Any]:
-        return self.fit.weighted_distances(coefficients, rows)
+    def weighted_distances(self, coefficients: Floats, rows: slice) -> Floats:
+        return self.signal_term.weighted_distances(coefficients, rows)
 
 
-def signal_fit(
-    signals: Any, counts: NDArray[Any], gaps: Gaps | None, likelihood: Likelihood
+def open_signal_term(
+    signals: Any, counts: Integers, gaps: Gaps | None, likelihood: Likelihood, tied: bool
 ) -> Any:
-    """Return the signal term of a likelihood for prepared signals in windows, wherever they are."""
-    if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
+    """Return the signal term of a likelihood for prepared signals in windows, wherever they are.
+
+    Where priors have ``tied`` samples together, all coefficients would travel to and from a cluster
+    in every iteration. Signals that fit into ``working_memory`` come here, once, instead.
+    """
+    on_cluster = isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows)
+    if on_cluster and tied and not too_large(signals.shape, signals.dtype):
+        signals, on_cluster = signals[: len(signals)], False
+    if on_cluster:
         from graphdict.engine.cluster import ClusterSmoothness
 
-        rows = signals.rows
-        return ClusterSmoothness(
-            rows.array, rows.dtype, signals.preparation, gaps, rows.client, likelihood
-        )
+        return ClusterSmoothness(signals, gaps, likelihood)
     if isinstance(signals, Prepared):
         return StreamedSmoothness(signals, counts, gaps, likelihood)
     return likelihood.signal_term(signals, counts, gaps=gaps)
 
 
-def put_together(
-    pieces: Iterable[NDArray[Any]], counts: NDArray[Any], columns: int, dtype: Any, out: Any = None
-) -> NDArray[Any]:
+def write_rows(
+    pieces: Iterable[Floats], counts: Integers, columns: int, dtype: Any, out: Any = None
+) -> Floats:
     """Return rows of windows that come piece by piece as one array with a row for each sample.
 
     ``out`` is an array to fill or the path of a file to write; by default it is an array in memory,
@@ -240,7 +229,7 @@ def put_together(
     return out
 
 
-def _fill(target: Any, pieces: Iterable[NDArray[Any]], counts: NDArray[Any]) -> None:
+def _fill(target: Any, pieces: Iterable[Floats], counts: Integers) -> None:
     row, filled = 0, 0
     for piece in pieces:
         some = counts[row : row + len(piece)]
@@ -249,10 +238,10 @@ def _fill(target: Any, pieces: Iterable[NDArray[Any]], counts: NDArray[Any]) -> 
         target[filled : filled + len(repeated)] = repeated
         filled += len(repeated)
         if isinstance(target, np.memmap):
-            let_go(target)
+            release_pages(target)
 
 
-def let_go(array: np.memmap) -> None:
+def release_pages(array: np.memmap) -> None:
     """Let the system drop the pages of a memory map that were read."""
     opened: mmap.mmap | None = getattr(array, "_mmap", None)
     if opened is not None and array.mode != "c" and hasattr(opened, "madvise"):

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-__all__ = ["Task", "advance", "current_task", "expect", "part", "tell", "work"]
-
 SAID = 3  # tasks within one another, up to which remarks are passed on
 ALMOST = 0.9  # of all, as far as work is said to be that goes on beyond its plan
 

@@ -17,8 +17,6 @@ from typing import Any
 
 from graphdict import native
 
-__all__ = ["ThreadPool"]
-
 
 class ThreadPool:
     """``helpers`` threads beside the one that calls; use it in a ``with`` statement."""

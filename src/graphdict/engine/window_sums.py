@@ -13,22 +13,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.core.terms.missing import Gaps
 from graphdict.engine.signals import each_block, has_gaps
 
-__all__ = ["active_windows", "distance_sums", "mean_distances"]
-
 PAIR_BYTES = 1 << 22  # of squared differences that are formed at a time
 
-Measure = Callable[[NDArray[Any]], tuple[NDArray[Any], ...]]
+Measure = Callable[[Floats], tuple[Floats, ...]]
 
 
-def active_windows(
-    samples: Any, counts: NDArray[np.intp], recordings: int = 1
-) -> NDArray[np.bool_]:
+def active_windows(samples: Any, counts: Integers, recordings: int = 1) -> Booleans:
     """Return the nodes (B, N) that are not silent (exactly zero) throughout each window.
 
     As :func:`graphdict.core.graph_learning.windows.active_nodes`, of samples (T, N) as given.
@@ -37,9 +33,7 @@ def active_windows(
     return (nonzero > 0) | (observed == 0)
 
 
-def mean_distances(
-    signals: Any, counts: NDArray[np.intp], recordings: int = 1
-) -> NDArray[np.float64]:
+def mean_distances(signals: Any, counts: Integers, recordings: int = 1) -> Floats:
     """Return means (B, E) of ``(x_i - x_j)^2`` over each window; gaps are made up for.
 
     See :mod:`graphdict.core.terms.missing` for how.
@@ -52,9 +46,7 @@ def mean_distances(
     return Gaps.of_windows(means, seen).fill(means, seen)
 
 
-def distance_sums(
-    signals: Any, counts: NDArray[np.intp], gaps: Gaps | None, recordings: int = 1
-) -> NDArray[np.float64]:
+def distance_sums(signals: Any, counts: Integers, gaps: Gaps | None, recordings: int = 1) -> Floats:
     """Return sums (B, E) over each window of the squared differences of its samples.
 
     ``gaps`` says how observed pairs of a sample stand for all, where values are missing.
@@ -63,12 +55,10 @@ def distance_sums(
     return _sums(signals, counts, measure, recordings)[0]
 
 
-def _sums(
-    signals: Any, counts: NDArray[np.intp], measure: Measure, recordings: int
-) -> list[NDArray[np.float64]]:
+def _sums(signals: Any, counts: Integers, measure: Measure, recordings: int) -> list[Floats]:
     """Return sums (B, M) over windows of the arrays (T, M) that ``measure`` returns."""
     ends = np.cumsum(counts)
-    totals: list[NDArray[np.float64]] = []
+    totals: list[Floats] = []
     for pieces in each_block(signals, partial(_sums_of_block, ends, measure), numbered=True):
         for first, sums in pieces:
             if not totals:
@@ -79,11 +69,11 @@ def _sums(
 
 
 def _sums_of_block(
-    ends: NDArray[np.intp], measure: Measure, start: int, block: NDArray[Any]
-) -> list[tuple[int, list[NDArray[np.float64]]]]:
+    ends: Integers, measure: Measure, start: int, block: Floats
+) -> list[tuple[int, list[Floats]]]:
     """Return the sums of some windows and the number of the first, for parts of a block."""
     size = max(1, PAIR_BYTES // (8 * max(1, graphs.n_edges(block.shape[1]))))
-    found: list[tuple[int, list[NDArray[np.float64]]]] = []
+    found: list[tuple[int, list[Floats]]] = []
     for low in range(0, len(block), size):
         some = block[low : low + size]
         row = start + low
@@ -98,20 +88,20 @@ def _sums_of_block(
     return found
 
 
-def _presence(block: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def _presence(block: Floats) -> tuple[Floats, ...]:
     observed = ~np.isnan(block)
     return observed & (block != 0), observed
 
 
-def _distances(block: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def _distances(block: Floats) -> tuple[Floats, ...]:
     return (graphs.squared_differences(block),)
 
 
-def _observed_distances(block: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def _observed_distances(block: Floats) -> tuple[Floats, ...]:
     squares = graphs.squared_differences(block.astype(np.float64))
     seen = np.isfinite(squares)
     return np.where(seen, squares, 0), seen
 
 
-def _filled_distances(gaps: Gaps, block: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def _filled_distances(gaps: Gaps, block: Floats) -> tuple[Floats, ...]:
     return (gaps.distances(block, np.ones(len(block), dtype=np.intp)),)

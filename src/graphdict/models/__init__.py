@@ -53,3 +53,7 @@ def load_model(path: StrPath) -> GraphDictionary:
     """
     result: GraphDictionary = model_files.load(path, MODELS)
     return result
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import HasData, SeveralSignals, Signals, StrPath
+from graphdict.core.annotations import Floats, HasData, Integers, SeveralSignals, Signals, StrPath
 from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.recordings import Recordings
 from graphdict.core.terms.missing import Gaps
@@ -23,15 +23,13 @@ from graphdict.engine.storage import model_files
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.results import InstantaneousGraphs
 
-__all__ = ["Encoded", "GraphDictionary"]
-
 
 class Encoded(NamedTuple):
     """Coefficients of signals, with what they were found with."""
 
     signals: Any  # prepared
-    atoms: NDArray[np.float64]  # (K, E'), on the active nodes
-    coefficients: NDArray[np.float64]  # (T, K)
+    atoms: Floats  # (K, E'), on the active nodes
+    coefficients: Floats  # (T, K)
     recordings: Recordings
 
 
@@ -41,10 +39,10 @@ class GraphDictionary(
     """Base of the graph dictionaries. Subclasses fit, code and score."""
 
     window_size: int
-    coefficients_: NDArray[np.float64]
+    coefficients_: Floats
     history_: dict[str, NDArray[Any]]
-    pair_weights_: NDArray[np.float64]
-    pair_means_: NDArray[np.float64]
+    pair_weights_: Floats
+    pair_means_: Floats
     _reads_in_parts = True
     _takes_gaps = True
     _not_saved: ClassVar[tuple[str, ...]] = ("callback", "checkpoint")
@@ -77,14 +75,14 @@ class GraphDictionary(
     @overload
     def transform(  # type: ignore[overload-overlap]
         self, X: SeveralSignals, *, out: StrPath | NDArray[Any] | None = None
-    ) -> list[NDArray[np.float64]]: ...
+    ) -> list[Floats]: ...
     @overload
     def transform(
         self, X: ArrayLike | HasData, *, out: StrPath | NDArray[Any] | None = None
-    ) -> NDArray[np.float64]: ...
+    ) -> Floats: ...
     def transform(
         self, X: Signals, *, out: StrPath | NDArray[Any] | None = None
-    ) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+    ) -> Floats | list[Floats]:
         """Return the coefficients (T', K) of new signals under the learned atoms.
 
         Parameters
@@ -148,7 +146,7 @@ class GraphDictionary(
             coefficients, self.atoms_, self.node_names, recordings=recordings
         )
 
-    def _coefficients(self, X: Signals | None) -> tuple[NDArray[np.float64], Recordings | None]:
+    def _coefficients(self, X: Signals | None) -> tuple[Floats, Recordings | None]:
         """Return the coefficients of new signals, or those of the training signals."""
         if X is None:
             return self.coefficients_, getattr(self, "recordings_", None)
@@ -172,7 +170,7 @@ class GraphDictionary(
 
     # How it is done -------------------------------------------------------------------------
 
-    def _read(self, X: Signals, *, reset: bool) -> tuple[NDArray[np.float64], Recordings]:
+    def _read(self, X: Signals, *, reset: bool) -> tuple[Floats, Recordings]:
         samples, recordings = super()._read(X, reset=reset)
         longest = max(recordings.lengths)
         if reset and self.window_size > longest:
@@ -183,11 +181,11 @@ class GraphDictionary(
             )
         return samples, recordings
 
-    def _counts(self, recordings: Recordings) -> NDArray[np.intp]:
+    def _counts(self, recordings: Recordings) -> Integers:
         """Return the lengths of the windows whose samples share their coefficients."""
         return recordings.window_counts(self.window_size)
 
-    def _learn_gaps(self, signals: NDArray[np.float64]) -> None:
+    def _learn_gaps(self, signals: Floats) -> None:
         """Learn how observed pairs stand for all, where training signals have gaps."""
         for name in ("pair_weights_", "pair_means_"):
             self.__dict__.pop(name, None)  # of an earlier fit
@@ -196,7 +194,7 @@ class GraphDictionary(
             self.pair_weights_ = self._preparation.embed(gaps.pairs)
             self.pair_means_ = self._preparation.embed(gaps.means)
 
-    def _gaps(self, signals: NDArray[np.float64]) -> Gaps | None:
+    def _gaps(self, signals: Floats) -> Gaps | None:
         """Return how observed pairs stand for all; None where nothing is missing."""
         if not has_gaps(signals):
             return None
@@ -206,13 +204,11 @@ class GraphDictionary(
         atoms = self._active_atoms
         return Gaps.of_graphs(np.asarray(self.coefficients_).mean(axis=0) @ atoms)
 
-    def _energies(
-        self, signals: NDArray[np.float64], atoms: NDArray[np.float64], gaps: Gaps | None
-    ) -> NDArray[np.float64]:
+    def _energies(self, signals: Floats, atoms: Floats, gaps: Gaps | None) -> Floats:
         """Return ``x' L_k x`` of every sample (T, K)."""
         ones = np.ones(len(signals), dtype=int)
         term = self._likelihood().signal_term(signals, ones, keep=False, gaps=gaps)
-        result: NDArray[np.float64] = term.energies(atoms)
+        result: Floats = term.energies(atoms)
         return result
 
     def _likelihood(self) -> Likelihood:

@@ -6,30 +6,33 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.core.problem import Problem
-from graphdict.core.solvers.base import Solution
+from graphdict.core.protocols import Backend, Executor
+from graphdict.core.solvers.base import History, Solution, relative_size
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.coding import code_shard, codes_samples_alone
+from graphdict.core.solvers.mm import stationarity
+from graphdict.core.terms import L1
+from graphdict.core.terms.base import strength
 from graphdict.engine.executor import add_tree
-from graphdict.engine.sources import put_together
-
-__all__ = ["Code", "by_sample", "code", "last_residual"]
+from graphdict.engine.sources import write_rows
 
 
 class Code(NamedTuple):
     """Coefficients of samples, and how they were found."""
 
-    coefficients: NDArray[np.float64]  # (T, K)
+    coefficients: Floats  # (T, K)
     value: float  # the objective there, but for the priors on atoms
     residual: float  # the largest of the optimality conditions, relatively
     interrupted: bool
+    solution: Solution | None = None  # of BiPDS; None where each sample was coded alone
 
 
 def code(
     problem: Problem,
-    atoms: NDArray[np.float64],
+    atoms: Floats,
     executor: Any,
     *,
     max_iter: int,
@@ -39,29 +42,52 @@ def code(
 ) -> Code:
     """Find the best coefficients of all samples: each alone, or by BiPDS where priors tie them.
 
-    ``out`` is where to write coefficients (see :func:`put_together`), and ``stage`` keeps what is
+    ``out`` is where to write coefficients (see :func:`write_rows`), and ``stage`` keeps what is
     done of a fit.
     """
     shape = (problem.counts, len(atoms), atoms.dtype, out)
     if codes_samples_alone(problem):
         sums: list[tuple[Any, ...]] = []
 
-        def pieces() -> Iterator[NDArray[np.float64]]:
+        def pieces() -> Iterator[Floats]:
             for coefficients, part in executor.stream(code_shard, atoms):
                 sums.append(part)
                 yield coefficients
 
-        return Code(put_together(pieces(), *shape), add_tree(sums)[0], 0.0, False)
+        return Code(write_rows(pieces(), *shape), add_tree(sums)[0], 0.0, False)
     start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
     solution = bipds(executor, start, atoms, fixed="atoms", max_iter=max_iter, tol=tol, stage=stage)
     if solution.interrupted and stage is not None:
         stage.flush()
-    value = solution.objective - problem.atoms.value(atoms)
-    coefficients = put_together([solution.coefficients], *shape)
-    return Code(coefficients, value, last_residual(solution), solution.interrupted)
+    value = solution.objective - problem.atom_priors.value(atoms)
+    coefficients = write_rows([solution.coefficients], *shape)
+    return Code(coefficients, value, last_residual(solution), solution.interrupted, solution)
 
 
-def by_sample(rows: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
+def history_of_coding(found: Code, executor: Executor, atoms: Floats, history: History) -> History:
+    """Return the history of a fit that only coded: of BiPDS, or ``history`` with one exact step."""
+    if found.solution is not None:
+        return found.solution.history
+    problem = executor.problem
+    rows = found.coefficients[np.cumsum(problem.counts) - problem.counts]
+    square, scale = executor.map_blocks(_stationarity, [executor.scatter(rows)], atoms)[1]
+    objective = found.value + problem.atom_priors.value(atoms)
+    history.add(objective, {"coefficients": relative_size(square**0.5, scale**0.5)})
+    return history
+
+
+def _stationarity(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats) -> Any:
+    """Return squared sizes of the projected gradient in the coefficients and of their costs."""
+    problem = backend.problem
+    shrinkage = strength(problem.coefficient_terms, L1)
+    costs = problem.signal_term.energies(atoms, rows) + shrinkage
+    barrier: Any = problem.barrier
+    slope = barrier.slope(problem.operator.forward(coefficients, atoms))
+    gains = problem.operator.adjoint_coefficients(slope, atoms)
+    return None, stationarity(coefficients, costs - gains, costs, 1.0)
+
+
+def by_sample(rows: Floats, counts: Integers) -> Floats:
     """Return the rows of windows repeated for each of their samples."""
     return rows if len(rows) == int(counts.sum()) else np.repeat(rows, counts, axis=0)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from inspect import cleandoc
 from typing import TypeVar
 
-__all__ = ["document"]
-
 T = TypeVar("T")
 
 PARAMETERS = """
@@ -73,7 +71,7 @@ fix : {"atoms", "coefficients"}, optional
     (nothing is rescaled, so atoms of an earlier fit go in as ``atoms_ / scale_ ** 2``), or graph
     learning with known coefficients.
 atom_priors, coefficient_priors : lists of terms, optional
-    Further terms of the objective; see :mod:`graphdict.core.terms.base` for what makes a term.
+    Further terms of the objective; the page "Add your own prior" says what makes a term.
 rescale : bool or "recording", default=True
     Divide all signals by one number, their root mean square after taking from each sample its mean
     over nodes. Volts and microvolts then give the same graphs, and penalties mean the same for
@@ -103,7 +101,10 @@ history_ : dict of arrays
     ``objective``, ``residual`` (and one for each variable) and ``seconds`` at each checked
     ``iteration``.
 n_iter_ : int
-    Iterations of the kept start.
+    Iterations of the kept start. With ``fix="atoms"``, of coding; 1 where each sample is coded on
+    its own, exactly.
+backend_ : str
+    What passed over the samples: the name of a compiled backend, or of the plain one.
 scale_ : float
     What signals are divided by.
 active_nodes_ : boolean array (N,)

@@ -7,11 +7,10 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from graphdict.core.annotations import Signals
+from graphdict.core.annotations import Floats, Signals
 from graphdict.core.likelihoods import Likelihood, LogDeterminant
 from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.recordings import Recordings
@@ -22,7 +21,7 @@ from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.logs import logger
 from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.signals import has_gaps
-from graphdict.engine.sources import put_together
+from graphdict.engine.sources import write_rows
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.engine.tasks import part
 from graphdict.models.base import Encoded
@@ -31,8 +30,6 @@ from graphdict.models.docs import document
 from graphdict.models.marginal import GraphDictMarginal
 from graphdict.models.marginal_settings import MOST_POWER
 from graphdict.models.soft import SoftDictionary
-
-__all__ = ["GraphDictExact"]
 
 CODING_STEPS, CODING_TOL = 500, 1e-6
 
@@ -77,7 +74,7 @@ class GraphDictExact(SoftDictionary):
     filter_: str = field(init=False)
     filter_power_: float = field(init=False)
     tails_: float = field(init=False)
-    gains_: NDArray[np.float64] = field(init=False)
+    gains_: Floats = field(init=False)
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **SoftDictionary._parameter_constraints,
         "filter_power": [Interval(Real, 1, MOST_POWER, closed="both"), StrOptions({"auto"})],
@@ -117,7 +114,7 @@ class GraphDictExact(SoftDictionary):
 
     # How it is done -------------------------------------------------------------------------
 
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
         if self._is_papers_model:
             return super()._scores(X)
         signals, atoms, coefficients, recordings = self._encode(X)
@@ -146,7 +143,7 @@ class GraphDictExact(SoftDictionary):
         found = next((name for name, holds in named.items() if holds), None)
         return found or _obstacle_of(signals)
 
-    def _learn_likelihood(self, signals: NDArray[np.float64]) -> None:
+    def _learn_likelihood(self, signals: Floats) -> None:
         """Refuse a power or tails that were given and cannot be used, before the fit."""
         obstacle = self._obstacle(signals)
         if obstacle is not None:
@@ -238,7 +235,7 @@ class GraphDictExact(SoftDictionary):
             objective, atoms, self.alpha_c, max_iter=CODING_STEPS, tol=CODING_TOL
         )
         shape = (objective.counts, len(atoms), signals.dtype, out)
-        found = put_together([rows.astype(signals.dtype)], *shape)
+        found = write_rows([rows.astype(signals.dtype)], *shape)
         return Encoded(signals, atoms, found, recordings)
 
     def _likelihood(self) -> Likelihood:
@@ -256,11 +253,8 @@ def _obstacle_of(signals: Any) -> str | None:
 
 
 def _in_scale(
-    objective: FilteredObjective,
-    penalties: Penalties,
-    atoms: NDArray[np.float64],
-    rows: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    objective: FilteredObjective, penalties: Penalties, atoms: Floats, rows: Floats
+) -> Floats:
     """Return atoms of the paper's model (K, E) times the number that suits another power best.
 
     Penalties count: from atoms that cost far too much, a descent leaps to where no edge is left.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RescaleName, Signals, StrPath
+from graphdict.core.annotations import Booleans, Floats, Integers, RescaleName, Signals, StrPath
 from graphdict.core.gaussian import RELATIVE_FLOOR, log_likelihoods
 from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.core.graph_learning.admm import CoupledGraphs
@@ -33,12 +33,10 @@ from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import strength, weights_in
 from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.scikit import available_if
-from graphdict.engine.sources import put_together, too_large
+from graphdict.engine.sources import too_large, write_rows
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.engine.window_sums import active_windows, distance_sums, mean_distances
 from graphdict.models.base import Encoded, GraphDictionary
-
-__all__ = ["GraphDictHier"]
 
 
 def _never(model: Any) -> bool:
@@ -125,12 +123,12 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         "verbose": ["verbose"],
     }
     window_size = 1
-    atoms_: NDArray[np.float64] = field(init=False)
-    coefficients_: NDArray[np.float64] = field(init=False)
+    atoms_: Floats = field(init=False)
+    coefficients_: Floats = field(init=False)
     objective_: float = field(init=False)
     history_: dict[str, NDArray[Any]] = field(init=False)
     n_iter_: int = field(init=False)
-    parents_: NDArray[np.intp] = field(init=False)
+    parents_: Integers = field(init=False)
     beta_: float = field(init=False)
 
     depth: int = 5
@@ -212,7 +210,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         weights = found.tied * edges_between(active)
         measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
 
-        def objective(weights: NDArray[np.float64]) -> float:
+        def objective(weights: Floats) -> float:
             fit = float(shares @ measure(weights, costs, self.beta_, active))
             return fit + alpha * tree.total(weights)
 
@@ -230,12 +228,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         return self
 
     def _solve(
-        self,
-        tree: WindowTree,
-        costs: NDArray[np.float64],
-        shares: NDArray[np.float64],
-        active: NDArray[np.bool_],
-        stage: Stage,
+        self, tree: WindowTree, costs: Floats, shares: Floats, active: Booleans, stage: Stage
     ) -> CoupledGraphs:
         """Learn the graphs of the windows; warn where they are not optimal."""
         solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
@@ -295,17 +288,17 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         return float((logs @ lengths - fit / 2) / len(signals))
 
     @available_if(_never)
-    def transform(self, X: Signals) -> NDArray[np.float64]:  # type: ignore[override]
+    def transform(self, X: Signals) -> Floats:  # type: ignore[override]
         """Not offered: coefficients depend on the time of a sample, not on its values."""
         raise NotImplementedError
 
     @available_if(_never)
-    def fit_transform(self, X: Signals, y: Any = None) -> NDArray[np.float64]:
+    def fit_transform(self, X: Signals, y: Any = None) -> Floats:
         """Not offered: coefficients depend on the time of a sample, not on its values."""
         raise NotImplementedError
 
     @available_if(_never)
-    def score_samples(self, X: Signals) -> NDArray[np.float64]:  # type: ignore[override]
+    def score_samples(self, X: Signals) -> Floats:  # type: ignore[override]
         """Not offered: a sample alone has no window. See :meth:`score`."""
         raise NotImplementedError
 
@@ -317,7 +310,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         found = _memberships(tree, counts, signals.dtype, out)
         return Encoded(signals, atoms, found, recordings)
 
-    def _counts(self, recordings: Recordings) -> NDArray[np.intp]:
+    def _counts(self, recordings: Recordings) -> Integers:
         """Return the lengths of the windows of each recording, one recording after the other."""
         windows, samples = (len(self.atoms_) + 1) // 2, min(recordings.lengths)
         if samples < windows:
@@ -342,7 +335,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         return int(self.n_windows)
 
 
-def _window_lengths(recordings: Recordings, windows: int) -> NDArray[np.intp]:
+def _window_lengths(recordings: Recordings, windows: int) -> Integers:
     """Return the lengths of so many windows of each recording, one recording after the other."""
     return np.concatenate([even_counts(length, windows) for length in recordings.lengths])
 
@@ -355,9 +348,7 @@ def _show(callback: Callback, tree: WindowTree, progress: Progress) -> bool | No
     )
 
 
-def _memberships(
-    tree: WindowTree, counts: NDArray[np.intp], dtype: Any, out: Any = None
-) -> NDArray[np.float64]:
+def _memberships(tree: WindowTree, counts: Integers, dtype: Any, out: Any = None) -> Floats:
     """Return the coefficients (T, K) of samples in windows; in a file if they are too large.
 
     ``counts`` are the lengths of all windows of each recording.
@@ -370,4 +361,4 @@ def _memberships(
         for window, count in enumerate(number) for _ in range(count)
     )  # fmt: skip
     sizes = [even_counts(*pair) for pair in zip(counts, number)]
-    return put_together(pieces, np.concatenate(sizes), len(tree.parent), dtype, out)
+    return write_rows(pieces, np.concatenate(sizes), len(tree.parent), dtype, out)

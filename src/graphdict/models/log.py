@@ -10,13 +10,11 @@ from sklearn.utils._param_validation import Interval
 
 from graphdict.core.annotations import Signals
 from graphdict.core.likelihoods import Likelihood, LogDegrees
-from graphdict.engine.online.log import LOG_RULES
+from graphdict.engine.online.log_barrier import LOG_RULES
 from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.storage.fitted import COUNT
 from graphdict.models.docs import STREAM_ATTRIBUTES, STREAM_PARAMETERS, document
 from graphdict.models.soft import SoftDictionary
-
-__all__ = ["GraphDictLog"]
 
 
 @document

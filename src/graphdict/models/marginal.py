@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import HasData, SeveralSignals, Signals
+from graphdict.core.annotations import Floats, HasData, Integers, SeveralSignals, Signals
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.engine.checkpoint import Checkpoint
 from graphdict.engine.marginal.edges import measure_edges
@@ -26,11 +26,10 @@ from graphdict.engine.online.stream import restart, take_batch
 from graphdict.engine.progress import shows_progress
 from graphdict.engine.recordings import by_recording
 from graphdict.engine.scikit import available_if
-from graphdict.models.marginal_fit import check_parameters, learn_model
+from graphdict.models.marginal_filter import check_parameters
+from graphdict.models.marginal_fit import learn_model
 from graphdict.models.marginal_state import MarginalState
 from graphdict.results import InstantaneousGraphs
-
-__all__ = ["GraphDictMarginal"]
 
 
 def _has_partial_fit(model: GraphDictMarginal) -> bool:
@@ -110,9 +109,8 @@ class GraphDictMarginal(MarginalState):
         probability. "hierarchy" is for graphs that change slowly and do not return: activations are
         given, by a tree of intervals of time (all of it, halves, quarters, ...) whose number is
         ``n_atoms`` = 3, 7, 15, 31, ..., or by all intervals between marks, ``n_atoms`` = 10, 36,
-        136 for 4, 8, 16 shortest ones; see :mod:`graphdict.core.marginal.time_hierarchy`. New
-        signals are taken to span the same time. A node has no edges in samples in which it is
-        exactly silent.
+        136 for 4, 8, 16 shortest ones. New signals are taken to span the same time. A node has no
+        edges in samples in which it is exactly silent.
     average : int, default=0
         Number of draws from the posterior of the atoms that are averaged once the most probable
         atoms are found; 0 keeps these. Where atoms overlap, 50 draws mostly recover more edges and
@@ -120,7 +118,9 @@ class GraphDictMarginal(MarginalState):
         edges: ``edge_probabilities_`` says which are there, and graphs of samples are without edges
         whose odds are below ``sparsity``. Not for "hierarchy", nor in a stream.
     window_size : int, default=1
-        Number of consecutive samples that share their activations.
+        Number of consecutive samples that share their activations. Where filter or tails are
+        learned and one atom is active at a time, all atoms are one graph if that predicts windows
+        as well as several do; a warning says so.
     forgetting : float, default=1.0
         For ``partial_fit``: how much a sample counts once another has come. 1 counts all alike;
         0.999 follows about the last 1,000 samples, for systems that drift.
@@ -288,10 +288,10 @@ class GraphDictMarginal(MarginalState):
     @overload
     def predict_proba(  # type: ignore[overload-overlap]
         self, X: SeveralSignals
-    ) -> list[NDArray[np.float64]]: ...
+    ) -> list[Floats]: ...
     @overload
-    def predict_proba(self, X: ArrayLike | HasData) -> NDArray[np.float64]: ...
-    def predict_proba(self, X: Signals) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+    def predict_proba(self, X: ArrayLike | HasData) -> Floats: ...
+    def predict_proba(self, X: Signals) -> Floats | list[Floats]:
         """Return the posterior probability of each of ``patterns_`` in each sample.
 
         Parameters
@@ -309,10 +309,10 @@ class GraphDictMarginal(MarginalState):
     @overload
     def predict(  # type: ignore[overload-overlap]
         self, X: SeveralSignals
-    ) -> list[NDArray[np.intp]]: ...
+    ) -> list[Integers]: ...
     @overload
-    def predict(self, X: ArrayLike | HasData) -> NDArray[np.intp]: ...
-    def predict(self, X: Signals) -> NDArray[np.intp] | list[NDArray[np.intp]]:
+    def predict(self, X: ArrayLike | HasData) -> Integers: ...
+    def predict(self, X: Signals) -> Integers | list[Integers]:
         """Return the index into ``patterns_`` of the most probable pattern of each sample.
 
         With ``prior="markov"`` it is the most probable path of the whole sequence (Viterbi).
@@ -374,8 +374,9 @@ class GraphDictMarginal(MarginalState):
             active[np.arange(len(active)), coefficients.argmax(axis=1)] = True
             coefficients = np.where(active, coefficients, 0)
         return InstantaneousGraphs(
-            coefficients, self.atoms_, self.node_names, silent, probable, recordings
-        )
+            coefficients, self.atoms_, self.node_names,
+            silent=silent, probable=probable, recordings=recordings,
+        )  # fmt: skip
 
     @property
     def alike_atoms_(self) -> list[tuple[int, int]]:

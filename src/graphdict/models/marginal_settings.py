@@ -13,8 +13,6 @@ from graphdict.core.annotations import PriorName, RandomState, RescaleName, StrP
 from graphdict.core.solvers.base import Callback
 from graphdict.models.base import GraphDictionary
 
-__all__ = ["MOST_POWER", "MarginalSettings"]
-
 MOST_POWER = 16  # that can be asked for: 1 to 4 suit most signals
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
-from graphdict.core.annotations import Signals
+from graphdict.core.annotations import Booleans, Floats, Signals
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
@@ -22,11 +22,11 @@ from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.learn import Settings
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
 from graphdict.engine.marginal.redundant import warn_of_redundant_atoms
 from graphdict.engine.marginal.sample_values import coefficients_of, log_evidence_of
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
+from graphdict.engine.marginal.settings import Settings
 from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.sources import too_large
@@ -35,30 +35,28 @@ from graphdict.models.base import Encoded, GraphDictionary
 from graphdict.models.marginal_settings import MarginalSettings
 from graphdict.models.signed import check_signed_atoms
 
-__all__ = ["MarginalState"]
-
 
 class MarginalState(MarginalSettings):
     """Base of :class:`GraphDictMarginal`: its fitted attributes, and what follows from them."""
 
-    atoms_: NDArray[np.float64]
+    atoms_: Floats
     objective_: float
     history_: dict[str, NDArray[Any]]
     n_iter_: int
     patterns_: NDArray[Any]
-    pattern_probabilities_: NDArray[np.float64]
-    edge_probabilities_: NDArray[np.float64]
-    edge_confidence_: NDArray[np.float64]
-    edge_intervals_: NDArray[np.float64]
+    pattern_probabilities_: Floats
+    edge_probabilities_: Floats
+    edge_confidence_: Floats
+    edge_intervals_: Floats
     stay_probability_: float
     filter_: str
     filter_power_: float
     tails_: float
     alpha_w_: float
-    gains_: NDArray[np.float64]
+    gains_: Floats
     log_likelihood_: float
     noise_: float
-    silent_: NDArray[np.bool_]
+    silent_: Booleans
     n_samples_seen_: int
     stream_: dict[str, Any]
     _in_stream = False  # whether samples come in batches
@@ -92,6 +90,8 @@ class MarginalState(MarginalSettings):
     }
 
     def _check_fitted(self, fitted: Mapping[str, Any]) -> None:
+        if abs(float(np.sum(fitted["pattern_probabilities_"])) - 1) > 1e-3:
+            raise ValueError("pattern_probabilities_ must sum to one")
         check_signed_atoms(fitted["atoms_"], fitted["active_nodes_"], self.signed)
 
     @property
@@ -151,8 +151,8 @@ class MarginalState(MarginalSettings):
     def _settings(self) -> Settings:
         alpha = None if isinstance(self.alpha_w, str) else self.alpha_w
         return Settings(
-            alpha, self.sparsity, self.prior, self.n_init, self.max_iter, self.tol,
-            self.average,
+            alpha_w=alpha, sparsity=self.sparsity, prior=self.prior, n_init=self.n_init,
+            max_iter=self.max_iter, tol=self.tol, average=self.average,
         )  # fmt: skip
 
     def _patterns(self) -> NDArray[Any]:
@@ -208,7 +208,7 @@ class MarginalState(MarginalSettings):
                 'pieces as recordings, or use prior="markov" or "independent"'
             )
 
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
         with self._open(X) as (data, dictionary, recordings):
             return log_evidence_of(data, dictionary), recordings
 
@@ -217,9 +217,7 @@ class MarginalState(MarginalSettings):
             coefficients = coefficients_of(data, dictionary, out)
             return Encoded(data, dictionary.atoms, coefficients, recordings)
 
-    def _store(
-        self, fit: Fit, coefficients: NDArray[np.float64], gains: NDArray[Any] | None = None
-    ) -> None:
+    def _store(self, fit: Fit, coefficients: Floats, gains: NDArray[Any] | None = None) -> None:
         """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""
         dictionary = fit.dictionary
         self.__dict__.pop("silent_", None)  # of an earlier fit
@@ -245,7 +243,8 @@ class MarginalState(MarginalSettings):
         self.n_iter_ = len(fit.history.objective)
         self.log_likelihood_ = fit.log_likelihood
         self._n_features_out = len(self.atoms_)
-        warn_of_redundant_atoms(self.atoms_, fit.usage)
+        if not fit.interrupted:
+            warn_of_redundant_atoms(self.atoms_, fit.usage)
         if not fit.converged and not fit.interrupted:
             change = (
                 f"the last iteration changed the objective by {self.history_['residual'][-1]:.2g}"

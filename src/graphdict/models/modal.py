@@ -6,20 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
 from graphdict.core import graphs
-from graphdict.core.annotations import ModesName
+from graphdict.core.annotations import Floats, ModesName
 from graphdict.core.graph_learning.determinant import coupled_likelihood
 from graphdict.core.likelihoods import LogSpectra
+from graphdict.core.terms import LogBarrier
 from graphdict.engine.containers import as_numbers
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.signals import each_block
 from graphdict.engine.storage.fitted import FittedValue
 from graphdict.models.soft import SoftDictionary
-
-__all__ = ["ModalDictionary", "eigenvectors", "one_graph"]
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -27,7 +26,7 @@ class ModalDictionary(SoftDictionary):
     """Base of the dictionaries with a spectral likelihood."""
 
     modes: ArrayLike | ModesName | None = "covariance"
-    modes_: NDArray[np.float64] = field(init=False)
+    modes_: Floats = field(init=False)
     _own_parameters = """
     modes : array (N, M), "covariance" or "graph", default="covariance"
         Orthonormal eigenvectors in columns; one that is constant is left out. "covariance" takes
@@ -46,7 +45,7 @@ class ModalDictionary(SoftDictionary):
     _needed = (*SoftDictionary._needed, "modes_")
     _fitted_values = {**SoftDictionary._fitted_values, "modes_": FittedValue("NM", -np.inf)}
 
-    def _learn_likelihood(self, signals: NDArray[np.float64]) -> None:
+    def _learn_likelihood(self, signals: Floats) -> None:
         nodes = len(self.active_nodes_)
         if self.modes is None or isinstance(self.modes, str):
             distances = self._mean_distances(signals)
@@ -66,7 +65,7 @@ class ModalDictionary(SoftDictionary):
             modes = self._usable(modes)
         self.modes_ = modes.astype(signals.dtype)
 
-    def _mean_distances(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean_distances(self, signals: Floats) -> Floats:
         """Return the mean squared difference (E,) of every pair of nodes."""
         gaps = self._gaps(signals)
         if gaps is None:
@@ -75,7 +74,7 @@ class ModalDictionary(SoftDictionary):
         total: Any = sum(each_block(signals, gaps.sum_of_distances))
         return np.asarray(total, dtype=np.float64) / len(signals)
 
-    def _usable(self, modes: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _usable(self, modes: Floats) -> Floats:
         """Return given modes on the active nodes, without constants, which have no energy."""
         modes = modes[:, np.ptp(modes, axis=0) > 1e-8]
         off = np.abs(modes.T @ modes - np.eye(modes.shape[1])).max(initial=0)
@@ -98,6 +97,9 @@ class ModalDictionary(SoftDictionary):
     def _likelihood(self) -> LogSpectra:
         return LogSpectra(self.modes_[self.active_nodes_])
 
+    def _barrier(self) -> LogBarrier:
+        return LogBarrier()
+
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = -(-samples // self.window_size)
         powers = 3 * min(samples * nodes * size, BLOCK)
@@ -107,14 +109,14 @@ class ModalDictionary(SoftDictionary):
         return powers, solving + windows * nodes * size
 
 
-def eigenvectors(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def eigenvectors(matrix: Floats) -> Floats:
     """Return eigenvectors (N, N - 1) of a matrix on signals of zero mean, eigenvalues ascending."""
     basis = graphs.zero_sum_basis(len(matrix))
-    result: NDArray[np.float64] = basis @ np.linalg.eigh(basis.T @ matrix @ basis)[1]
+    result: Floats = basis @ np.linalg.eigh(basis.T @ matrix @ basis)[1]
     return result
 
 
-def one_graph(distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+def one_graph(distances: Floats, alpha: float) -> Floats:
     """Return weights (E,) of the graph of highest likelihood for mean squared differences (E,).
 
     ``alpha`` is what an edge weight costs.
@@ -124,9 +126,9 @@ def one_graph(distances: NDArray[np.float64], alpha: float) -> NDArray[np.float6
         lambda x: alpha * float(x.sum()), shares=np.ones(1),
         active=np.ones((1, graphs.n_nodes(len(distances))), dtype=bool), max_iter=5000, tol=1e-7,
     )  # fmt: skip
-    weights: NDArray[np.float64] = found.weights[0]
+    weights: Floats = found.weights[0]
     return weights
 
 
-def _second_moments(block: NDArray[np.float64]) -> NDArray[np.float64]:
+def _second_moments(block: Floats) -> Floats:
     return block.T @ block

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from graphdict.core.solvers.base import Solution
+from graphdict.core.solvers.bipds import bipds
 from graphdict.core.terms.modal import ModeMixing
 from graphdict.models.docs import document
 from graphdict.models.modal import ModalDictionary
-
-__all__ = ["GraphDictSpectralRelaxed"]
 
 
 @document
@@ -50,3 +51,15 @@ class GraphDictSpectralRelaxed(ModalDictionary):
         if self.alpha_modes > 0:
             terms.append(ModeMixing(self.alpha_modes, self._likelihood().spectra))
         return terms
+
+    def _choose_solver(
+        self,
+        barrier: Any,
+        atom_terms: Sequence[Any],
+        coefficient_terms: Sequence[Any],
+        linear: Any = None,
+        n_edges: int = 0,
+    ) -> Callable[..., Solution]:
+        if self.solver == "auto" and self.alpha_modes > 0:  # no multiplicative update has it
+            return bipds
+        return super()._choose_solver(barrier, atom_terms, coefficient_terms, linear, n_edges)

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.marginal.signed import is_definite
 
-__all__ = ["check_signed", "check_signed_atoms"]
-
 
 def check_signed(model: Any) -> None:
     """Raise ValueError for settings of a GraphDictMarginal that ``signed=True`` does not know."""

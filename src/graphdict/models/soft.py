@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -11,16 +11,20 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from graphdict.core import graphs
-from graphdict.core.annotations import Signals
+from graphdict.core.annotations import Floats, Signals
 from graphdict.core.likelihoods import Likelihood
 from graphdict.core.operators import Bilinear
 from graphdict.core.prior_checks import check_descent
 from graphdict.core.problem import Problem, row_barriers
+from graphdict.core.protocols import Executor
 from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.alternating import alternating
-from graphdict.core.solvers.base import Solution
+from graphdict.core.solvers.base import History, Solution
 from graphdict.core.solvers.bipds import bipds
-from graphdict.core.solvers.mm import mm, mm_lacks
+from graphdict.core.solvers.coding import has_small_problems
+from graphdict.core.solvers.mm import mm
+from graphdict.core.solvers.mm_terms import mm_lacks
+from graphdict.core.term_group import TermGroup
 from graphdict.core.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage
@@ -30,25 +34,23 @@ from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import LEAST
 from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.signals import OnAllNodes, row_slices
-from graphdict.engine.sources import signal_fit
+from graphdict.engine.sources import open_signal_term
 from graphdict.engine.tasks import part
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
 from graphdict.models.base import Encoded
-from graphdict.models.coding import by_sample, code, last_residual
+from graphdict.models.coding import Code, by_sample, code, history_of_coding, last_residual
+from graphdict.models.fit_end import is_usable, report_unusable_fit, warn_infinite
 from graphdict.models.soft_settings import SoftSettings
 from graphdict.models.starts import STARTS, begin, check_given, check_proportion
 
-__all__ = ["SoftDictionary", "penalties"]
-
 CODING = 0.3  # of the work for one start: the coefficients for the atoms in the end
 CODING_STEPS = 5000  # iterations that finding these coefficients may take at least
-DIVERGED = 1e12  # the objective of a last iterate that leads nowhere
 
 
 class SoftDictionary(SoftSettings):
     """Base of the soft dictionaries. A model is a choice of likelihood."""
 
-    atoms_: NDArray[np.float64]
+    atoms_: Floats
     history_: dict[str, NDArray[Any]]
     n_iter_: int
     backend_: str
@@ -56,8 +58,11 @@ class SoftDictionary(SoftSettings):
 
     # What a model chooses -------------------------------------------------------------------
 
-    def _learn_likelihood(self, signals: NDArray[np.float64]) -> None:
+    def _learn_likelihood(self, signals: Floats) -> None:
         """Learn from prepared training signals what :meth:`_likelihood` needs, if anything."""
+
+    def _check_energies(self, executor: Executor, atoms: Floats) -> None:
+        """Refuse a signal term that has no finite energies of atoms like these (K, E)."""
 
     # What a user calls ----------------------------------------------------------------------
 
@@ -89,45 +94,45 @@ class SoftDictionary(SoftSettings):
             check_descent(term, self._shape_of_atoms(signals).shape)
         for term in self.coefficient_priors or ():
             check_descent(term, (len(signals), self.n_atoms))
-        given = self._given(len(signals), signals.dtype)
-        starts = 1 if self.atoms is not None or self.coefficients is not None else self.n_init
+        first, first_coefficients = self._given(len(signals), signals.dtype)
         rng = check_random_state(self.random_state)
         kept = Checkpoint.of_fit(self, samples, rng)
-        shape = self._shape_of_atoms(signals)
-        with kept.resuming(), open_executor(problem, shape) as executor:
+        with kept.resuming(), open_executor(problem, self._shape_of_atoms(signals)) as executor:
+            self._check_energies(executor, self._shape_of_atoms(signals))
             self.backend_ = executor.backend_name
             logger.info("%s: backend %s", type(self).__name__, self.backend_)
-            wanted = (problem.rows, self.n_atoms, rng, signals.dtype)
-            draw = partial(STARTS[self.init], executor, *wanted)
-            best: Solution | None = None
-            for _ in range(starts):
-                start = begin(problem, executor, *given, self.fix, draw)
-                solution = self._solve(problem, *start, executor, kept.stage())
-                overflowed = best is None or np.isnan(best.objective)
-                if best is None or overflowed or solution.objective < best.objective:
-                    best = solution
-                if solution.interrupted:
-                    break
-            assert best is not None
+            shape = problem.rows, self.n_atoms
+            draw = partial(STARTS[self.init], executor, *shape, rng, signals.dtype)
+            begins = partial(
+                begin, problem, executor,
+                atoms=first, by_sample=first_coefficients, fix=self.fix, draw=draw,
+            )  # fmt: skip
+            best, interrupted = self._best_of_starts(executor, begins, kept)
             atoms, objective = best.atoms, best.objective
-            interrupted = solution.interrupted
             as_found = self.fix == "coefficients" or (self.last_iterate and self.fix != "atoms")
-            if as_found or (interrupted and best is solution):
+            if as_found or best.interrupted:
                 coefficients = by_sample(best.coefficients, problem.counts)
             else:
                 stage = kept.stage()
                 with part(f"{type(self).__name__}: coefficients", cost=CODING):
-                    coefficients, value, coded = self._code(problem, atoms, executor, stage=stage)
-                objective = value + problem.atoms.value(atoms)
-                interrupted = interrupted or not coded
-            usable = self._is_usable(problem, atoms, objective, executor)
+                    found = self._code(problem, atoms, executor, stage=stage)
+                coefficients = found.coefficients
+                objective = found.value + problem.atom_priors.value(atoms)
+                interrupted = interrupted or found.interrupted
+                if self.fix == "atoms":
+                    best.history = history_of_coding(found, executor, atoms, best.history)
+                    best.n_iter = found.solution.n_iter if found.solution is not None else 1
+            usable = is_usable(self, executor, atoms, objective)
         if not interrupted:
             kept.finish()
-        self._check_end(best, objective, usable)
+        if not usable:
+            report_unusable_fit(self, problem, best, objective, coefficients)
+        elif objective == np.inf:
+            warn_infinite(self, best.n_iter)
         self._describe(best, atoms, objective, coefficients)
         return self
 
-    def _scores(self, X: Signals) -> tuple[NDArray[np.float64], Recordings]:
+    def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
         signals, atoms, coefficients, recordings = self._encode(X)
         counts = self._counts(recordings)
         rows = coefficients
@@ -157,9 +162,7 @@ class SoftDictionary(SoftSettings):
         """Solutions from as many starts, and coefficients for the best."""
         return self.n_init + CODING
 
-    def _problem(
-        self, signals: NDArray[np.float64], recordings: Recordings | None = None
-    ) -> Problem:
+    def _problem(self, signals: Floats, recordings: Recordings | None = None) -> Problem:
         """Return the problem of prepared signals, of one recording by default."""
         recordings = recordings or Recordings.single(len(signals))
         counts = self._counts(recordings)
@@ -169,14 +172,21 @@ class SoftDictionary(SoftSettings):
             *self._weight_terms(), *penalties((Orthogonality, self.alpha_orth)),
             *self._atom_priors(),
         ]  # fmt: skip
-        starts = recordings.piece_starts[1:]
-        total_variation = partial(TotalVariation, starts=tuple(starts.tolist()))
-        coefficient_terms = [
+        coefficient_terms = self._coefficient_terms(tuple(recordings.piece_starts[1:].tolist()))
+        tied = not TermGroup(coefficient_terms).separable
+        signal_term = open_signal_term(signals, counts, self._gaps(signals), likelihood, tied)
+        return Problem(
+            signal_term, operator, likelihood.barrier,
+            atom_terms=atom_terms, coefficient_terms=coefficient_terms, counts=counts,
+        )  # fmt: skip
+
+    def _coefficient_terms(self, starts: tuple[int, ...] = ()) -> list[Any]:
+        """Return the terms of the coefficients; nothing ties samples across the ``starts``."""
+        total_variation = partial(TotalVariation, starts=starts)
+        return [
             UnitBox(), *penalties((L1, self.alpha_c), (total_variation, self.alpha_diff)),
             *(self.coefficient_priors or ()),
         ]  # fmt: skip
-        fit = signal_fit(signals, counts, self._gaps(signals), likelihood)
-        return Problem(fit, operator, likelihood.barrier, atom_terms, coefficient_terms, counts)
 
     def _weight_terms(self) -> list[Any]:
         """Return the terms that say what edge weights may be, and what each costs."""
@@ -189,9 +199,7 @@ class SoftDictionary(SoftSettings):
             return priors
         return [OnAllNodes(term, self._preparation) for term in priors]
 
-    def _given(
-        self, samples: int, dtype: Any
-    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    def _given(self, samples: int, dtype: Any) -> tuple[Floats | None, Floats | None]:
         """Return the given atoms (on active nodes) and coefficients, checked; None if not given."""
         for name in ("atoms", "coefficients"):
             if self.fix == name and getattr(self, name) is None:
@@ -205,19 +213,36 @@ class SoftDictionary(SoftSettings):
         check_proportion("coefficients", coefficients, 1.0)
         return None if atoms is None else self._preparation.restrict(atoms), coefficients
 
+    def _best_of_starts(
+        self, executor: Any, begins: Callable[[], tuple[Any, Floats]], kept: Checkpoint
+    ) -> tuple[Solution, bool]:
+        """Return the solution of the lowest objective, and whether the user interrupted.
+
+        ``begins`` returns coefficients and atoms to start from, others each time.
+        """
+        given = self.atoms is not None or self.coefficients is not None
+        best: Solution | None = None
+        for _ in range(1 if given else self.n_init):
+            solution = self._solve(executor.problem, *begins(), executor, kept.stage())
+            overflowed = best is None or np.isnan(best.objective)
+            if best is None or overflowed or solution.objective < best.objective:
+                best = solution
+            if solution.interrupted:
+                break
+        assert best is not None
+        return best, solution.interrupted
+
     def _solve(
-        self,
-        problem: Problem,
-        coefficients: Any,
-        atoms: NDArray[np.float64],
-        executor: Any,
-        stage: Stage,
+        self, problem: Problem, coefficients: Any, atoms: Floats, executor: Any, stage: Stage
     ) -> Solution:
         if stage.result is not None:
             return Solution.restored(stage.result)
-        if self.fix == "atoms":  # one coding step is the whole fit
-            return bipds(executor, coefficients, atoms, fixed="atoms", max_iter=1)
-        solve = self._solver_of(problem)
+        if self.fix == "atoms":  # coding, which follows, is the whole fit
+            return Solution(atoms, lambda: coefficients, lambda: None, np.inf, History(), 0, True)
+        solve = self._choose_solver(
+            problem.barrier, problem.atom_terms, problem.coefficient_terms,
+            problem.linear, atoms.shape[1],
+        )  # fmt: skip
         steps: dict[str, Any] = {}
         if solve is bipds:
             names = ("tau_atoms", "tau_coefficients", "sigma", "last_iterate")
@@ -240,68 +265,28 @@ class SoftDictionary(SoftSettings):
             self._warn_unconverged(self.max_iter, _reached(last_residual(solution)))
         return solution
 
-    def _is_usable(
-        self, problem: Problem, atoms: NDArray[np.float64], objective: float, executor: Any
-    ) -> bool:
-        """Return whether there are coefficients under the atoms of a fit."""
-        if not self.last_iterate:
-            return bool(np.isfinite(objective))
-        if objective != np.inf:
-            return bool(objective <= DIVERGED)
-        with np.errstate(all="ignore"):
-            found = code(problem, atoms, executor, max_iter=CODING_STEPS, tol=1e-4)
-            objective = found.value + problem.atoms.value(atoms)
-        return bool(objective <= DIVERGED and np.isfinite(found.coefficients).all())
+    def _choose_solver(
+        self,
+        barrier: Any,
+        atom_terms: Sequence[Any],
+        coefficient_terms: Sequence[Any],
+        linear: Any = None,
+        n_edges: int = 0,
+    ) -> Callable[..., Solution]:
+        """Return the solver by its name, or the fastest that has steps for all terms.
 
-    def _check_end(self, end: Solution, objective: float, usable: bool) -> None:
-        """Warn where a last iterate has no objective; raise where steps lead to atoms of no use."""
-        names = ("tau_atoms", "tau_coefficients", "sigma")
-        steps = [
-            f"{name}={getattr(self, name)}" for name in names if getattr(self, name) is not None
-        ]
-        held = [name for name in ("atoms", "coefficients") if getattr(self, name) is not None]
-        if usable and self.last_iterate and objective == np.inf:
-            warn(
-                f"{type(self).__name__} with last_iterate=True ends at iteration {end.n_iter}, "
-                "where the objective is infinite: some node has no edge in some sample. Raise "
-                "max_iter, choose other steps, or use last_iterate=False for the best iterate.",
-                ConvergenceWarning,
-            )
-        if usable or not (self.last_iterate or steps or held):
-            return
-        reached = f"the objective is {np.inf if np.isnan(objective) else objective:.3g}"
-        reached = "numbers overflow" if np.isnan(end.objective) else reached
-        if not (self.last_iterate or steps):
-            raise ValueError(
-                f"the fit that begins with the given {' and '.join(held)} ends at iteration "
-                f"{end.n_iter} where {reached}: some node has no edge in some sample. Give others "
-                "that join all nodes, or none, or raise max_iter"
-            )
-        ends = f"{'last_iterate=True' if self.last_iterate else 'solver=' + repr(self.solver)} ends"
-        given = f" by the steps {', '.join(steps)}" if steps else ""
-        instead = ", or use last_iterate=False for the best iterate" if self.last_iterate else ""
-        raise ValueError(
-            f"{ends} at iteration {end.n_iter}{given} where {reached}: steps are too long, or some "
-            "node has no edge in any atom. Choose smaller tau_atoms, tau_coefficients and sigma or "
-            f"leave them out, raise max_iter{instead}"
-        )
-
-    def _solver_of(self, problem: Problem) -> Callable[..., Solution]:
-        """Return the solver by its name, or the fastest that can solve the problem."""
-        if self.solver == "alternating":
-            return alternating
-        use_mm = self.solver == "mm" or (self.solver == "auto" and mm_lacks(problem) is None)
-        return mm if use_mm else bipds
+        A fit asks with the parts of its problem, and the forecast of its memory with those that
+        are known from the settings.
+        """
+        if self.solver != "auto":
+            return {"alternating": alternating, "bipds": bipds, "mm": mm}[self.solver]
+        lack = mm_lacks(barrier, atom_terms, coefficient_terms, linear, n_edges)
+        return mm if lack is None else bipds
 
     def _code(
-        self,
-        problem: Problem,
-        atoms: NDArray[np.float64],
-        executor: Any,
-        out: Any = None,
-        stage: Any = None,
-    ) -> tuple[NDArray[np.float64], float, bool]:
-        """Return the best coefficients (T, K) for atoms, their value, whether all were found."""
+        self, problem: Problem, atoms: Floats, executor: Any, out: Any = None, stage: Any = None
+    ) -> Code:
+        """Return the best coefficients (T, K) for atoms, and how they were found."""
         steps, tight = max(CODING_STEPS, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
         if found.residual > self.tol and not found.interrupted:
@@ -312,7 +297,7 @@ class SoftDictionary(SoftSettings):
                 "is good enough.",
                 ConvergenceWarning,
             )
-        return found.coefficients, found.value, not found.interrupted
+        return found
 
     @single_threaded_blas
     def _encode(self, X: Signals, out: Any = None) -> Encoded:
@@ -320,35 +305,50 @@ class SoftDictionary(SoftSettings):
         atoms = self._active_atoms.astype(signals.dtype)
         problem = self._problem(signals, recordings)
         with open_executor(problem, atoms) as executor:
+            self._check_energies(executor, atoms)
             found = self._code(problem, atoms, executor, out)
-        return Encoded(signals, atoms, found[0], recordings)
+        return Encoded(signals, atoms, found.coefficients, recordings)
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)
         atoms, numbers, image = self.n_atoms, edges, self._image_size(nodes)
         keeps = windows < samples
         building = 3 * min(samples * numbers * size, BLOCK) if keeps else 0
-        bipds = self.solver == "bipds" or self.alpha_diff > 0
+        keeps_dual = self._keeps_dual(nodes)
         solving = 8 * atoms * edges * size
-        solving += (8 if bipds else 4) * windows * atoms * size + samples * atoms * size
-        solving += 3 * windows * image * size if bipds else 0
+        solving += (8 if keeps_dual else 4) * windows * atoms * size + samples * atoms * size
+        solving += 3 * windows * image * size if keeps_dual else 0
         solving += windows * numbers * size if keeps else 0
         return building, solving
+
+    def _keeps_dual(self, nodes: int) -> bool:
+        """Return whether a fit keeps a dual variable of every sample: for atoms or coefficients."""
+        barrier, coefficient_terms = self._barrier(), self._coefficient_terms()
+        solve = self._choose_solver(
+            barrier, self.atom_priors or (), coefficient_terms,
+            self._map_of(nodes), graphs.n_edges(nodes),
+        )  # fmt: skip
+        by_bipds = solve in (bipds, alternating) or self.fix == "atoms"
+        return by_bipds or not has_small_problems(barrier, coefficient_terms)
+
+    def _barrier(self) -> Any:
+        """Return the barrier of the likelihood, which is known before signals are."""
+        return self._likelihood().barrier
+
+    def _map_of(self, nodes: int) -> Any:
+        """Return what the barrier sees of a graph where that decides on the solver, else None."""
+        return None
 
     def _image_size(self, nodes: int) -> int:
         """Return how many numbers the barrier sees of a graph."""
         return nodes
 
-    def _shape_of_atoms(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _shape_of_atoms(self, signals: Floats) -> Floats:
         """Return placeholder atoms (K, E) of the right shape and precision."""
         return np.ones((self.n_atoms, graphs.n_edges(signals.shape[1])), dtype=signals.dtype)
 
     def _describe(
-        self,
-        solution: Solution,
-        atoms: NDArray[np.float64],
-        objective: float,
-        coefficients: NDArray[np.float64],
+        self, solution: Solution, atoms: Floats, objective: float, coefficients: Floats
     ) -> None:
         """Set the fitted attributes, and say what a user should know."""
         self.atoms_ = self._preparation.embed(atoms)
@@ -367,7 +367,7 @@ class SoftDictionary(SoftSettings):
             )
 
 
-def _rest_of_observed(likelihood: Likelihood, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rest_of_observed(likelihood: Likelihood, signals: Floats) -> Floats:
     """Return ``rest`` of each sample (T,); NaN for those of which nothing was observed."""
     missing = np.isnan(signals)
     some = ~missing.all(axis=1)

@@ -24,8 +24,6 @@ from graphdict.core.solvers.base import Callback
 from graphdict.models.base import GraphDictionary
 from graphdict.models.starts import STARTS
 
-__all__ = ["SoftSettings"]
-
 # What single precision can multiply and divide by.
 STEP_SIZES = [Interval(Real, 1e-30, 1e30, closed="both"), Options(Real, {0.0}), None]
 

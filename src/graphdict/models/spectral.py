@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats
 from graphdict.core.problem import Problem
 from graphdict.core.solvers.base import Solution
+from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.shared_modes import lacks_newton, shared_modes
+from graphdict.core.terms.base import is_exactly
 from graphdict.core.terms.cone import GraphsOfModes
 from graphdict.core.terms.constraints import Sum
 from graphdict.engine.checkpoint import Stage
@@ -19,8 +21,6 @@ from graphdict.models.docs import document
 from graphdict.models.modal import ModalDictionary, eigenvectors
 from graphdict.models.relaxed import GraphDictSpectralRelaxed
 from graphdict.models.soft import penalties
-
-__all__ = ["GraphDictSpectral"]
 
 SHARED = 1e-6  # how far held atoms may be from sharing their eigenvectors, relatively
 
@@ -34,17 +34,17 @@ class GraphDictSpectral(ModalDictionary):
     ``-log det_+ L_t = -sum_m log lambda_tm`` in place of the log-degrees. A signal varies over its
     graph by ``sum_m lambda_tm (u_m' x)^2``: a sample costs O(K N) instead of O(K N^2).
 
-    For given eigenvectors the graphs are a cone of spectra, with one half-space for each edge
-    (:mod:`graphdict.core.terms.cone`). Eigenvectors of a covariance leave it narrow: where graphs
-    come out nearly complete, learn them (``modes="graph"``), or see
-    :class:`GraphDictSpectralRelaxed`. With ``fix="atoms"`` the modes are those of the atoms.
+    For given eigenvectors the graphs are a cone of spectra, with one half-space for each edge.
+    Eigenvectors of a covariance leave it narrow: where graphs come out nearly complete, learn them
+    (``modes="graph"``), or see :class:`GraphDictSpectralRelaxed`. With ``fix="atoms"`` the modes
+    are those of the atoms.
 
     ``solver="auto"`` alternates Newton steps of the spectra within the cone and updates of the
     coefficients, and lowers the objective in every step; "bipds" is the paper's algorithm, with the
     projection on the cone as the proximal operator of the atoms. "mm" does not apply.
     """
 
-    modes_: NDArray[np.float64]
+    modes_: Floats
 
     @classmethod
     def _of_file(cls, settings: dict[str, Any]) -> tuple[type[ModalDictionary], dict[str, Any]]:
@@ -53,7 +53,7 @@ class GraphDictSpectral(ModalDictionary):
             return cls, settings
         return GraphDictSpectralRelaxed, {**settings, "alpha_modes": 0.0}
 
-    def _learn_likelihood(self, signals: NDArray[np.float64]) -> None:
+    def _learn_likelihood(self, signals: Floats) -> None:
         super()._learn_likelihood(signals)
         if self.fix != "atoms" or self.atoms is None:
             return
@@ -75,26 +75,32 @@ class GraphDictSpectral(ModalDictionary):
             )
 
     def _weight_terms(self) -> list[Any]:
-        cone = GraphsOfModes(self._likelihood().spectra)
+        try:
+            cone = GraphsOfModes(self._likelihood().spectra)
+        except ValueError as error:
+            raise ValueError(f"{error}; GraphDictSpectralRelaxed takes fewer") from None
         return [cone, *penalties((Sum, self.alpha_w))]
 
     def _solve(
-        self,
-        problem: Problem,
-        coefficients: Any,
-        atoms: NDArray[np.float64],
-        executor: Any,
-        stage: Stage,
+        self, problem: Problem, coefficients: Any, atoms: Floats, executor: Any, stage: Stage
     ) -> Solution:
         if self.fix != "atoms":
-            cone = next(t for t in problem.atom_terms if isinstance(t, GraphsOfModes))
+            terms: Sequence[Any] = problem.atom_terms
+            cone = next(t for t in terms if is_exactly(t, GraphsOfModes))
             atoms = cone.prox(atoms, 1.0)
         return super()._solve(problem, coefficients, atoms, executor, stage)
 
-    def _solver_of(self, problem: Problem) -> Callable[..., Solution]:
-        if self.solver == "auto" and lacks_newton(problem) is None:
-            return shared_modes
-        return super()._solver_of(problem)
+    def _choose_solver(
+        self,
+        barrier: Any,
+        atom_terms: Sequence[Any],
+        coefficient_terms: Sequence[Any],
+        linear: Any = None,
+        n_edges: int = 0,
+    ) -> Callable[..., Solution]:
+        if self.solver != "auto":
+            return super()._choose_solver(barrier, atom_terms, coefficient_terms, linear, n_edges)
+        return shared_modes if lacks_newton(atom_terms) is None else bipds
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         building, solving = super()._memory_needed(samples, nodes, size)

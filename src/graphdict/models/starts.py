@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats, Integers
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, BlockStates
 from graphdict.core.seeding import distances_to, draw, odds
+from graphdict.core.terms.base import strength
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.constraints import L1, Sum
 from graphdict.engine.containers import as_numbers
-
-__all__ = ["STARTS", "begin", "check_given", "check_proportion", "start_atoms"]
 
 AT_ONCE = 1 << 16  # rows that are drawn together
 FARTHEST = 1e18  # ratio of what is given to what signals of that size would give
@@ -26,15 +25,19 @@ LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still chan
 def begin(
     problem: Problem,
     executor: Any,
-    atoms: NDArray[np.float64] | None,
-    given: NDArray[np.float64] | None,
+    *,
+    atoms: Floats | None,
+    by_sample: Floats | None,
     fix: str | None,
     draw: Callable[[], BlockStates],
-) -> tuple[Any, NDArray[np.float64]]:
-    """Return starting coefficients and atoms: as given, by sample and on active nodes, or drawn."""
+) -> tuple[Any, Floats]:
+    """Return starting coefficients and atoms: those given, on active nodes, or else drawn.
+
+    ``by_sample`` are coefficients (T, K), of which windows get the means.
+    """
     coefficients: Any
-    if given is not None:
-        coefficients = window_means(given, problem.counts)
+    if by_sample is not None:
+        coefficients = window_means(by_sample, problem.counts)
     elif atoms is not None:
         coefficients = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
     else:
@@ -45,31 +48,31 @@ def begin(
     return coefficients, atoms
 
 
-def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> NDArray[np.float64]:
+def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> Floats:
     """Return edges in inverse proportion to the mean squared difference where an atom is active.
 
     The sparsity penalty counts as a difference. Scaled so that a sample that mixes the atoms
     equally has the energy of an optimal graph.
     """
     _, (distances, mass) = executor.map_blocks(_moments, [executor.scatter(coefficients)])
-    sparsity = sum(term.alpha for term in problem.atom_terms if isinstance(term, (L1, Sum)))
+    sparsity = strength(problem.atom_terms, L1, Sum)
     means = (distances + sparsity) / np.maximum(mass[:, None], 1e-12)
     nodes = graphs.n_nodes(means.shape[1])
     typical = means.mean() or 1.0
     means = np.maximum(means, 1e-3 * typical)
-    result: NDArray[np.float64] = (1 / (means * (nodes - 1) * len(means))).astype(distances.dtype)
+    result: Floats = (1 / (means * (nodes - 1) * len(means))).astype(distances.dtype)
     return result
 
 
-def _moments(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
+def _moments(backend: Backend, rows: slice, coefficients: Floats) -> Any:
     problem = backend.problem
-    weighted = problem.shares(rows, coefficients) * coefficients
-    return None, (problem.fit.weighted_distances(weighted, rows), weighted.sum(axis=0))
+    weighted = problem.share_weighted(rows, coefficients)
+    return None, (problem.signal_term.weighted_distances(weighted, rows), weighted.sum(axis=0))
 
 
 def check_given(
     name: str, given: Any, shape: tuple[int, int], high: float, dtype: Any
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """Return a starting array of the user, or None; raise where shape or range are wrong."""
     if given is None:
         return None
@@ -84,7 +87,7 @@ def check_given(
     return array
 
 
-def check_proportion(name: str, given: NDArray[np.float64] | None, unit: float) -> None:
+def check_proportion(name: str, given: Floats | None, unit: float) -> None:
     """Raise where the largest of given numbers is out of all proportion to what they multiply."""
     largest = 0.0 if given is None else float(given.max(initial=0))
     if largest and not unit / FARTHEST <= largest <= unit * FARTHEST:
@@ -94,9 +97,7 @@ def check_proportion(name: str, given: NDArray[np.float64] | None, unit: float) 
         )
 
 
-def check_held(
-    problem: Problem, fix: str | None, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-) -> None:
+def check_held(problem: Problem, fix: str | None, coefficients: Floats, atoms: Floats) -> None:
     """Raise where a fixed variable leaves no finite objective."""
     if fix == "coefficients" and not coefficients.any(axis=1).all():
         row = int(np.flatnonzero(~coefficients.any(axis=1))[0])
@@ -172,24 +173,26 @@ def _pick(backend: Backend, rows: slice, state: Any, first: int, uniform: float)
     """Return the seed, from the block that begins at row ``first``; zeros from all others."""
     if backend.problem.first + rows.start != first:
         return None, (0.0,)
-    return None, (backend.problem.fit.features(rows)[draw(odds(state[0]), uniform)],)
+    return None, (_features(backend, rows)[draw(odds(state[0]), uniform)],)
 
 
-def _assign(
-    backend: Backend, rows: slice, state: Any, seed: NDArray[np.float64], cluster: int
-) -> Any:
+def _assign(backend: Backend, rows: slice, state: Any, seed: Floats, cluster: int) -> Any:
     distance, nearest = state
-    to_seed = distances_to(backend.problem.fit.features(rows), seed)
+    to_seed = distances_to(_features(backend, rows), seed)
     return (np.minimum(distance, to_seed), np.where(to_seed < distance, cluster, nearest)), ()
+
+
+def _features(backend: Backend, rows: slice) -> Floats:
+    signal_term: Any = backend.problem.signal_term
+    result: Floats = signal_term.features(rows)
+    return result
 
 
 def _labels(backend: Backend, rows: slice, state: Any) -> Any:
     return state[1], ()
 
 
-def _soften(
-    backend: Backend, rows: slice, labels: NDArray[np.intp], n_atoms: int, dtype: Any
-) -> Any:
+def _soften(backend: Backend, rows: slice, labels: Integers, n_atoms: int, dtype: Any) -> Any:
     coefficients = np.full((len(labels), n_atoms), LOW, dtype=dtype)
     coefficients[np.arange(len(labels)), labels] = HIGH
     return coefficients, ()

@@ -3,17 +3,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from graphdict.core.solvers.interior_point import InteriorPointRules
+from graphdict.core.solvers.step_sizes import StepSizeRules
+from graphdict.core.term_group import Box
 from graphdict.native.log_barrier import (
     AtomMove,
     BlockArrays,
     CoefficientUpdates,
     DictionaryArrays,
-    InteriorPointRules,
     PassResult,
     SampleArrays,
-    StepSizeRules,
+    UpdateRule,
 )
-from graphdict.native.proxes import Box
 
 compiled: Any
 
@@ -66,7 +67,7 @@ def log_det_update_coefficients(
     weights: NDArray[Any],
     atoms: NDArray[Any],
     coefficients: NDArray[Any],
-    rule: tuple[float, int, bool],
+    rule: UpdateRule,
     found: CoefficientUpdates,
 ) -> Job: ...
 def log_barrier_atom_slopes(
@@ -77,7 +78,7 @@ def log_barrier_update_coefficients(
     weights: NDArray[Any],
     dictionary: tuple[NDArray[Any], NDArray[Any]],
     coefficients: NDArray[Any],
-    rule: tuple[float, int, bool],
+    rule: UpdateRule,
     found: CoefficientUpdates,
     powers: bool,
 ) -> Job: ...

@@ -12,30 +12,17 @@ it finds is in arrays that exist before.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict import native
 from graphdict.native import contiguous
-from graphdict.native.proxes import Box
 
-__all__ = [
-    "AtomMove",
-    "BlockArrays",
-    "CoefficientMove",
-    "CoefficientUpdates",
-    "DictionaryArrays",
-    "InteriorPointRules",
-    "PassResult",
-    "SampleArrays",
-    "StepSizeRules",
-    "atom_slopes",
-    "primal_dual_pass",
-    "solve_coefficients",
-    "update_coefficients",
-]
+if TYPE_CHECKING:
+    from graphdict.core.solvers.interior_point import InteriorPointRules
+    from graphdict.core.term_group import Box
 
 
 def atom_slopes(
@@ -60,22 +47,26 @@ class CoefficientUpdates(NamedTuple):
     numbers: NDArray[Any]  # value; squares of the projected gradient at the start, and of its scale
 
 
+class UpdateRule(NamedTuple):
+    """Multiplicative updates ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + shrinkage``."""
+
+    shrinkage: float
+    rounds: int  # how many, one after the other
+    over_relaxed: bool  # whether q is 1.5, not 1
+
+
 def update_coefficients(
     samples: NDArray[Any],
     weights: NDArray[Any],
     atoms: NDArray[Any],
     images: NDArray[Any],
     coefficients: NDArray[Any],
-    shrinkage: float,
-    rounds: int,
-    over_relaxed: bool,
+    rule: UpdateRule,
     powers: bool,
 ) -> tuple[native.Job, CoefficientUpdates]:
-    """Return a job for ``rounds`` multiplicative updates of coefficients (T, K), and its result.
+    """Return a job for multiplicative updates of coefficients (T, K), and its result.
 
-    ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + shrinkage``, ``slope = (1 / D) images'``,
-    and ``q`` = 1, or 1.5 if ``over_relaxed``. ``samples`` (T, N) are signals, or ``powers`` in
-    modes.
+    Their slope is ``(1 / D) images'``. ``samples`` (T, N) are signals, or ``powers`` in modes.
     """
     found = CoefficientUpdates(
         np.empty_like(coefficients, order="C"),
@@ -86,19 +77,9 @@ def update_coefficients(
     job = native.log_barrier_update_coefficients(
         contiguous(samples), contiguous(weights), (edges, contiguous(images)),
         contiguous(coefficients),
-        (shrinkage, rounds, over_relaxed), found, powers,
+        rule, found, powers,
     )  # fmt: skip
     return job, found
-
-
-class InteriorPointRules(NamedTuple):
-    """The constants of the interior-point method; see :mod:`graphdict.core.solvers.coding`."""
-
-    tie_break: float
-    centring: float
-    reach: float
-    at_bound: float
-    damping: float
 
 
 def solve_coefficients(
@@ -126,13 +107,6 @@ class AtomMove(NamedTuple):
     images: NDArray[Any]
     extrapolated: NDArray[Any]  # the images of the extrapolated atoms
     sigma: float  # the step of the dual
-
-    @classmethod
-    def of(
-        cls, atoms: NDArray[Any], images: NDArray[Any], before: NDArray[Any], sigma: float
-    ) -> AtomMove:
-        """Make it from the new atoms, their images and the images ``before`` the step."""
-        return cls(contiguous(atoms), contiguous(images), contiguous(2 * images - before), sigma)
 
 
 class SampleArrays(NamedTuple):
@@ -209,18 +183,6 @@ def primal_dual_pass(
         contiguous(samples), contiguous(weights), atoms, before, move.tau, move.box, found, powers
     )
     return job, found
-
-
-class StepSizeRules(NamedTuple):
-    """What step sizes follow from: see :mod:`graphdict.core.solvers.step_sizes`."""
-
-    norm: float  # of the map of single graphs
-    floor_atoms: float
-    floor_coefficients: float
-    sigma: float
-    safety: float
-    tau_atoms: float  # as given, else zero
-    tau_coefficients: float
 
 
 class DictionaryArrays(NamedTuple):

@@ -1,8 +1,8 @@
 """Compiled passes of MM over samples of the exact model.
 
 The slope of the log-determinant at a sample's graph is the effective resistance ``r_ij`` between
-the ends of each edge. Plain formulas are in :mod:`graphdict.core.operators`,
-:mod:`graphdict.core.kernels` and :class:`graphdict.core.terms.LogDet`; tests compare.
+the ends of each edge. Plain formulas are in :mod:`graphdict.core.operators`
+and :class:`graphdict.core.terms.LogDet`; tests compare.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from graphdict import native
 from graphdict.native import contiguous
-from graphdict.native.log_barrier import CoefficientUpdates
-
-__all__ = ["atom_slopes", "update_coefficients"]
+from graphdict.native.log_barrier import CoefficientUpdates, UpdateRule
 
 
 def atom_slopes(
@@ -38,9 +36,7 @@ def update_coefficients(
     weights: NDArray[Any],
     atoms: NDArray[Any],
     coefficients: NDArray[Any],
-    shrinkage: float,
-    rounds: int,
-    over_relaxed: bool,
+    rule: UpdateRule,
 ) -> tuple[native.Job, CoefficientUpdates]:
     """Return a job for multiplicative updates, as :func:`log_barrier.update_coefficients` does."""
     found = CoefficientUpdates(
@@ -48,6 +44,6 @@ def update_coefficients(
     )
     job = native.log_det_update_coefficients(
         contiguous(signals), contiguous(weights), contiguous(atoms), contiguous(coefficients),
-        (shrinkage, rounds, over_relaxed), found,
+        rule, found,
     )  # fmt: skip
     return job, found

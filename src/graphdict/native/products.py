@@ -5,7 +5,7 @@ With ``z_t`` (E,) the squared differences of sample t over all pairs of nodes,
     energies            Z W'  (T, K)     x_t' L_k x_t of every sample and graph
     weighted_distances  C' Z  (K, E)     squared differences summed with weights
 
-:mod:`graphdict.core.kernels` has both in NumPy; these take half the arithmetic.
+``Z`` is never formed, and these take half the arithmetic of matrix products of the signals.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from graphdict import native
 from graphdict.native import contiguous
-
-__all__ = ["degrees", "degrees_adjoint", "energies", "weighted_distances"]
 
 
 def energies(signals: NDArray[Any], atoms: NDArray[Any]) -> NDArray[Any]:

@@ -23,7 +23,7 @@ matrices are functions of ``A`` and commute, so products are symmetric and half 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +31,8 @@ from numpy.typing import NDArray
 from graphdict import native
 from graphdict.native import contiguous
 
-__all__ = [
-    "Box",
-    "log_det_prox_conjugate",
-    "positive_root",
-    "projected_step",
-    "total_variation_prox",
-]
-
-
-class Box(NamedTuple):
-    """An interval that holds every entry of a variable, and the penalties that are linear in it."""
-
-    low: float
-    high: float
-    alpha: float  # strength of the penalties that enter by their prox
-    slope: float  # of those that enter by their gradient
+if TYPE_CHECKING:
+    from graphdict.core.term_group import Box
 
 
 def projected_step(

@@ -7,3 +7,7 @@ from graphdict.related.factors import GraphFactors
 from graphdict.related.transport import GromovWassersteinDictionary
 
 __all__ = ["ConsensusGraphs", "GraphFactors", "GromovWassersteinDictionary"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import RescaleName, Signals
+from graphdict.core.annotations import Floats, Integers, RescaleName, Signals
 from graphdict.core.gaussian import log_likelihoods
 from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs, log_degree_objective
 from graphdict.core.graph_learning.determinant import coupled_likelihood, likelihood_objective
@@ -21,15 +21,13 @@ from graphdict.core.graph_learning.windows import (
     edges_between,
     without_rounding,
 )
-from graphdict.core.terms.likelihoods import window_distances
+from graphdict.core.terms.signal_terms import window_distances
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
 from graphdict.engine.penalties import strength, weights_in
 from graphdict.native import products
 from graphdict.related.deviations import consensus_of, consensus_prox, deviations
 from graphdict.results import InstantaneousGraphs
-
-__all__ = ["ConsensusGraphs"]
 
 
 @dataclass(repr=False, eq=False)
@@ -90,15 +88,18 @@ class ConsensusGraphs(SignalEstimator):
         As for the dictionaries.
     """
 
-    atoms_: NDArray[np.float64] = field(init=False)
+    atoms_: Floats = field(init=False)
     objective_: float = field(init=False)
     n_iter_: int = field(init=False)
-    consensus_: NDArray[np.float64] = field(init=False)
+    consensus_: Floats = field(init=False)
     views_: NDArray[Any] = field(init=False)
-    states_: NDArray[np.intp] = field(init=False)
+    states_: Integers = field(init=False)
     history_: dict[str, NDArray[Any]] = field(init=False)
     beta_: float = field(init=False)
 
+    _gaps_advice = (
+        "GraphDictLog, GraphDictMarginal and LogModel, for example, accept missing values"
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha_views": [Interval(Real, 0, None, closed="left")],
         "penalty": [StrOptions({"l1", "l2"})],
@@ -157,7 +158,7 @@ class ConsensusGraphs(SignalEstimator):
             average = (shares @ costs)[None]
             self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
 
-        def deviation(weights: NDArray[np.float64]) -> float:
+        def deviation(weights: Floats) -> float:
             size = deviations(weights, shares, self.penalty)
             return float(alpha * (shares @ size))
 
@@ -181,7 +182,7 @@ class ConsensusGraphs(SignalEstimator):
         weights = weights * edges_between(active)
         measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
 
-        def objective(weights: NDArray[np.float64]) -> float:
+        def objective(weights: Floats) -> float:
             return float(shares @ measure(weights, costs, self.beta_, active)) + deviation(weights)
 
         weights = connected_graphs(weights, objective, costs + self.beta_**0.5, active)
@@ -192,7 +193,7 @@ class ConsensusGraphs(SignalEstimator):
         return self
 
     @property
-    def deviations_(self) -> NDArray[np.float64]:
+    def deviations_(self) -> Floats:
         """What each view has more or less than the consensus (V, E)."""
         check_is_fitted(self)
         return self.atoms_ - self.consensus_
@@ -242,7 +243,7 @@ class ConsensusGraphs(SignalEstimator):
         states = self.states_ if X is None else self._states(y, self._prepare(X)[1].total)
         return InstantaneousGraphs(np.eye(len(self.atoms_))[states], self.atoms_, self.node_names)
 
-    def _states(self, y: ArrayLike | None, count: int) -> NDArray[np.intp]:
+    def _states(self, y: ArrayLike | None, count: int) -> Integers:
         """Return the views of new samples as indices."""
         if y is None:
             if len(self.views_) > 1:
@@ -251,14 +252,14 @@ class ConsensusGraphs(SignalEstimator):
                 )
             return np.zeros(count, dtype=np.intp)
         labels = _labels(y, count)
-        places = np.searchsorted(self.views_, labels)
-        known = self.views_[np.minimum(places, len(self.views_) - 1)] == labels
+        view_of = np.searchsorted(self.views_, labels)
+        known = self.views_[np.minimum(view_of, len(self.views_) - 1)] == labels
         if not known.all():
             raise ValueError(
                 f"y has views that the fit did not see, such as {labels[~known][0]!r}; known are "
                 f"{', '.join(map(str, self.views_[:10]))}"
             )
-        return places
+        return view_of
 
 
 def _labels(y: ArrayLike, count: int) -> NDArray[Any]:

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["consensus_of", "consensus_prox", "deviations", "weighted_median"]
+from graphdict.core.annotations import Floats
 
 
-def consensus_of(
-    weights: NDArray[np.float64], shares: NDArray[np.float64], penalty: str
-) -> NDArray[np.float64]:
+def consensus_of(weights: Floats, shares: Floats, penalty: str) -> Floats:
     """Return the consensus (E,) of graphs (V, E): what the sum of deviations is least from."""
     if penalty == "l2":
         return shares @ weights
     return weighted_median(weights, shares)
 
 
-def deviations(
-    weights: NDArray[np.float64], shares: NDArray[np.float64], penalty: str
-) -> NDArray[np.float64]:
+def deviations(weights: Floats, shares: Floats, penalty: str) -> Floats:
     """Return ``psi`` (V,) of the deviations from the best consensus."""
     gaps = weights - consensus_of(weights, shares, penalty)
-    sizes: NDArray[np.float64] = np.abs(gaps) if penalty == "l1" else np.square(gaps) / 2
-    total: NDArray[np.float64] = sizes.sum(axis=1)
+    sizes: Floats = np.abs(gaps) if penalty == "l1" else np.square(gaps) / 2
+    total: Floats = sizes.sum(axis=1)
     return total
 
 
-def weighted_median(
-    values: NDArray[np.float64], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def weighted_median(values: Floats, shares: Floats) -> Floats:
     """Return the weighted median (E,) of the columns of ``values`` (V, E).
 
     Where half of the weight lies on either side of two values, it is the lower one.
@@ -38,13 +31,11 @@ def weighted_median(
     below = np.cumsum(shares[order], axis=0)
     middle = (below >= 0.5 * shares.sum() * (1 - 1e-12)).argmax(axis=0)
     columns = np.arange(values.shape[1])
-    result: NDArray[np.float64] = values[order[middle, columns], columns]
+    result: Floats = values[order[middle, columns], columns]
     return result
 
 
-def consensus_prox(
-    values: NDArray[np.float64], strength: float, shares: NDArray[np.float64], penalty: str
-) -> NDArray[np.float64]:
+def consensus_prox(values: Floats, strength: float, shares: Floats, penalty: str) -> Floats:
     """Return the proximal operator of the deviations from the best consensus.
 
     It is ``argmin_{x >= 0} min_c sum_v p_v [strength psi(x_v - c) + (x_v - u_v)^2 / 2]`` for each
@@ -65,15 +56,13 @@ def consensus_prox(
     return np.maximum(found, 0)
 
 
-def _clipped_mean(
-    values: NDArray[np.float64], strength: float, shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _clipped_mean(values: Floats, strength: float, shares: Floats) -> Floats:
     """Return the ``c`` (E,) that is the mean of ``max(0, (u_v + strength c) / (1 + strength))``.
 
     By Newton's method on a concave function, which ends after as many steps as there are views.
     """
     weights = (shares / shares.sum())[:, None]
-    centre: NDArray[np.float64] = np.maximum((weights * values).sum(axis=0), 0)
+    centre: Floats = np.maximum((weights * values).sum(axis=0), 0)
     for _ in range(len(values) + 1):
         free = values + strength * centre > 0
         slope = 1 + strength * (weights * ~free).sum(axis=0)
@@ -81,9 +70,7 @@ def _clipped_mean(
     return centre
 
 
-def _huber_location(
-    values: NDArray[np.float64], strength: float, shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _huber_location(values: Floats, strength: float, shares: Floats) -> Floats:
     """Return the ``c`` (E,) of least ``sum_v p_v huber(u_v - c)``, for each column."""
     reach = np.minimum(strength, np.ptp(values, axis=0))  # beyond which nothing changes
     knots = np.sort(np.concatenate([values - reach, values + reach]), axis=0)
@@ -96,5 +83,5 @@ def _huber_location(
     below, above = slopes[after - 1, columns], slopes[after, columns]
     rise = above - below
     share = np.where(rise > 0, -below / np.where(rise > 0, rise, 1), 0.5)
-    result: NDArray[np.float64] = low + np.clip(share, 0, 1) * (high - low)
+    result: Floats = low + np.clip(share, 0, 1) * (high - low)
     return result

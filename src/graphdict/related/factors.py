@@ -7,19 +7,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, RandomState
 from graphdict.engine.scikit import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.exceptions import ConvergenceWarning, warn
 from graphdict.related.given import read_weights
 from graphdict.results import InstantaneousGraphs
-
-__all__ = ["GraphFactors"]
 
 Graphs = ArrayLike | InstantaneousGraphs
 
@@ -81,8 +79,8 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     array([0.5, 0.5])
     """
 
-    atoms_: NDArray[np.float64] = field(init=False)
-    coefficients_: NDArray[np.float64] = field(init=False)
+    atoms_: Floats = field(init=False)
+    coefficients_: Floats = field(init=False)
     objective_: float = field(init=False)
     n_iter_: int = field(init=False)
     n_features_in_: int = field(init=False)
@@ -148,7 +146,7 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._n_features_out = self.n_atoms
         return self
 
-    def transform(self, X: Graphs) -> NDArray[np.float64]:
+    def transform(self, X: Graphs) -> Floats:
         """Return the coefficients of other graphs on the same nodes; a convex problem.
 
         Parameters
@@ -215,7 +213,7 @@ class _Factors:
     """The objective of graphs (T, E), NaN where an edge is not seen, and how to minimise it."""
 
     def __init__(
-        self, weights: NDArray[np.float64], atoms: int, alpha_w: float, alpha_diff: float,
+        self, weights: Floats, atoms: int, alpha_w: float, alpha_diff: float,
         tol: float,
     ):  # fmt: skip
         self.seen = ~np.isnan(weights)
@@ -223,9 +221,7 @@ class _Factors:
         self.count, self.atoms = len(weights), atoms
         self.alpha_w, self.alpha_diff, self.tol = alpha_w, alpha_diff, tol
 
-    def start(
-        self, rng: np.random.RandomState, *, extreme: bool
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def start(self, rng: np.random.RandomState, *, extreme: bool) -> tuple[Floats, Floats]:
         """Return coefficients (T, K) and atoms (K, E) to begin with.
 
         Atoms are graphs of the data, each the one that those before it explain least (by orthogonal
@@ -245,22 +241,18 @@ class _Factors:
         return np.clip(coefficients, 0.05, 1), atoms
 
     def minimise(
-        self,
-        start: tuple[NDArray[np.float64], NDArray[np.float64]],
-        steps: int,
-        *,
-        fix_atoms: bool = False,
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], float, int]:
+        self, start: tuple[Floats, Floats], steps: int, *, fix_atoms: bool = False
+    ) -> tuple[float, Floats, Floats, float, int]:
         """Return objective, coefficients, atoms, relative projected gradient and evaluations."""
         coefficients, atoms = start
         size = coefficients.size
         upper = np.concatenate([np.ones(size), np.full(0 if fix_atoms else atoms.size, np.inf)])
 
-        def split(point: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        def split(point: Floats) -> tuple[Floats, Floats]:
             rest = atoms if fix_atoms else point[size:].reshape(atoms.shape)
             return point[:size].reshape(coefficients.shape), rest
 
-        def function(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        def function(point: Floats) -> tuple[float, Floats]:
             value, *slopes = self.value_and_slopes(*split(point))
             kept = slopes[:1] if fix_atoms else slopes
             return value, np.concatenate([slope.ravel() for slope in kept])
@@ -282,9 +274,7 @@ class _Factors:
         value = self.value_and_slopes(found, others)[0]
         return value, found, others, residual, int(done.nfev)
 
-    def value_and_slopes(
-        self, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    def value_and_slopes(self, coefficients: Floats, atoms: Floats) -> tuple[float, Floats, Floats]:
         """Return the objective and its gradients in coefficients (T, K) and atoms (K, E)."""
         errors = (coefficients @ atoms - self.weights) * self.seen
         value = 0.5 * float(np.vdot(errors, errors)) / self.count + self.alpha_w * float(
@@ -304,9 +294,7 @@ class _Factors:
         return value, slope, atom_slope
 
 
-def _projected_gradient(
-    point: NDArray[np.float64], gradient: NDArray[np.float64], upper: NDArray[np.float64]
-) -> float:
+def _projected_gradient(point: Floats, gradient: Floats, upper: Floats) -> float:
     """Return the largest entry of the gradient along which a point can still move downhill."""
     held = ((point <= 0) & (gradient > 0)) | ((point >= upper) & (gradient < 0))
     return float(np.abs(np.where(held, 0.0, gradient)).max(initial=0.0))

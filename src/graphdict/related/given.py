@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats
 from graphdict.engine.containers import as_numbers
-
-__all__ = ["read_adjacencies", "read_weights"]
 
 ASYMMETRY = 1e-6  # of the largest weight: differences of the two halves that are rounding
 
 
-def read_weights(given: Any, *, missing: bool = False) -> NDArray[np.float64]:
+def read_weights(given: Any, *, missing: bool = False) -> Floats:
     """Return graphs on the same nodes as edge weights (T, E).
 
     Parameters
@@ -39,7 +37,7 @@ def read_weights(given: Any, *, missing: bool = False) -> NDArray[np.float64]:
     return _check_values(values, missing)
 
 
-def read_adjacencies(given: Any) -> list[NDArray[np.float64]]:
+def read_adjacencies(given: Any) -> list[Floats]:
     """Return graphs, each on nodes of its own, as adjacency matrices (N_t, N_t) without diagonal.
 
     Parameters
@@ -64,7 +62,7 @@ def read_adjacencies(given: Any) -> list[NDArray[np.float64]]:
     return read
 
 
-def _symmetric(matrices: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+def _symmetric(matrices: Floats, name: str) -> Floats:
     """Return adjacency matrices (T, N, N), known to be symmetric."""
     if matrices.shape[-1] != matrices.shape[-2] or matrices.shape[-1] < 2:
         raise ValueError(
@@ -80,7 +78,7 @@ def _symmetric(matrices: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     return matrices
 
 
-def _check_values(weights: NDArray[np.float64], missing: bool) -> NDArray[np.float64]:
+def _check_values(weights: Floats, missing: bool) -> Floats:
     """Return weights that are numbers, none of them negative, not all of them zero or missing."""
     if np.isinf(weights).any() or (not missing and np.isnan(weights).any()):
         raise ValueError(

@@ -9,18 +9,16 @@ from types import ModuleType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, RandomState
 from graphdict.engine.scikit import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from graphdict.exceptions import import_extra
 from graphdict.related.given import read_adjacencies
-
-__all__ = ["GromovWassersteinDictionary"]
 
 LARGEST_SEED = 2**31 - 1
 
@@ -79,10 +77,10 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
     True
     """
 
-    atoms_: NDArray[np.float64] = field(init=False)
-    diagonals_: NDArray[np.float64] = field(init=False)
-    coefficients_: NDArray[np.float64] = field(init=False)
-    distances_: NDArray[np.float64] = field(init=False)
+    atoms_: Floats = field(init=False)
+    diagonals_: Floats = field(init=False)
+    coefficients_: Floats = field(init=False)
+    distances_: Floats = field(init=False)
     objective_: float = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -144,7 +142,7 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
         self._n_features_out = self.n_atoms
         return self
 
-    def transform(self, X: Sequence[ArrayLike]) -> NDArray[np.float64]:
+    def transform(self, X: Sequence[ArrayLike]) -> Floats:
         """Return the coefficients of other graphs.
 
         Parameters
@@ -179,7 +177,7 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
         return -float(found[1].mean())
 
     @property
-    def _structures(self) -> NDArray[np.float64]:
+    def _structures(self) -> Floats:
         """Atoms as matrices (K, n_nodes, n_nodes)."""
         matrices = graphs.adjacency(self.atoms_)
         node = np.arange(matrices.shape[-1])
@@ -187,8 +185,8 @@ class GromovWassersteinDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMi
         return matrices
 
     def _unmix(
-        self, gromov: ModuleType, given: list[NDArray[np.float64]], structures: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, gromov: ModuleType, given: list[Floats], structures: Floats
+    ) -> tuple[Floats, Floats]:
         """Return coefficients (T, K) and squared distances (T,) of graphs."""
         coefficients, distances = [], []
         for graph in given:

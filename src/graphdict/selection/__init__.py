@@ -29,3 +29,7 @@ __all__ = [
     "reproducibility",
     "stability",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats
 from graphdict.metrics import cosines
 from graphdict.results import WEAK, thresholded_atoms
 from graphdict.selection.trials import as_array, fit_quietly
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
-
-__all__ = ["PenaltyChoice", "choose_penalty", "densities"]
 
 TOLERANCE = 0.05  # relative error of the density
 SAME_GRAPH = 0.95  # cosine from which two atoms count as the same graph
@@ -27,9 +26,7 @@ MAX_FITS = 12
 DECADES = {"sparsity": (-3.0, 3.0), "alpha_w": (-2.0, 3.0)}  # of the penalties to try
 
 
-def densities(
-    atoms: NDArray[np.float64], active: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def densities(atoms: Floats, active: Floats | None = None) -> Floats:
     """Return the density of each atom: the share of node pairs that are joined by an edge.
 
     Weights below one hundredth of the atom's largest do not count as edges. The average degree is
@@ -50,9 +47,7 @@ def densities(
     nodes = graphs.n_nodes(atoms.shape[1]) if active is None else int(np.sum(active))
     sizes = np.abs(atoms)
     largest = sizes.max(axis=1, keepdims=True)
-    result: NDArray[np.float64] = ((sizes > WEAK * largest) & (sizes > 0)).sum(
-        axis=1
-    ) / graphs.n_edges(nodes)
+    result: Floats = ((sizes > WEAK * largest) & (sizes > 0)).sum(axis=1) / graphs.n_edges(nodes)
     return result
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans, Floats, Integers
+from graphdict.engine.marginal.redundant import are_one_graph
 from graphdict.results import describe_signals, thresholded_atoms
 from graphdict.selection.when import (
     described_duration,
@@ -21,8 +23,6 @@ if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
     from graphdict.selection.one_graph import Evidence
     from graphdict.selection.stability import Stability
-
-__all__ = ["describe_findings"]
 
 ACTIVE = 0.5  # coefficient from which on an atom counts as active
 MOST_ATOMS = 12  # of which sentences speak
@@ -67,49 +67,54 @@ def describe_findings(
     list of str
         The most important sentence first.
     """
-    said = [_how_many(model, evidence)]
-    said += _copies(model, evidence)
+    said = [_sentence_on_number(model, evidence)]
+    said += _sentences_on_copies(model, evidence)
     clear = evidence is not None and evidence.clear
-    copies = not clear and [len(group) for group in _alike(model)] == [len(model.atoms_)]
+    copies = not clear and [len(group) for group in _groups_of_copies(model)] == [len(model.atoms_)]
     if copies:
-        said.append(_one(model, min_confidence))
+        said.append(_sentence_on_one_graph(model, min_confidence))
     else:
-        said += _atoms(model, times, step, min_confidence)
+        said += _sentences_on_atoms(model, times, step, min_confidence)
     if stability is not None:
-        said.append(_again(stability, copies))
+        said.append(_sentence_on_stability(stability, copies))
     said += describe_signals(model)
-    said += _caution(model, min_confidence)
+    said += _sentences_of_caution(model, min_confidence)
     return said
 
 
-def _how_many(model: Any, evidence: Evidence | None) -> str:
+def _sentence_on_number(model: Any, evidence: Evidence | None) -> str:
+    """Return how many graphs were learned, and how sure it is that there are several."""
     count = len(model.atoms_)
+    if are_one_graph(model.atoms_):
+        said = f"One graph was learned: all {count} atoms are this graph."
+        return said if evidence is None else f"{said} {evidence.in_words()}"
     if evidence is None:
         tested = "" if count == 1 else ", as asked for; whether one would do as well was not tested"
-        return f"{_graphs(count)} learned{tested}."
+        return f"{_count_in_words(count)} learned{tested}."
     if count == 1 and not evidence.clear:
         return f"One graph. {evidence.in_words()}"
     if not evidence.clear:
-        return f"{_graphs(count)} learned, though one would do. {evidence.in_words()}"
+        return f"{_count_in_words(count)} learned, though one would do. {evidence.in_words()}"
     odds = np.exp(min(evidence.gain, LARGEST_GAIN))
     more = f"only {odds - 1:.1%} more" if odds < LITTLE_ODDS else f"{rounded(odds)} times as"
     return f"{evidence.in_words()} That makes a held-out sample {more} probable."
 
 
-def _graphs(count: int) -> str:
+def _count_in_words(count: int) -> str:
+    """Return a number of graphs with its verb."""
     return "1 graph was" if count == 1 else f"{count} graphs were"
 
 
-def _copies(model: Any, evidence: Evidence | None) -> list[str]:
+def _sentences_on_copies(model: Any, evidence: Evidence | None) -> list[str]:
     """Return which atoms are nearly the same graph, and what tells them apart all the same."""
     said = []
-    for group in _alike(model):
+    for group in [] if are_one_graph(model.atoms_) else _groups_of_copies(model):
         which = f"Atoms {listed([str(k + 1) for k in group])}"
         if evidence is None or not evidence.clear:
             said.append(f"{which} are the same graph up to a factor: fewer atoms would do.")
             continue
         atoms = np.abs(np.asarray(model.atoms_, dtype=np.float64)[group])
-        heaviest = _named(model, atoms.mean(axis=0))
+        heaviest = _heaviest_pairs(model, atoms.mean(axis=0))
         sums = atoms.sum(axis=1)
         ratio = float(sums.max() / sums.min())
         apart = "lighter edges set them apart"
@@ -123,7 +128,7 @@ def _copies(model: Any, evidence: Evidence | None) -> list[str]:
     return said[:NAMED]
 
 
-def _alike(model: Any) -> list[list[int]]:
+def _groups_of_copies(model: Any) -> list[list[int]]:
     """Return groups of atoms that are nearly the same graph up to a factor."""
     groups: list[set[int]] = []
     for pair in getattr(model, "alike_atoms_", None) or []:
@@ -133,14 +138,14 @@ def _alike(model: Any) -> list[list[int]]:
     return [sorted(group) for group in groups]
 
 
-def _atoms(
+def _sentences_on_atoms(
     model: Any, times: NDArray[Any] | None, step: float | None, min_confidence: float
 ) -> list[str]:
     """Return a sentence for each atom: when it holds, for how long, what sets it apart."""
     coefficients = np.asarray(model.coefficients_)
     atoms = np.asarray(thresholded_atoms(model, min_confidence), dtype=np.float64)
     if len(atoms) == 1:
-        return [_one(model, min_confidence)]
+        return [_sentence_on_one_graph(model, min_confidence)]
     learned = np.count_nonzero(model.atoms_, axis=1) > 0
     sums = np.abs(atoms).sum(axis=1)
     shares = atoms / np.where(sums > 0, sums, 1)[:, None]
@@ -148,7 +153,9 @@ def _atoms(
     said = []
     for k in range(min(len(atoms), MOST_ATOMS)):
         edges = int(np.count_nonzero(atoms[k]))
-        sentence = f"Atom {k + 1} ({_counted(atoms[k])}{_strength(sums, k)}) holds in "
+        sentence = (
+            f"Atom {k + 1} ({_edges_in_words(atoms[k])}{_weight_in_words(sums, k)}) holds in "
+        )
         sentence += f"{float(coefficients[:, k].mean()):.0%} of samples"
         stay = usual_stay(coefficients[:, k] >= ACTIVE)
         if stay > 1:
@@ -161,13 +168,13 @@ def _atoms(
         apart = shares[k] - shares[others].mean(axis=0) if len(others) else shares[k]
         apart[shares[k] < MORE * (shares[k] - apart)] = 0  # heavy edges differ a little everywhere
         if not edges:
-            sentence += f"; it has {_none(learned[k])}"
+            sentence += f"; it has {_lack_in_words(learned[k])}"
         elif not len(others):
-            sentence += f"; the heaviest are {_named(model, atoms[k])}"
+            sentence += f"; the heaviest are {_heaviest_pairs(model, atoms[k])}"
         else:
-            apart = np.where(_surely_more(model, sums, k, others), np.maximum(apart, 0), 0)
+            apart = np.where(_surely_heavier(model, sums, k, others), np.maximum(apart, 0), 0)
             sentence += (
-                f"; more of its weight than in the {rest} is on {_named(model, apart)}"
+                f"; more of its weight than in the {rest} is on {_heaviest_pairs(model, apart)}"
                 if apart.any()
                 else f"; no edge surely has more of its weight than in the {rest}"
             )
@@ -177,24 +184,22 @@ def _atoms(
     return said
 
 
-def _one(model: Any, min_confidence: float) -> str:
+def _sentence_on_one_graph(model: Any, min_confidence: float) -> str:
     """Return a sentence on the only graph, or on the first of several that are the same."""
     graph = np.asarray(thresholded_atoms(model, min_confidence), dtype=np.float64)[0]
     if not graph.any():
-        return f"The graph has {_none(bool(np.any(model.atoms_[0])))}."
-    return f"The graph has {_counted(graph)}, the heaviest {_named(model, graph)}."
+        return f"The graph has {_lack_in_words(bool(np.any(model.atoms_[0])))}."
+    return f"The graph has {_edges_in_words(graph)}, the heaviest {_heaviest_pairs(model, graph)}."
 
 
-def _counted(graph: NDArray[np.float64]) -> str:
+def _edges_in_words(graph: Floats) -> str:
     """Return how many edges a graph (E,) has."""
     edges, negative = int(np.count_nonzero(graph)), int(np.count_nonzero(graph < 0))
     counted = f"{edges} edge{'s' * (edges != 1)}"
     return f"{counted}, {negative} of them negative" if negative else counted
 
 
-def _surely_more(
-    model: Any, sums: NDArray[np.float64], k: int, others: NDArray[np.intp]
-) -> NDArray[np.bool_]:
+def _surely_heavier(model: Any, sums: Floats, k: int, others: Integers) -> Booleans:
     """Return which edges (E,) have a larger share of atom ``k`` than of others, beyond errors.
 
     Where no errors are known, all may have.
@@ -207,11 +212,11 @@ def _surely_more(
     with np.errstate(invalid="ignore"):  # nothing is known of some
         centres, reaches = (low + high).T / 2, np.abs(high - low).T / 2
         reach = np.hypot(reaches[k], np.linalg.norm(reaches[others], axis=0) / len(others))
-        sure: NDArray[np.bool_] = centres[k] - centres[others].mean(axis=0) > reach
+        sure: Booleans = centres[k] - centres[others].mean(axis=0) > reach
     return sure
 
 
-def _named(model: Any, weights: NDArray[np.float64]) -> str:
+def _heaviest_pairs(model: Any, weights: Floats) -> str:
     """Return the pairs of the largest weights (E,), of either sign, by their names."""
     rows, cols = graphs.edge_index(graphs.n_nodes(len(weights)))
     order = np.argsort(np.abs(weights))[::-1][:NAMED]
@@ -219,14 +224,14 @@ def _named(model: Any, weights: NDArray[np.float64]) -> str:
     return listed([f"{names[rows[e]]} - {names[cols[e]]}" for e in order if weights[e] != 0])
 
 
-def _none(learned: bool) -> str:
+def _lack_in_words(learned: bool) -> str:
     """Return why an atom has no edges to speak of."""
     if not learned:
         return "no edges"
     return "no edge that is sure: none is there, or samples are too few to show it"
 
 
-def _strength(sums: NDArray[np.float64], k: int) -> str:
+def _weight_in_words(sums: Floats, k: int) -> str:
     """Return how heavy the edges of an atom are beside the others', where that is unlike."""
     others = np.delete(sums, k)
     usual = float(others[others > 0].mean()) if others.any() else 0.0
@@ -236,7 +241,8 @@ def _strength(sums: NDArray[np.float64], k: int) -> str:
     return f", {ratio:.2g} times the weight of the other{'s' * (len(sums) > 2)}"
 
 
-def _again(stability: Stability, copies: bool) -> str:
+def _sentence_on_stability(stability: Stability, copies: bool) -> str:
+    """Return which atoms come out again from halves of the time, and whether their times do."""
     again = stability.again
     worst = np.minimum(stability.halves.min(axis=0), stability.starts)
     if len(again) == 1:
@@ -260,7 +266,7 @@ def _again(stability: Stability, copies: bool) -> str:
     )
 
 
-def _caution(model: Any, min_confidence: float) -> list[str]:
+def _sentences_of_caution(model: Any, min_confidence: float) -> list[str]:
     """Return what not to conclude: negative dependence, few samples, and what an edge is."""
     said = []
     intervals = getattr(model, "edge_intervals_", None)

@@ -17,16 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.core.marginal.spectra import zero_sum_basis
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.tasks import part
 from graphdict.selection.memory import autoregression, innovations, with_equal_loudness
 from graphdict.selection.trials import fit_quietly
-
-__all__ = [
-    "Blocks", "Scores", "block_scores", "complete", "cut_blocks", "cut_recordings",
-    "cut_study", "error_of_mean",
-]  # fmt: skip
 
 FOLDS = 4  # every block is held out once, a quarter of them at a time
 LEAST_BLOCKS = 5
@@ -37,8 +33,12 @@ TRIAL_STARTS = 4  # at most: fits for a score need not be the best
 TRIAL_PENALTY = 1e-3  # at most: a stronger one costs one graph more than several
 
 
+class TooFewBlocksError(ValueError):
+    """There are too few blocks of time, or recordings, to hold some of them out."""
+
+
 @dataclass(frozen=True)
-class Blocks:
+class HeldOutBlocks:
     """Innovations of signals, all equally loud, cut in blocks of consecutive samples.
 
     Attributes
@@ -55,32 +55,35 @@ class Blocks:
         Blocks of one group are held out together; by default each is a group.
     """
 
-    pieces: list[NDArray[np.float64]]
+    pieces: list[Floats]
     length: int
-    memory: NDArray[np.float64]
-    series: NDArray[np.intp]
-    groups: NDArray[np.intp] | None = None
+    memory: Floats
+    series: Integers
+    groups: Integers | None = None
 
     @property
     def signals(self) -> Any:
         """All samples of all blocks, to learn from."""
         return self.joined(self.pieces)
 
-    def joined(self, pieces: list[NDArray[np.float64]]) -> Any:
+    def joined(self, pieces: list[Floats]) -> Any:
         """Return some blocks to learn from: one array, or recordings that stay apart."""
         return np.concatenate(pieces) if self.groups is None else pieces
 
-    def folds(self, count: int) -> NDArray[np.intp]:
-        """Return with which of ``count`` folds each block (B,) is held out: every so manieth."""
+    def folds(self, count: int) -> Integers:
+        """Return the fold (B,) in which each block is held out; blocks are dealt out in turn.
+
+        There are ``count`` folds, and blocks of one group are in the same.
+        """
         groups = np.arange(len(self.pieces)) if self.groups is None else self.groups
-        folds: NDArray[np.intp] = groups % count
+        folds: Integers = groups % count
         return folds
 
-    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def means(self, values: Floats) -> Floats:
         """Return the mean of values (B,) of the blocks of each group (G,)."""
         if self.groups is None:
             return values
-        sums: NDArray[np.float64] = np.bincount(self.groups, values) / np.bincount(self.groups)
+        sums: Floats = np.bincount(self.groups, values) / np.bincount(self.groups)
         return sums
 
 
@@ -96,11 +99,11 @@ class Scores:
         The model fitted to all blocks.
     """
 
-    blocks: NDArray[np.float64]
+    blocks: Floats
     model: Any
 
 
-def complete(signals: NDArray[np.float64]) -> NDArray[np.float64]:
+def complete(signals: Floats) -> Floats:
     """Return signals (T, N) with missing values interpolated in time; empty columns become 0."""
     if not has_gaps(signals):
         return signals
@@ -112,17 +115,18 @@ def complete(signals: NDArray[np.float64]) -> NDArray[np.float64]:
     return filled
 
 
-def cut_blocks(signals: NDArray[np.float64], window: int = 1, length: int | None = None) -> Blocks:
+def cut_blocks(signals: Floats, window: int = 1, length: int | None = None) -> HeldOutBlocks:
     """Return the innovations of complete signals (T, N) in blocks of time.
 
     ``length`` samples each, or by default a twentieth of all, though ten times the memory that an
     autoregression takes out, and whole windows. Of more than 5,000 samples, the beginning of each
-    block is used, half of all or 20,000. Raises ValueError where that leaves fewer than five.
+    block is used, half of all or 20,000. Raises TooFewBlocksError where that leaves fewer than
+    five.
     """
     memory = autoregression(signals)
     left = with_equal_loudness(innovations(signals, memory))
     pieces, length, series = _pieces([left], len(memory), window, length)
-    return Blocks(pieces, length, memory, series)
+    return HeldOutBlocks(pieces, length, memory, series)
 
 
 def _rows(total: int) -> int:
@@ -131,8 +135,8 @@ def _rows(total: int) -> int:
 
 
 def _pieces(
-    series: Sequence[NDArray[np.float64]], memory: int, window: int, length: int | None
-) -> tuple[list[NDArray[np.float64]], int, NDArray[np.intp]]:
+    series: Sequence[Floats], memory: int, window: int, length: int | None
+) -> tuple[list[Floats], int, Integers]:
     """Return blocks of time of each series, of whole windows, their length, and whose each is."""
     total, least = sum(map(len, series)), MEMORIES * max(1, memory)
     if length is None:
@@ -144,7 +148,7 @@ def _pieces(
     found = sum(counts)
     if found < LEAST_BLOCKS:
         given = total + memory * len(series)
-        raise ValueError(
+        raise TooFewBlocksError(
             f"held-out blocks need at least {LEAST_BLOCKS} windows or blocks, and {given} samples "
             f"in blocks of {length} are {found}: use shorter ones, or give the number of atoms"
         )
@@ -156,25 +160,28 @@ def _pieces(
     return pieces, length, np.repeat(np.arange(len(series)), counts)
 
 
+def group_labels(groups: Sequence[Any] | None, recordings: int) -> NDArray[Any]:
+    """Return the label of each of so many recordings (R,), one of its own where none are given."""
+    if groups is not None and len(groups) != recordings:
+        raise ValueError(
+            f"groups must have a label for each of the {recordings} recordings, got {len(groups)}"
+        )
+    return np.arange(recordings) if groups is None else np.asarray(groups)
+
+
 def cut_recordings(
-    recordings: Sequence[NDArray[np.float64]], groups: Sequence[Any] | None = None, window: int = 1
-) -> Blocks:
+    recordings: Sequence[Floats], groups: Sequence[Any] | None = None, window: int = 1
+) -> HeldOutBlocks:
     """Return the innovations of whole recordings (T_r, N), as blocks to hold out.
 
     The autoregression that is taken out is the same in all, and is taken out of each by itself.
     Recordings with the same label of ``groups`` are held out together. Of more than 5,000 samples
-    in all, the beginning of each recording is used, half of all or 20,000. Raises ValueError for
-    fewer than two groups.
+    in all, the beginning of each recording is used, half of all or 20,000. Raises
+    TooFewBlocksError for fewer than two groups.
     """
-    labels = np.arange(len(recordings)) if groups is None else np.asarray(groups)
-    if labels.shape != (len(recordings),):
-        raise ValueError(
-            f"groups must have a label for each of the {len(recordings)} recordings, got shape "
-            f"{labels.shape}"
-        )
-    codes = np.unique(labels, return_inverse=True)[1]
+    codes = np.unique(group_labels(groups, len(recordings)), return_inverse=True)[1]
     if codes.max(initial=0) < 1:
-        raise ValueError(
+        raise TooFewBlocksError(
             "to leave recordings out, at least two of different groups are needed: give more "
             "recordings, or one array, of which blocks of time are held out"
         )
@@ -194,15 +201,15 @@ def cut_recordings(
         kept.append(codes[number])
     length = int(np.mean([len(piece) for piece in pieces]))
     series = np.arange(len(pieces))
-    return Blocks(pieces, length, memory, series, np.array(kept, dtype=np.intp))
+    return HeldOutBlocks(pieces, length, memory, series, np.array(kept, dtype=np.intp))
 
 
 def cut_study(
-    pieces: Sequence[NDArray[np.float64]],
+    pieces: Sequence[Floats],
     window: int = 1,
     length: int | None = None,
-    owners: NDArray[np.intp] | None = None,
-) -> Blocks:
+    owners: Integers | None = None,
+) -> HeldOutBlocks:
     """Return the innovations of complete recordings (T_r, N), as blocks to hold out.
 
     Five recordings or more are held out whole. Of fewer, whose number would say little about the
@@ -217,12 +224,12 @@ def cut_study(
         return cut_recordings(pieces, owners.tolist(), window)
     memory, left = _innovations(pieces)
     cut, length, series = _pieces(left, len(memory), window, length)
-    return Blocks(cut, length, memory, series, np.arange(len(cut)))
+    return HeldOutBlocks(cut, length, memory, series, np.arange(len(cut)))
 
 
 def _innovations(
-    recordings: Sequence[NDArray[np.float64]],
-) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+    recordings: Sequence[Floats],
+) -> tuple[Floats, list[Floats]]:
     """Return the memory (q,) that recordings share, and what it leaves of each, equally loud."""
     memory = autoregression(*recordings)
     left = [innovations(recording, memory) for recording in recordings]
@@ -232,7 +239,7 @@ def _innovations(
 
 def block_scores(
     model: Any,
-    blocks: Blocks,
+    blocks: HeldOutBlocks,
     folds: int = FOLDS,
     fitted: Any = None,
     cost: float = 1.0,
@@ -280,9 +287,7 @@ def block_scores(
     return Scores(blocks.means(values[best]), whole)
 
 
-def _covariance_scores(
-    model: Any, learned: list[NDArray[np.float64]], held: list[NDArray[np.float64]]
-) -> list[float]:
+def _covariance_scores(model: Any, learned: list[Floats], held: list[Floats]) -> list[float]:
     """Return the score of held-out pieces under the covariance of others, in the model's units.
 
     As many white samples as dimensions are added to them.
@@ -309,6 +314,6 @@ def _score(model: Any, signals: Any) -> float:
         return float(model.score(signals))
 
 
-def error_of_mean(values: NDArray[np.float64]) -> float:
+def error_of_mean(values: Floats) -> float:
     """Return the standard error of the mean of independent values; 0 for a single one."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

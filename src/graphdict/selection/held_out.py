@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from graphdict.core.annotations import Floats
 from graphdict.core.marginal.patterns import default_max_active
 from graphdict.engine.progress import shown_work
+from graphdict.engine.recordings import are_several
 from graphdict.selection.folds import (
     FOLDS,
-    Blocks,
+    HeldOutBlocks,
     block_scores,
     complete,
     cut_blocks,
@@ -22,15 +23,10 @@ from graphdict.selection.folds import (
     error_of_mean,
 )
 from graphdict.selection.merging import merged
-from graphdict.selection.trials import as_array, as_recordings
+from graphdict.selection.trials import as_recordings
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
-
-__all__ = [
-    "ScoreChoice", "check_comparable", "check_groups", "choose_by_blocks", "choose_max_active",
-    "choose_n_atoms",
-]  # fmt: skip
 
 PATIENCE = 2  # values to try after the best
 NEGLIGIBLE = 0.01  # share of the gain over the worst that is not worth another atom
@@ -63,7 +59,7 @@ class ScoreChoice:
     value: int
     scores: dict[int, float]
     errors: dict[int, float]
-    block_scores: dict[int, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    block_scores: dict[int, Floats] = field(default_factory=dict, repr=False)
     models: dict[int, Any] = field(default_factory=dict, repr=False)
 
 
@@ -163,32 +159,26 @@ def choose_max_active(
     )
 
 
-def check_groups(groups: Sequence[Any] | None, recordings: int | None) -> None:
-    """Raise ValueError where labels are not those of so many recordings; None for one array."""
-    if groups is None:
-        return
-    if recordings is None:
+def check_groups(groups: Sequence[Any] | None, X: Any) -> None:
+    """Raise ValueError where there are labels of recordings, but ``X`` is one array."""
+    if groups is not None and not are_several(X):
         raise ValueError(
             "groups are labels of recordings, but X is one array: give a list of arrays"
         )
-    if len(groups) != recordings:
-        raise ValueError(
-            f"groups must have a label for each of the {recordings} recordings, got {len(groups)}"
-        )
 
 
-def _blocks(model: Any, X: Any, groups: Sequence[Any] | None, length: int | None) -> Blocks:
+def _blocks(model: Any, X: Any, groups: Sequence[Any] | None, length: int | None) -> HeldOutBlocks:
     """Return what is held out: blocks of time of an array, or whole recordings."""
-    recordings = as_recordings(model, X)
-    if recordings is None:
-        check_groups(groups, None)
-        return cut_blocks(complete(as_array(model, X)), model.window_size, length)
+    check_groups(groups, X)
+    parts = [complete(part) for part in as_recordings(model, X)]
+    if not are_several(X):
+        return cut_blocks(parts[0], model.window_size, length)
     if length is not None:
         raise ValueError(
-            f"block_length={length} is for one array; of {len(recordings)} recordings, whole ones "
-            "are held out"
+            f"block_length={length} is for one array; of {len(parts)} recordings, whole ones are "
+            "held out"
         )
-    return cut_recordings([complete(one) for one in recordings], groups, model.window_size)
+    return cut_recordings(parts, groups, model.window_size)
 
 
 def check_comparable(model: Any, name: str) -> None:
@@ -207,7 +197,7 @@ def check_comparable(model: Any, name: str) -> None:
 
 def choose_by_blocks(
     model: Any,
-    blocks: Blocks,
+    blocks: HeldOutBlocks,
     name: str,
     candidates: Iterable[int],
     *,
@@ -224,7 +214,7 @@ def choose_by_blocks(
     tried = sorted(set(candidates))
     if not tried:
         raise ValueError(f"candidates must hold at least one {name} to try, got none")
-    found: dict[int, NDArray[np.float64]] = {}
+    found: dict[int, Floats] = {}
     models: dict[int, Any] = {}
     best, nodes = tried[0], blocks.pieces[0].shape[1]
     with shown_work(f"choosing {name}", sum(tried[:PATIENCE]), model.verbose) as task:
@@ -270,12 +260,12 @@ def choose_by_blocks(
     return ScoreChoice(name, value, scores, errors, found, models)
 
 
-def _best(found: dict[int, NDArray[np.float64]]) -> int:
+def _best(found: dict[int, Floats]) -> int:
     """Return the value with the best mean score of all blocks."""
     return max(found, key=lambda value: found[value].mean())
 
 
-def _smallest_near(found: dict[int, NDArray[np.float64]], tolerance: float) -> int:
+def _smallest_near(found: dict[int, Floats], tolerance: float) -> int:
     """Return the smallest value within so many standard errors of the best, or nearly as good."""
     best = found[_best(found)]
     negligible = NEGLIGIBLE * (best.mean() - min(scores.mean() for scores in found.values()))

@@ -13,14 +13,9 @@ so every sample is divided by its own.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.core.marginal.spectra import zero_sum_basis
-
-__all__ = [
-    "autoregression", "equal_loudness", "innovations", "sizes_of", "whitened",
-    "with_equal_loudness",
-]  # fmt: skip
 
 LONGEST, SAMPLES_FOR_LAG = 20, 20  # lags at most, and samples that each takes
 TINY = 1e-10  # of the largest variance: directions that have none
@@ -28,7 +23,7 @@ ROUNDS = 3  # to find a covariance to which all samples count alike
 QUIETEST = 1e-3  # of the mean loudness: what is quieter is not made as loud as the others
 
 
-def whitened(signals: NDArray[np.float64]) -> NDArray[np.float64]:
+def whitened(signals: Floats) -> Floats:
     """Return signals (T, N) in coordinates (T, d) of unit variance, without mean of nodes or time.
 
     Directions without variance are left out.
@@ -37,28 +32,28 @@ def whitened(signals: NDArray[np.float64]) -> NDArray[np.float64]:
     return _white(centred)
 
 
-def _white(centred: NDArray[np.float64]) -> NDArray[np.float64]:
+def _white(centred: Floats) -> Floats:
     values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
     there = values > TINY * max(float(values[-1]), np.finfo(float).tiny)
-    white: NDArray[np.float64] = centred @ (vectors[:, there] / np.sqrt(values[there]))
+    white: Floats = centred @ (vectors[:, there] / np.sqrt(values[there]))
     return white
 
 
-def equal_loudness(white: NDArray[np.float64], rounds: int = ROUNDS) -> NDArray[np.float64]:
+def equal_loudness(white: Floats, rounds: int = ROUNDS) -> Floats:
     """Return whitened signals (T, d), white again after each sample was brought to one size."""
     for _ in range(rounds):
         white = _white(white / sizes_of(white))
-    same: NDArray[np.float64] = white / sizes_of(white)
+    same: Floats = white / sizes_of(white)
     return same
 
 
-def sizes_of(white: NDArray[np.float64]) -> NDArray[np.float64]:
+def sizes_of(white: Floats) -> Floats:
     """Return the root mean square of each whitened sample (T, 1), never 0."""
-    sizes: NDArray[np.float64] = np.sqrt(np.square(white).mean(axis=1, keepdims=True))
+    sizes: Floats = np.sqrt(np.square(white).mean(axis=1, keepdims=True))
     return np.maximum(sizes, 1e-12)
 
 
-def with_equal_loudness(signals: NDArray[np.float64]) -> NDArray[np.float64]:
+def with_equal_loudness(signals: Floats) -> Floats:
     """Return signals (T, N), each sample divided by how loud it is.
 
     That is its size where signals are white, by a covariance to which all samples count alike
@@ -72,11 +67,11 @@ def with_equal_loudness(signals: NDArray[np.float64]) -> NDArray[np.float64]:
         sizes = np.maximum(sizes, QUIETEST * sizes.mean())
         white = _white(white / sizes)
         total *= sizes
-    even: NDArray[np.float64] = signals / total
+    even: Floats = signals / total
     return even
 
 
-def autoregression(*recordings: NDArray[np.float64]) -> NDArray[np.float64]:
+def autoregression(*recordings: Floats) -> Floats:
     """Return the coefficients (q,) of the autoregression that all nodes of signals (T, N) share.
 
     Of several recordings, none of which remembers another, it is the same in all. By the Levinson
@@ -112,9 +107,7 @@ def autoregression(*recordings: NDArray[np.float64]) -> NDArray[np.float64]:
     return best
 
 
-def innovations(
-    signals: NDArray[np.float64], coefficients: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def innovations(signals: Floats, coefficients: Floats) -> Floats:
     """Return what an autoregression (q,) leaves of signals (T, N): (T - q, N), or none."""
     order = len(coefficients)
     left = signals[order:].copy()

@@ -9,8 +9,6 @@ import numpy as np
 
 from graphdict.metrics import cosines
 
-__all__ = ["merged"]
-
 
 def merged(fitted: Any) -> Any:
     """Return a copy of a fit of exclusive states in which the two most alike atoms are one.
@@ -24,12 +22,12 @@ def merged(fitted: Any) -> Any:
     atoms = np.asarray(fitted.atoms_, dtype=np.float64)
     alike = np.where(np.tri(count, dtype=bool), -np.inf, cosines(atoms, atoms))
     first, second = np.unravel_index(int(alike.argmax()), alike.shape)
-    chances = np.asarray(fitted.pattern_probabilities_, dtype=np.float64)
-    both = max(float(chances[first] + chances[second]), np.finfo(float).tiny)
+    probabilities = np.asarray(fitted.pattern_probabilities_, dtype=np.float64)
+    both = max(float(probabilities[first] + probabilities[second]), np.finfo(float).tiny)
     start = copy.copy(fitted)
     start.atoms_ = np.delete(atoms, second, axis=0)
-    start.atoms_[first] = (chances[[first, second]] / both) @ atoms[[first, second]]
-    start.pattern_probabilities_ = np.delete(chances, second)
+    start.atoms_[first] = (probabilities[[first, second]] / both) @ atoms[[first, second]]
+    start.pattern_probabilities_ = np.delete(probabilities, second)
     start.pattern_probabilities_[first] = both
     start.patterns_ = np.eye(count - 1, dtype=bool)
     start.n_atoms = count - 1

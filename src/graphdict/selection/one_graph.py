@@ -7,37 +7,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, RandomState
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.progress import shown_work
-from graphdict.engine.recordings import are_several
 from graphdict.engine.tasks import advance, part
 from graphdict.selection.folds import (
-    Blocks,
+    HeldOutBlocks,
     block_scores,
     complete,
     cut_recordings,
     cut_study,
     error_of_mean,
+    group_labels,
 )
 from graphdict.selection.held_out import CLEARLY, check_comparable, check_groups
-from graphdict.selection.surrogates import (
-    covariance_variation,
-    directions,
-    surrogate_directions,
-)
+from graphdict.selection.surrogates import covariance_variation, directions, surrogate_directions
 from graphdict.selection.trials import as_pieces, check_windows
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.marginal import GraphDictMarginal
-
-__all__ = [
-    "Evidence", "compare_with_one", "evidence", "surrogate_p_value", "surrogate_statistics",
-]  # fmt: skip
 
 SURROGATES = 39
 PROBABLE = 0.05  # p-value from which on one graph with memory explains a gain
@@ -79,13 +71,13 @@ class Evidence:
     n_atoms: int
     gain: float
     error: float
-    block_gains: NDArray[np.float64] = field(repr=False)
+    block_gains: Floats = field(repr=False)
     block_length: int
     memory: int
     stay: float
     p_value: float
     statistic: float
-    surrogate_statistics: NDArray[np.float64] = field(repr=False)
+    surrogate_statistics: Floats = field(repr=False)
 
     @property
     def clear(self) -> bool:
@@ -175,7 +167,8 @@ def evidence(
         raise ValueError(f"n_surrogates must be 0 or more, got {n_surrogates}")
     count = max(2, model.n_atoms)
     given, owners = as_pieces(model, X)
-    check_groups(groups, int(owners[-1]) + 1 if are_several(X) else None)
+    check_groups(groups, X)
+    labels = group_labels(groups, int(owners[-1]) + 1)
     if groups is not None and block_length is not None:
         raise ValueError(
             f"block_length={block_length} cannot be used with groups, which are held out whole: "
@@ -186,7 +179,7 @@ def evidence(
     if groups is None:
         blocks = cut_study(parts, window, block_length, owners)
     else:
-        blocks = cut_recordings(parts, np.asarray(groups)[owners].tolist(), window)
+        blocks = cut_recordings(parts, labels[owners].tolist(), window)
     scores = {}
     fitted = model if hasattr(model, "atoms_") and len(model.atoms_) == count else None
     with shown_work("evidence", 1 + count + SURROGATE_COST, model.verbose):
@@ -203,8 +196,8 @@ def evidence(
 
 @single_threaded_blas
 def surrogate_statistics(
-    blocks: Blocks, count: int, random_state: RandomState = 0
-) -> NDArray[np.float64]:
+    blocks: HeldOutBlocks, count: int, random_state: RandomState = 0
+) -> Floats:
     """Return how much the covariance varies in the series and in surrogates: (1 + count,).
 
     Of long series the beginnings of all blocks are used, 4,000 samples together. Surrogates have
@@ -228,11 +221,7 @@ def surrogate_statistics(
 
 
 def compare_with_one(
-    blocks: Blocks,
-    one: NDArray[np.float64],
-    several: NDArray[np.float64],
-    model: Any,
-    statistics: NDArray[np.float64],
+    blocks: HeldOutBlocks, one: Floats, several: Floats, model: Any, statistics: Floats
 ) -> Evidence:
     """Return the evidence, by block scores (B,) of one and of several graphs.
 
@@ -254,6 +243,6 @@ def compare_with_one(
     )
 
 
-def surrogate_p_value(statistics: NDArray[np.float64]) -> float:
+def surrogate_p_value(statistics: Floats) -> float:
     """Return the share of series whose covariance varies as much as the first; NaN for none."""
     return float(np.mean(statistics >= statistics[0])) if len(statistics) else np.nan

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from graphdict import metrics
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Booleans, Floats, RandomState
+from graphdict.engine.recordings import are_several
+from graphdict.selection.folds import group_labels
 from graphdict.selection.stability import AGAIN, FEWER_STARTS
 from graphdict.selection.trials import as_recordings, fit_quietly
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
-
-__all__ = ["Reproducibility", "reproducibility"]
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Reproducibility:
         Which groups of recordings were in each half.
     """
 
-    cosines: NDArray[np.float64]
-    matrix: NDArray[np.float64] = field(repr=False)
+    cosines: Floats
+    matrix: Floats = field(repr=False)
     halves: list[tuple[list[Any], list[Any]]] = field(repr=False)
 
     @property
-    def again(self) -> NDArray[np.bool_]:
+    def again(self) -> Booleans:
         """Which atoms (K,) come out again, with a mean cosine of at least 0.8 between halves."""
-        found: NDArray[np.bool_] = self.cosines.mean(axis=0) >= AGAIN
+        found: Booleans = self.cosines.mean(axis=0) >= AGAIN
         return found
 
     def in_words(self) -> str:
@@ -87,15 +87,10 @@ def reproducibility(
     Reproducibility
         ``.in_words()`` says what was found; :func:`graphdict.viz.plot_reproducibility` draws it.
     """
-    given = as_recordings(model, recordings)
-    if given is None:
+    if not are_several(recordings):
         raise ValueError("recordings must be a list or a dict of arrays (samples, nodes)")
-    labels = np.arange(len(given)) if groups is None else np.asarray(groups)
-    if labels.shape != (len(given),):
-        raise ValueError(
-            f"groups must have a label for each of the {len(given)} recordings, got shape "
-            f"{labels.shape}"
-        )
+    given = as_recordings(model, recordings)
+    labels = group_labels(groups, len(given))
     names = np.unique(labels)
     if len(names) < 2:
         raise ValueError(f"two halves need at least two groups of recordings, got {names.tolist()}")

@@ -13,21 +13,14 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import Booleans, Floats
 from graphdict.engine.progress import shown_work
 from graphdict.metrics import AtomMatching, match_atoms
 from graphdict.selection.folds import complete
-from graphdict.selection.trials import (
-    as_array,
-    as_recordings,
-    check_windows,
-    fit_quietly,
-    with_found,
-)
+from graphdict.selection.trials import as_recordings, check_windows, fit_quietly, with_found
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
-
-__all__ = ["Stability", "stability"]
 
 AGAIN = 0.8  # similarity from which on an atom came out again
 FEWER_STARTS = 2
@@ -49,14 +42,14 @@ class Stability:
         Cosine with the corresponding atom learned from all samples and other random starts.
     """
 
-    halves: NDArray[np.float64]
-    coefficients: NDArray[np.float64]
-    starts: NDArray[np.float64]
+    halves: Floats
+    coefficients: Floats
+    starts: Floats
 
     @property
-    def again(self) -> NDArray[np.bool_]:
+    def again(self) -> Booleans:
         """Which atoms (K,) came out again each time, with a cosine of at least 0.8."""
-        worst: NDArray[np.bool_] = np.minimum(self.halves.min(axis=0), self.starts) >= AGAIN
+        worst: Booleans = np.minimum(self.halves.min(axis=0), self.starts) >= AGAIN
         return worst
 
 
@@ -80,7 +73,6 @@ def stability(
     """
     check_is_fitted(model, "atoms_")
     parts = as_recordings(model, X)
-    parts = [as_array(model, X)] if parts is None else parts
     window = model.get_params().get("window_size", 1)
     windows = sum(len(part) // window // 2 for part in parts)
     check_windows(max(2, len(model.atoms_)), windows, "half of the time has")
@@ -88,7 +80,7 @@ def stability(
         return _learned_again(model, [complete(part) for part in parts])
 
 
-def _learned_again(model: Any, parts: list[NDArray[np.float64]]) -> Stability:
+def _learned_again(model: Any, parts: list[Floats]) -> Stability:
     """Return the stability of a fitted model on complete signals (T_r, N) of each recording."""
     known = model.get_params()
     rng = check_random_state(known.get("random_state"))
@@ -114,7 +106,7 @@ def _learned_again(model: Any, parts: list[NDArray[np.float64]]) -> Stability:
 
 
 def _fit_again(
-    trial: Any, parts: list[NDArray[np.float64]], model: Any, rng: np.random.RandomState
+    trial: Any, parts: list[Floats], model: Any, rng: np.random.RandomState
 ) -> tuple[Any, AtomMatching]:
     """Return a fit from one random start, and which of its atoms are those of the model.
 
@@ -137,7 +129,7 @@ def _fit_again(
     return min(found, key=lambda each: float(each[0].objective_))
 
 
-def _correlations(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+def _correlations(first: NDArray[Any], second: NDArray[Any]) -> Floats:
     """Return the correlation of each column; 1 where neither varies, 0 where one does not."""
     first = first - first.mean(axis=0)
     second = second - second.mean(axis=0)

@@ -15,27 +15,23 @@ surrogates too.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.selection.memory import equal_loudness, sizes_of, whitened
-
-__all__ = ["covariance_variation", "directions", "surrogate_directions", "surrogate_signals"]
+from graphdict.core.annotations import Floats, Integers
+from graphdict.selection.memory import equal_loudness, whitened
 
 STRETCHES = 4, 8, 16, 32, 64, 128, 256  # samples, each a whole number of those before
 FEWEST = 4  # stretches to compare
 SURROGATE_ROUNDS = 1  # to equal loudness: surrogates are nearly white
 
 
-def directions(signals: NDArray[np.float64]) -> NDArray[np.float64]:
+def directions(signals: Floats) -> Floats:
     """Return whitened signals (T, d) whose samples are all of the same loudness."""
     return equal_loudness(whitened(signals))
 
 
 def surrogate_directions(
-    given: NDArray[np.float64],
-    rng: np.random.RandomState,
-    lengths: NDArray[np.intp] | None = None,
-) -> NDArray[np.float64]:
+    given: Floats, rng: np.random.RandomState, lengths: Integers | None = None
+) -> Floats:
     """Return directions (T, d) with the spectra of given ones, of a process with one graph.
 
     ``lengths`` are the numbers of samples of recordings that stand one after the other; by default
@@ -55,25 +51,7 @@ def surrogate_directions(
     return equal_loudness(turned[there], SURROGATE_ROUNDS)
 
 
-def surrogate_signals(
-    signals: NDArray[np.float64], rng: np.random.RandomState
-) -> NDArray[np.float64]:
-    """Return signals (T, N) with one graph, and covariance, spectra and loudness of given ones.
-
-    The mean over nodes, which no graph explains, is left out.
-    """
-    centred = signals - signals.mean(axis=1, keepdims=True)
-    centred = centred - centred.mean(axis=0)
-    white = whitened(signals)
-    mixing = np.linalg.lstsq(white, centred, rcond=None)[0]
-    drawn: NDArray[np.float64] = surrogate_directions(directions(signals), rng)
-    found: NDArray[np.float64] = drawn * sizes_of(white) @ mixing
-    return found
-
-
-def covariance_variation(
-    given: NDArray[np.float64], lengths: NDArray[np.intp] | None = None
-) -> float:
+def covariance_variation(given: Floats, lengths: Integers | None = None) -> float:
     """Return how much the covariance of directions (T, d) varies in time, in standard errors.
 
     For two independent directions of squared length d, the square of their product is d on average.
@@ -86,7 +64,7 @@ def covariance_variation(
     recordings = np.split(given, ends[:-1])
     variance = max(3 * dimension**3 / (dimension + 2) - dimension**2, 1e-12)
     found: list[float] = []
-    moments: list[NDArray[np.float64]] = []  # of the stretches of each recording
+    moments: list[Floats] = []  # of the stretches of each recording
     before = 0  # samples that each of the moments has
     for length in STRETCHES:
         counts = [len(own) // length for own in recordings]

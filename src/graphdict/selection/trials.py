@@ -6,52 +6,41 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.recordings import Recordings
-from graphdict.engine.recordings import are_several
 from graphdict.exceptions import InterruptedFitWarning
 
-__all__ = [
-    "as_array", "as_pieces", "as_recordings", "check_windows", "fit_quietly", "split_pieces",
-    "with_found",
-]  # fmt: skip
 
-
-def as_array(model: Any, X: Any) -> NDArray[np.float64]:
-    """Return signals (T, N), validated as by a fit of ``model``."""
-    samples, _ = clone(model)._read(X, reset=True)
-    return samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
-
-
-def as_recordings(model: Any, X: Any) -> list[NDArray[np.float64]] | None:
-    """Return the signals (T_r, N) of each recording; None where ``X`` is one array.
-
-    Several recordings are a list or a dict of what a fit takes for one.
-    """
-    if not are_several(X):
-        return None
+def _read(model: Any, X: Any) -> tuple[Floats, Recordings]:
+    """Return all signals (T, N), validated as by a fit of ``model``, and their recordings."""
     samples, recordings = clone(model)._read(X, reset=True)
-    rows = samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
-    parts: list[NDArray[np.float64]] = recordings.split(rows)
-    return parts
+    return samples if isinstance(samples, np.ndarray) else samples[: len(samples)], recordings
 
 
-def as_pieces(model: Any, X: Any) -> tuple[list[NDArray[np.float64]], NDArray[np.intp]]:
+def as_array(model: Any, X: Any) -> Floats:
+    """Return signals (T, N), validated as by a fit of ``model``."""
+    return _read(model, X)[0]
+
+
+def as_recordings(model: Any, X: Any) -> list[Floats]:
+    """Return the signals (T_r, N) of each recording: one where ``X`` is one array."""
+    rows, recordings = _read(model, X)
+    return recordings.split(rows)
+
+
+def as_pieces(model: Any, X: Any) -> tuple[list[Floats], Integers]:
     """Return signals in pieces (T_p, N) in which nothing is left out, and whose recording each is.
 
     A recording has several pieces where parts of it are bad, or of which it has epochs.
     """
-    samples, recordings = clone(model)._read(X, reset=True)
-    rows = samples if isinstance(samples, np.ndarray) else samples[: len(samples)]
-    return split_pieces(rows, recordings)
+    return split_pieces(*_read(model, X))
 
 
-def split_pieces(
-    rows: NDArray[np.float64], recordings: Recordings
-) -> tuple[list[NDArray[np.float64]], NDArray[np.intp]]:
+def split_pieces(rows: Floats, recordings: Recordings) -> tuple[list[Floats], Integers]:
     """Return the pieces of all samples (T, N), and the number of the recording of each."""
     starts = recordings.piece_starts
     return np.split(rows, starts[1:]), recordings.labels()[starts]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["described_duration", "described_times", "listed", "rounded", "usual_stay"]
+from graphdict.core.annotations import Booleans, Integers
 
 YEAR = 31557600.0
 SECONDS = (
@@ -21,7 +21,7 @@ YEARS_OF_SEASONS = 2  # that a series lasts at least: what happens once is no se
 SEASONAL = 0.25  # by how much the mean coefficient of months differs, from which on they are named
 
 
-def usual_stay(active: NDArray[np.bool_]) -> float:
+def usual_stay(active: Booleans) -> float:
     """Return the length of the stay in which half of an atom's samples lie, or a longer one."""
     ends = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(np.int8), [0]])))
     lengths = np.sort(ends[1::2] - ends[::2])
@@ -32,6 +32,7 @@ def usual_stay(active: NDArray[np.bool_]) -> float:
 
 
 def described_duration(samples: float, step: float | None) -> str:
+    """Return a number of samples in words, as a time where ``step``, in seconds, is known."""
     if step is None:
         return f"{rounded(samples)} samples"
     seconds = samples * step
@@ -79,7 +80,7 @@ def _period(coefficients: NDArray[Any], times: NDArray[Any]) -> str:
     return f", mostly from {shown[0]} to {shown[1]}"
 
 
-def _months(which: NDArray[np.intp]) -> str:
+def _months(which: Integers) -> str:
     """Return months by name, as a span where they follow one another round the year."""
     names = MONTHS.split()
     inside = np.zeros(12, dtype=bool)

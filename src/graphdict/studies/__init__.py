@@ -21,3 +21,7 @@ __all__ = [
     "recording_atoms",
     "regress_on",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

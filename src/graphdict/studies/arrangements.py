@@ -10,14 +10,11 @@ from itertools import permutations, product
 from math import factorial, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["block_orders", "condition_orders", "group_labels", "signs"]
+from graphdict.core.annotations import Floats, Integers
 
 
-def group_labels(
-    codes: NDArray[np.intp], count: int, rng: np.random.RandomState
-) -> tuple[NDArray[np.intp], bool]:
+def group_labels(codes: Integers, count: int, rng: np.random.RandomState) -> tuple[Integers, bool]:
     """Return assignments (P, U) of units to groups of the same sizes as in ``codes`` (U,)."""
     sizes = np.bincount(codes)
     if factorial(len(codes)) // prod(factorial(int(size)) for size in sizes) <= count:
@@ -41,7 +38,7 @@ def _distinct(left: list[int]) -> list[list[int]]:
     return found
 
 
-def signs(units: int, count: int, rng: np.random.RandomState) -> tuple[NDArray[np.float64], bool]:
+def signs(units: int, count: int, rng: np.random.RandomState) -> tuple[Floats, bool]:
     """Return signs (P, U) of the differences of ``units`` subjects."""
     if 2**units <= count:
         return np.array(list(product((1.0, -1.0), repeat=units))), True
@@ -51,7 +48,7 @@ def signs(units: int, count: int, rng: np.random.RandomState) -> tuple[NDArray[n
 
 def condition_orders(
     units: int, conditions: int, count: int, rng: np.random.RandomState
-) -> tuple[NDArray[np.intp], bool]:
+) -> tuple[Integers, bool]:
     """Return orders (P, U, C) of the conditions within each of ``units`` subjects."""
     first = np.arange(conditions)
     if factorial(conditions) ** units <= count:
@@ -62,9 +59,7 @@ def condition_orders(
     return np.concatenate((observed, drawn)), False
 
 
-def block_orders(
-    blocks: NDArray[np.intp], count: int, rng: np.random.RandomState
-) -> tuple[NDArray[np.intp], bool]:
+def block_orders(blocks: Integers, count: int, rng: np.random.RandomState) -> tuple[Integers, bool]:
     """Return orders (P, U) of units that stay within their block of ``blocks`` (U,)."""
     members = [np.flatnonzero(blocks == block) for block in np.unique(blocks)]
     if prod(factorial(len(own)) for own in members) <= count:

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, Integers, RandomState
 from graphdict.studies.comparison import Comparison
 from graphdict.studies.designs import Design, Groups, Pairs, Regression, Repeated
 from graphdict.studies.given import as_labels, named
 from graphdict.studies.recording_atoms import RecordingAtoms
 from graphdict.studies.statistics import ActivationStatistics, as_columns
 from graphdict.studies.testing import permutation_test
-
-__all__ = ["compare_conditions", "compare_groups", "regress_on"]
 
 PERMUTATIONS = 4999
 
@@ -240,7 +238,7 @@ def _compare(
     design: Design,
     columns: list[tuple[str, str]],
     levels: list[str],
-    means: NDArray[np.float64],
+    means: Floats,
     n_units: list[int],
     settings: tuple[int, float, RandomState],
 ) -> Comparison:
@@ -280,17 +278,17 @@ def _levels(labels: NDArray[Any], what: str) -> NDArray[Any]:
     return levels
 
 
-def _first(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+def _first(codes: Integers) -> Integers:
     """Return where each code (0, 1, ...) is first."""
     return np.unique(codes, return_index=True)[1]
 
 
-def _averages(table: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
+def _averages(table: Floats, codes: Integers) -> Floats:
     """Return the means (U, M) of the rows of each code, in the order of codes, NaN left out."""
     return np.stack([_mean(table[codes == code]) for code in np.unique(codes)])
 
 
-def _mean(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean(rows: Floats) -> Floats:
     """Return the mean of each column (M,), NaN left out; NaN where there is nothing else."""
     known = np.isfinite(rows)
     count = known.sum(axis=0)

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans, Floats
 from graphdict.exceptions import import_extra
 
 if TYPE_CHECKING:  # pragma: no cover
     import pandas
-
-__all__ = ["Comparison"]
 
 LEVEL = 0.05
 NAMED = 5
@@ -60,14 +58,14 @@ class Comparison:
     statistic_name: str
     size_name: str
     levels: list[str]
-    means: NDArray[np.float64] = field(repr=False)
-    effect: NDArray[np.float64]
-    effect_interval: NDArray[np.float64] = field(repr=False)
-    size: NDArray[np.float64] = field(repr=False)
-    size_interval: NDArray[np.float64] = field(repr=False)
-    statistic: NDArray[np.float64] = field(repr=False)
-    p_values: NDArray[np.float64] = field(repr=False)
-    p_corrected: NDArray[np.float64]
+    means: Floats = field(repr=False)
+    effect: Floats
+    effect_interval: Floats = field(repr=False)
+    size: Floats = field(repr=False)
+    size_interval: Floats = field(repr=False)
+    statistic: Floats = field(repr=False)
+    p_values: Floats = field(repr=False)
+    p_corrected: Floats
     n_units: list[int]
     n_permutations: int
     exact: bool
@@ -75,7 +73,7 @@ class Comparison:
     smallest_p: float
 
     @property
-    def significant(self) -> NDArray[np.bool_]:
+    def significant(self) -> Booleans:
         """Which columns (M,) have a corrected p-value of at most 0.05."""
         return self.p_corrected <= LEVEL
 

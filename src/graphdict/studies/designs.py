@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.studies import arrangements
 from graphdict.studies.intervals import (
     correlation_interval,
@@ -27,9 +28,6 @@ from graphdict.studies.intervals import (
     size_interval,
 )
 
-__all__ = ["Design", "Effects", "Groups", "Pairs", "Regression", "Repeated"]
-
-Floats = NDArray[np.float64]
 NOTHING = 1e-12  # of the variance of a column, that counts as none
 
 
@@ -109,7 +107,7 @@ class Groups:
     """
 
     values: Floats  # (U, M)
-    codes: NDArray[np.intp]  # (U,) group of each unit
+    codes: Integers  # (U,) group of each unit
 
     @cached_property
     def _given(self) -> _Values:
@@ -164,7 +162,7 @@ class Groups:
             size, size_interval(size, size_error, confidence),
         )  # fmt: skip
 
-    def _spread(self, own: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    def _spread(self, own: Booleans) -> tuple[Floats, Floats]:
         """Return variance and third central moment (M,) of the values of some units."""
         mask, values = self._given.mask[own], self._given.values[own]
         count = mask.sum(axis=0)
@@ -310,12 +308,12 @@ class Regression:
 
     values: Floats  # (U, M)
     covariate: Floats  # (U,)
-    blocks: NDArray[np.intp]  # (U,)
+    blocks: Integers  # (U,)
     statistic_name: str = "t"
     size_name: str = "correlation"
 
     @cached_property
-    def _members(self) -> list[NDArray[np.intp]]:
+    def _members(self) -> list[Integers]:
         """The units of each block."""
         return [np.flatnonzero(self.blocks == block) for block in np.unique(self.blocks)]
 

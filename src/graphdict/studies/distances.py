@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.likelihood import NOISE
-
-__all__ = ["map_of", "model_distances"]
 
 MOST_PATTERNS = 32  # of which distances are means, the most frequent ones
 NOTHING = 1e-8  # nats: rounding errors
 
 
-def model_distances(model: Any, atoms: NDArray[np.float64], held: list[Any]) -> NDArray[np.float64]:
+def model_distances(model: Any, atoms: Floats, held: list[Any]) -> Floats:
     """Return distances (R, R) between recordings with atoms (R, K, E).
 
     The root of the mean, over patterns of active atoms and weighted as the group uses them, of the
@@ -49,7 +47,7 @@ def model_distances(model: Any, atoms: NDArray[np.float64], held: list[Any]) -> 
     return np.sqrt(np.where(divergence > NOTHING, divergence, 0))
 
 
-def map_of(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+def map_of(distances: Floats) -> Floats:
     """Return positions (R, 2) by classical multidimensional scaling of distances (R, R).
 
     The axis of the largest spread comes first; signs are such that the largest entry is positive.

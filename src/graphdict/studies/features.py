@@ -27,12 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.metrics import safe_ratio
-
-__all__ = [
-    "FEATURES", "PAPER_FEATURES", "active_states", "count_runs", "feature_table", "hard_labels",
-    "switching_rates",
-]  # fmt: skip
 
 PAPER_FEATURES = ("occurrences", "coverage", "mean_duration")
 FEATURES = (
@@ -40,16 +36,14 @@ FEATURES = (
 )  # fmt: skip
 
 
-def hard_labels(coefficients: NDArray[np.float64]) -> NDArray[np.intp]:
+def hard_labels(coefficients: Floats) -> Integers:
     """Return the state with the largest coefficient (T,); -1 where they are NaN or all zero."""
     known = np.asarray(np.isfinite(coefficients).all(axis=1))
     filled = np.where(known[:, None], coefficients, 0)
     return np.where(filled.max(axis=1, initial=0) > 0, filled.argmax(axis=1), -1)
 
 
-def active_states(
-    coefficients: NDArray[np.float64], activity: str | ArrayLike
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def active_states(coefficients: Floats, activity: str | ArrayLike) -> tuple[Booleans, Booleans]:
     """Return which states are active in each sample (T, K), and which samples count (T,)."""
     if isinstance(activity, str):
         if activity != "largest":
@@ -62,13 +56,13 @@ def active_states(
 
 
 def count_runs(
-    active: NDArray[np.bool_],
-    counted: NDArray[np.bool_],
-    segments: NDArray[np.intp],
-    event: NDArray[np.intp],
+    active: Booleans,
+    counted: Booleans,
+    segments: Integers,
+    event: Integers,
     n_events: int,
     sfreq: float,
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Floats]:
     """Return the statistics of runs by name, each an array (n_events, K).
 
     Parameters
@@ -102,7 +96,7 @@ def count_runs(
     of_event = np.where(inside, np.asarray(event)[owner] if len(event) else 0, n_events)
     active = active & (inside & counted)[:, None]
 
-    def total(values: NDArray[np.float64]) -> NDArray[Any]:
+    def total(values: Floats) -> NDArray[Any]:
         return np.bincount(of_event, weights=values, minlength=n_events + 1)[:n_events]
 
     time = total((inside & counted).astype(float)) / sfreq
@@ -131,14 +125,14 @@ def count_runs(
 
 
 def feature_table(
-    coefficients: NDArray[np.float64],
+    coefficients: Floats,
     activity: Any,
-    segments: NDArray[np.intp],
-    event: NDArray[np.intp],
+    segments: Integers,
+    event: Integers,
     n_events: int,
     sfreq: float,
     features: Sequence[str],
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the named features of each event and state, (n_events, K, F)."""
     unknown = [name for name in features if name not in FEATURES]
     if unknown:
@@ -152,13 +146,13 @@ def feature_table(
 
 
 def switching_rates(
-    active: NDArray[np.bool_],
-    counted: NDArray[np.bool_],
-    segments: NDArray[np.intp],
-    event: NDArray[np.intp],
+    active: Booleans,
+    counted: Booleans,
+    segments: Integers,
+    event: Integers,
     n_events: int,
     sfreq: float,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return how often the set of active states changes (n_events,), per second of counted time.
 
     A change is one between consecutive samples of a segment that both count. Parameters are those
@@ -173,12 +167,7 @@ def switching_rates(
     return safe_ratio(changes * sfreq, samples)
 
 
-def _means(
-    coefficients: NDArray[np.float64],
-    segments: NDArray[np.intp],
-    event: NDArray[np.intp],
-    n_events: int,
-) -> NDArray[np.float64]:
+def _means(coefficients: Floats, segments: Integers, event: Integers, n_events: int) -> Floats:
     """Return the mean coefficients (n_events, K) over the samples that have them."""
     sums, counts = np.zeros((n_events, coefficients.shape[1])), np.zeros((n_events, 1))
     for (start, stop), number in zip(segments, event):

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from graphdict.core.recordings import Recordings
 from graphdict.engine.recordings import recording_names
 
-__all__ = ["as_labels", "coefficient_arrays", "named", "recordings_of"]
-
 NAMED = 5  # recordings that an error names
 
 

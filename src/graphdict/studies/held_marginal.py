@@ -9,11 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans, Floats
 from graphdict.core.marginal.penalty import ConcavePenalty
 from graphdict.core.marginal.protocols import PatternLikelihood, SignalBlock
 from graphdict.engine.signals import has_gaps
-
-__all__ = ["MarginalRecording"]
 
 ROWS = 4096  # samples at a time
 STEPS = 30  # on the atoms, from those of a stronger pull
@@ -31,10 +30,10 @@ class MarginalRecording:
     """
 
     likelihood: PatternLikelihood  # of the group, on its support
-    group: NDArray[np.float64]  # (K, E) atoms of the group, on active nodes
+    group: Floats  # (K, E) atoms of the group, on active nodes
     signals: NDArray[Any]  # (T, N) prepared
-    responsibilities: NDArray[np.float64]  # (T, C)
-    usage: NDArray[np.float64]  # (C,) share of each pattern in the samples of the group
+    responsibilities: Floats  # (T, C)
+    usage: Floats  # (C,) share of each pattern in the samples of the group
 
     @classmethod
     def of(cls, model: Any, signals: Any, name: str) -> Self:
@@ -56,9 +55,7 @@ class MarginalRecording:
         """Number T of samples."""
         return len(self.signals)
 
-    def estimate(
-        self, rows: NDArray[np.bool_], pseudo: float, start: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def estimate(self, rows: Booleans, pseudo: float, start: Floats) -> Floats:
         """Return the atoms (K, E) of some samples (T,), pulled by so many pseudo-samples."""
         atoms = start
         tails = getattr(self.likelihood, "tails", np.inf)
@@ -73,7 +70,7 @@ class MarginalRecording:
             _, atoms = self.likelihood.m_step(atoms, averages, shares, NO_PENALTY, steps)
         return atoms
 
-    def score(self, rows: NDArray[np.bool_], atoms: NDArray[np.float64]) -> float:
+    def score(self, rows: Booleans, atoms: Floats) -> float:
         """Return the expected log-likelihood of a sample of some (T,), given its pattern."""
         missing = has_gaps(self.signals)
         factors = self.likelihood.factors(atoms, missing=missing)
@@ -82,12 +79,10 @@ class MarginalRecording:
             total += float(np.vdot(shares, self.likelihood.log_likelihoods(factors, block)))
         return float(total / rows.sum())
 
-    def _statistics(
-        self, rows: NDArray[np.bool_], atoms: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...], int]:
+    def _statistics(self, rows: Booleans, atoms: Floats) -> tuple[Floats, tuple[Floats, ...], int]:
         """Return usage (C,) and statistics of some samples, summed, and their number."""
         factors = self.likelihood.factors(atoms, missing=has_gaps(self.signals))
-        sums: tuple[NDArray[np.float64], ...] = ()
+        sums: tuple[Floats, ...] = ()
         usage = np.zeros(len(self.usage))
         for block, shares in self._blocks(rows):
             found = self.likelihood.statistics(factors, block, shares)
@@ -95,7 +90,7 @@ class MarginalRecording:
             usage += shares.sum(axis=0)
         return usage, sums, int(rows.sum())
 
-    def _blocks(self, rows: NDArray[np.bool_]) -> Iterator[tuple[SignalBlock, NDArray[Any]]]:
+    def _blocks(self, rows: Booleans) -> Iterator[tuple[SignalBlock, NDArray[Any]]]:
         chosen = np.flatnonzero(rows)
         for start in range(0, len(chosen), ROWS):
             some = chosen[start : start + ROWS]

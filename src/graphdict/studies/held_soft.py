@@ -9,12 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans, Floats
 from graphdict.core.likelihoods import Likelihood
 from graphdict.core.nonnegative import minimise_nonnegative
 from graphdict.engine.signals import has_gaps
 from graphdict.native.products import weighted_distances
-
-__all__ = ["SoftRecording"]
 
 ROWS = 1024  # samples at a time
 STEPS = 60
@@ -33,9 +32,9 @@ class SoftRecording:
     """
 
     likelihood: Likelihood
-    group: NDArray[np.float64]  # (K, E)
+    group: Floats  # (K, E)
     signals: NDArray[Any]  # (T, N) prepared
-    coefficients: NDArray[np.float64]  # (T, K)
+    coefficients: Floats  # (T, K)
     alpha: float  # L1 penalty on weights, with which the group's atoms were learned
 
     @classmethod
@@ -63,9 +62,7 @@ class SoftRecording:
         """Number T of samples."""
         return len(self.signals)
 
-    def estimate(
-        self, rows: NDArray[np.bool_], pseudo: float, start: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def estimate(self, rows: Booleans, pseudo: float, start: Floats) -> Floats:
         """Return the atoms (K, E) of some samples (T,), pulled by so many pseudo-samples."""
         count = int(rows.sum())
         own, on = self._distances(rows), self.group > 0
@@ -73,7 +70,7 @@ class SoftRecording:
         costs = (count * (own + self.alpha) + pseudo * optimal) / (count + pseudo)
         unit = np.maximum(self.group, 1e-6 * self.group.max())[on]
 
-        def value_and_slope(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        def value_and_slope(point: Floats) -> tuple[float, Floats]:
             weights = np.zeros_like(self.group)
             weights[on] = point * unit
             value, slope = self._barrier(rows, weights)
@@ -86,25 +83,24 @@ class SoftRecording:
         weights[on] = found * unit
         return weights
 
-    def score(self, rows: NDArray[np.bool_], atoms: NDArray[np.float64]) -> float:
+    def score(self, rows: Booleans, atoms: Floats) -> float:
         """Return the log-likelihood of a sample of some (T,), given its coefficients."""
         fit = float(np.vdot(atoms, self._distances(rows)))
         constant = (self.signals.shape[1] - 1) * np.log(2 * np.pi)
         return float(-(fit + self._barrier(rows, atoms)[0] + constant) / 2)
 
-    def _distances(self, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _distances(self, rows: Booleans) -> Floats:
         """Return mean squared differences (K, E) of some samples, weighted by coefficients."""
         signals = np.ascontiguousarray(self.signals[rows])
         weights = self.coefficients[rows].astype(signals.dtype)
-        found: NDArray[np.float64] = weighted_distances(signals, weights) / float(rows.sum())
+        found: Floats = weighted_distances(signals, weights) / float(rows.sum())
         return found.astype(np.float64)
 
-    def _barrier(
-        self, rows: NDArray[np.bool_], atoms: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def _barrier(self, rows: Booleans, atoms: Floats) -> tuple[float, Floats]:
         """Return the mean of ``h`` over some samples, and minus its gradient (K, E)."""
         linear = self.likelihood.linear_map(self.signals.shape[1])
-        barrier, images = self.likelihood.barrier, linear.apply(atoms)
+        barrier: Any = self.likelihood.barrier
+        images = linear.apply(atoms)
         value, slope = 0.0, np.zeros_like(atoms)
         for mixed in self._mixtures(rows):
             seen = np.tensordot(mixed, images, 1)
@@ -115,7 +111,7 @@ class SoftRecording:
                 slope += linear.adjoint(np.tensordot(mixed.T, barrier.slope(seen), 1))
         return value / rows.sum(), slope / rows.sum()
 
-    def _mixtures(self, rows: NDArray[np.bool_]) -> Iterator[NDArray[np.float64]]:
+    def _mixtures(self, rows: Booleans) -> Iterator[Floats]:
         chosen = self.coefficients[rows]
         for start in range(0, len(chosen), ROWS):
             yield chosen[start : start + ROWS]

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["correlation_interval", "mean_interval", "share_interval", "size_interval"]
+from graphdict.core.annotations import Floats
 
-Floats = NDArray[np.float64]
 STRAIGHT = 1e-6  # skewness below which the transformation is the identity
 BISECTIONS = 60
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans, Floats
 from graphdict.engine.recordings import are_several, by_name, recording_names
 from graphdict.selection.folds import error_of_mean
 from graphdict.selection.held_out import CLEARLY
@@ -21,8 +21,6 @@ from graphdict.studies.held_soft import SoftRecording
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
 
-__all__ = ["RecordingAtoms", "recording_atoms"]
-
 PULLS = (np.inf, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)  # of the mean length of recordings
 PATIENCE = 2  # weaker pulls to try after the best
 BLOCKS = 10  # of time in each recording, of which every second one is held out
@@ -32,18 +30,16 @@ LEAST = 4 * BLOCKS  # samples that a recording needs
 class HeldRecording(Protocol):
     """A recording with the group's activations held."""
 
-    group: NDArray[np.float64]
+    group: Floats
 
     @property
     def samples(self) -> int:
         """Number of samples."""
 
-    def estimate(
-        self, rows: NDArray[np.bool_], pseudo: float, start: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def estimate(self, rows: Booleans, pseudo: float, start: Floats) -> Floats:
         """Return the atoms of some samples, pulled toward the group's."""
 
-    def score(self, rows: NDArray[np.bool_], atoms: NDArray[np.float64]) -> float:
+    def score(self, rows: Booleans, atoms: Floats) -> float:
         """Return the log-likelihood of a sample, given its activations."""
 
 
@@ -81,21 +77,21 @@ class RecordingAtoms:
     """
 
     recordings: list[str]
-    atoms: NDArray[np.float64] = field(repr=False)
-    group: NDArray[np.float64] = field(repr=False)
-    shrinkage: NDArray[np.float64]
+    atoms: Floats = field(repr=False)
+    group: Floats = field(repr=False)
+    shrinkage: Floats
     pseudo_samples: float
     gain: float
     error: float
-    gains: NDArray[np.float64] = field(repr=False)
-    scores: dict[float, NDArray[np.float64]] = field(repr=False)
-    distances: NDArray[np.float64] = field(repr=False)
-    positions: NDArray[np.float64] = field(repr=False)
+    gains: Floats = field(repr=False)
+    scores: dict[float, Floats] = field(repr=False)
+    distances: Floats = field(repr=False)
+    positions: Floats = field(repr=False)
     node_names: Sequence[Any] = field(repr=False)
 
     def columns(
         self, measures: str | Sequence[str] | None = None
-    ) -> tuple[NDArray[np.float64], list[tuple[str, str]]]:
+    ) -> tuple[Floats, list[tuple[str, str]]]:
         """Return the weights of all edges of the group's atoms, and what each column is.
 
         Parameters
@@ -184,20 +180,8 @@ def recording_atoms(
         )
     if pseudo_samples is not None and not pseudo_samples >= 0:
         raise ValueError(f"pseudo_samples must be 0 or more, got {pseudo_samples!r}")
-    kind = MarginalRecording if hasattr(model, "patterns_") else SoftRecording
     given = recordings.values() if isinstance(recordings, Mapping) else recordings
-    held: list[Any] = [kind.of(model, part, label) for label, part in zip(labels, given)]
-    for label, one in zip(labels, held):
-        if one.samples < LEAST:
-            raise ValueError(
-                f"recording {label} has {one.samples} samples, and atoms of its own need at least "
-                f"{LEAST}: leave it out"
-            )
-    if kind is MarginalRecording:
-        lengths = np.array([one.samples for one in held])
-        usage = lengths @ np.stack([one.usage for one in held]) / lengths.sum()
-        for one in held:
-            one.usage = usage
+    held = _hold(model, labels, given)
     typical = float(np.mean([one.samples for one in held]))
     least = float(len(model.atoms_) * np.sum(model.active_nodes_))
     pulls = [*(share * typical for share in PULLS if share * typical > least), least]
@@ -216,7 +200,25 @@ def recording_atoms(
     )  # fmt: skip
 
 
-def _estimate(one: HeldRecording, pseudo: float, start: NDArray[np.float64]) -> NDArray[np.float64]:
+def _hold(model: GraphDictionary, labels: list[str], given: Iterable[Any]) -> list[Any]:
+    """Return recordings with the group's activations held; raise for one that is too short."""
+    kind = MarginalRecording if hasattr(model, "patterns_") else SoftRecording
+    held: list[Any] = [kind.of(model, part, label) for label, part in zip(labels, given)]
+    for label, one in zip(labels, held):
+        if one.samples < LEAST:
+            raise ValueError(
+                f"recording {label} has {one.samples} samples, and atoms of its own need at least "
+                f"{LEAST}: leave it out"
+            )
+    if kind is MarginalRecording:
+        lengths = np.array([one.samples for one in held])
+        usage = lengths @ np.stack([one.usage for one in held]) / lengths.sum()
+        for one in held:
+            one.usage = usage
+    return held
+
+
+def _estimate(one: HeldRecording, pseudo: float, start: Floats) -> Floats:
     """Return the atoms of all samples of a recording."""
     if np.isinf(pseudo):
         return one.group
@@ -227,7 +229,7 @@ def _share(pseudo: float, samples: int) -> float:
     return 1.0 if np.isinf(pseudo) else pseudo / (pseudo + samples)
 
 
-def _halves(samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _halves(samples: int) -> tuple[Booleans, Booleans]:
     """Return every second block of time, and the others."""
     odd = np.arange(samples) * BLOCKS // samples % 2 == 1
     return ~odd, odd
@@ -235,7 +237,7 @@ def _halves(samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 def _held_out_scores(
     held: list[HeldRecording], pulls: list[float]
-) -> tuple[dict[float, NDArray[np.float64]], dict[float, list[NDArray[np.float64]]]]:
+) -> tuple[dict[float, Floats], dict[float, list[Floats]]]:
     """Return scores (R,) of blocks that atoms were not learned from, by strength of the pull.
 
     And the atoms of each recording by strength, means of those of its halves. Weaker pulls are
@@ -243,8 +245,8 @@ def _held_out_scores(
     """
     halves = [_halves(one.samples) for one in held]
     found = [[one.group, one.group] for one in held]
-    scores: dict[float, NDArray[np.float64]] = {}
-    atoms: dict[float, list[NDArray[np.float64]]] = {}
+    scores: dict[float, Floats] = {}
+    atoms: dict[float, list[Floats]] = {}
     for pull in pulls:
         values = np.zeros(len(held))
         for place, (one, rows) in enumerate(zip(held, halves)):
@@ -260,7 +262,7 @@ def _held_out_scores(
     return scores, atoms
 
 
-def _choose(scores: dict[float, NDArray[np.float64]]) -> float:
+def _choose(scores: dict[float, Floats]) -> float:
     """Return the best pull; that of the group's atoms unless it gains two standard errors."""
     best = max(scores, key=lambda pull: scores[pull].mean())
     gains = scores[best] - scores[np.inf]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.exceptions import import_extra
 from graphdict.studies.features import active_states, feature_table, hard_labels, switching_rates
 from graphdict.studies.given import coefficient_arrays, recordings_of
@@ -19,8 +20,6 @@ if TYPE_CHECKING:  # pragma: no cover
 
     from graphdict.models.base import GraphDictionary
     from graphdict.results import InstantaneousGraphs
-
-__all__ = ["MEASURES", "ActivationStatistics", "activation_statistics"]
 
 MEASURES = ("occupancy", "occurrences", "lifetime", "interval", "mean_coefficient")
 OF_RUNS = ("lifetime", "interval")  # not known where there is no run, or no second one
@@ -50,15 +49,15 @@ class ActivationStatistics:
 
     recordings: list[str]
     atoms: list[str]
-    measures: dict[str, NDArray[np.float64]]
-    switching_rate: NDArray[np.float64]
-    transitions: NDArray[np.float64] = field(repr=False)
-    expected_transitions: NDArray[np.float64] = field(repr=False)
-    seconds: NDArray[np.float64] = field(repr=False)
+    measures: dict[str, Floats]
+    switching_rate: Floats
+    transitions: Floats = field(repr=False)
+    expected_transitions: Floats = field(repr=False)
+    seconds: Floats = field(repr=False)
 
     def columns(
         self, measures: str | Sequence[str] | None = None
-    ) -> tuple[NDArray[np.float64], list[tuple[str, str]]]:
+    ) -> tuple[Floats, list[tuple[str, str]]]:
         """Return values (R, M) of some measures side by side, and (measure, atom) of each column.
 
         Parameters
@@ -197,8 +196,8 @@ def activation_statistics(
     )  # fmt: skip
 
 
-def _segments(lengths: NDArray[np.intp], layout: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return bounds (S, 2) of the pieces without gaps of all recordings, and whose each is (S,)."""
+def _segments(lengths: Integers, layout: Any) -> tuple[Integers, Integers]:
+    """Return the bounds (S, 2) of each piece without gaps, and the recording (S,) that it is of."""
     ends = np.cumsum(lengths)
     starts = getattr(layout, "piece_starts", None)
     starts = np.append(0, ends[:-1]) if starts is None else np.asarray(starts)
@@ -206,7 +205,7 @@ def _segments(lengths: NDArray[np.intp], layout: Any) -> tuple[NDArray[np.intp],
     return segments, np.searchsorted(ends, starts, side="right").astype(np.intp)
 
 
-def _measures(table: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _measures(table: Floats) -> dict[str, Floats]:
     """Return the columns of a feature table (R, K, F) by name, NaN where there is no run."""
     found = dict(zip(MEASURES, np.moveaxis(table, -1, 0)))
     return {
@@ -217,7 +216,7 @@ def _measures(table: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
 
 def as_columns(
     values: Any, measures: str | Sequence[str] | None = None
-) -> tuple[NDArray[np.float64], list[tuple[str, str]], list[str]]:
+) -> tuple[Floats, list[tuple[str, str]], list[str]]:
     """Return values (R, M) to compare, (measure, item) of each column, and names of recordings.
 
     Parameters

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from graphdict.core.annotations import RandomState
+from graphdict.core.annotations import Floats, RandomState
 from graphdict.studies.designs import Design
-
-__all__ = ["PermutationResult", "permutation_test"]
 
 CHUNK = 1 << 21  # values of statistics at a time
 TIES = 1e-9  # relative difference of statistics that are the same but for rounding
@@ -20,10 +17,10 @@ TIES = 1e-9  # relative difference of statistics that are the same but for round
 class PermutationResult(NamedTuple):
     """What a permutation test finds for each of M columns."""
 
-    statistic: NDArray[np.float64]  # (M,)
-    p_values: NDArray[np.float64]  # (M,) of each column alone
-    p_corrected: NDArray[np.float64]  # (M,) over all columns, by the maximum statistic
-    largest: NDArray[np.float64]  # (P,) largest absolute statistic of each arrangement
+    statistic: Floats  # (M,)
+    p_values: Floats  # (M,) of each column alone
+    p_corrected: Floats  # (M,) over all columns, by the maximum statistic
+    largest: Floats  # (P,) largest absolute statistic of each arrangement
     exact: bool  # whether all arrangements were enumerated
 
 

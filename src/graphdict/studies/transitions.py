@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["expected_transitions", "inside_segments", "observed_transitions", "sequence_entropy"]
+from graphdict.core.annotations import Booleans, Floats, Integers
 
 STATISTICS = ("probability", "count")
 
 
 def observed_transitions(
-    labels: NDArray[np.intp],
-    segments: NDArray[np.intp],
+    labels: Integers,
+    segments: Integers,
     n_states: int,
     *,
     statistic: str = "probability",
     ignore_repetitions: bool = True,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the transitions (K, K) from the row's to the column's state, within segments (S, 2).
 
     They are probabilities or counts, by ``statistic``, of moves to another state, or of all pairs
@@ -35,12 +34,8 @@ def observed_transitions(
 
 
 def expected_transitions(
-    labels: NDArray[np.intp],
-    segments: NDArray[np.intp],
-    n_states: int,
-    *,
-    ignore_repetitions: bool = True,
-) -> NDArray[np.float64]:
+    labels: Integers, segments: Integers, n_states: int, *, ignore_repetitions: bool = True
+) -> Floats:
     """Return the transition probabilities (K, K) of samples in random order.
 
     From a state with ``n_i`` samples the next sample is of state ``j`` in proportion to ``n_j``, or
@@ -56,11 +51,7 @@ def expected_transitions(
 
 
 def sequence_entropy(
-    labels: NDArray[np.intp],
-    segments: NDArray[np.intp],
-    *,
-    ignore_repetitions: bool = False,
-    base: float = 2.0,
+    labels: Integers, segments: Integers, *, ignore_repetitions: bool = False, base: float = 2.0
 ) -> float:
     """Return the Shannon entropy of the distribution of states over samples.
 
@@ -76,9 +67,7 @@ def sequence_entropy(
     return float(-(shares * np.log(shares)).sum() / np.log(base)) + 0.0
 
 
-def _pairs(
-    labels: NDArray[np.intp], segments: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _pairs(labels: Integers, segments: Integers) -> tuple[Integers, Integers]:
     """Return the labels of consecutive samples of one segment that both have a state."""
     together = np.zeros(max(len(labels) - 1, 0), dtype=bool)
     for start, stop in segments:
@@ -87,7 +76,7 @@ def _pairs(
     return labels[:-1][together], labels[1:][together]
 
 
-def inside_segments(labels: NDArray[np.intp], segments: NDArray[np.intp]) -> NDArray[np.bool_]:
+def inside_segments(labels: Integers, segments: Integers) -> Booleans:
     """Return which samples (T,) lie in a segment."""
     inside = np.zeros(len(labels), dtype=bool)
     for start, stop in segments:
@@ -95,7 +84,7 @@ def inside_segments(labels: NDArray[np.intp], segments: NDArray[np.intp]) -> NDA
     return inside
 
 
-def _rows_to_one(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rows_to_one(matrix: Floats) -> Floats:
     """Return the matrix with rows that sum to one; zero rows stay zero."""
     sums = matrix.sum(axis=1, keepdims=True)
     return matrix / np.where(sums > 0, sums, 1)

@@ -13,8 +13,7 @@ from matplotlib.colors import to_rgba
 from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core import graphs
-
-__all__ = ["COLOURS", "COLUMN", "circle", "colour_of", "draw_graph", "grid_axes"]
+from graphdict.core.annotations import Floats
 
 # Okabe and Ito's colours, distinct for all kinds of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
@@ -48,7 +47,7 @@ def colour_of(atom: int) -> str:
     return COLOURS[atom % len(COLOURS)]
 
 
-def circle(nodes: int) -> NDArray[np.float64]:
+def circle(nodes: int) -> Floats:
     """Return positions (N, 2) on a circle, the first node on top."""
     angle = np.pi / 2 - 2 * np.pi * np.arange(nodes) / nodes
     return np.column_stack([np.cos(angle), np.sin(angle)])
@@ -76,7 +75,7 @@ def grid_axes(
 
 def draw_graph(
     ax: Axes,
-    weights: NDArray[np.float64],
+    weights: Floats,
     colours: Sequence[Any],
     *,
     positions: Positions | None = None,
@@ -93,7 +92,7 @@ def draw_graph(
     if weights.ndim != 1:
         raise ValueError(f"weights must be one vector (E,) of edge weights, got {weights.shape}")
     nodes = graphs.n_nodes(len(weights))
-    points = node_positions(positions, nodes, names)
+    points = _node_positions(positions, nodes, names)
     rows, cols = graphs.edge_index(nodes)
     sizes = np.abs(weights)
     top = strongest or float(np.max(sizes)) or 1.0
@@ -125,9 +124,7 @@ def draw_graph(
     return reach
 
 
-def node_positions(
-    positions: Positions | None, nodes: int, names: Sequence[Any] | None
-) -> NDArray[np.float64]:
+def _node_positions(positions: Positions | None, nodes: int, names: Sequence[Any] | None) -> Floats:
     """Return positions (N, 2): given as an array or by name, else on a circle."""
     if names is not None and len(names) != nodes:
         raise ValueError(f"names: {nodes} are needed, one for each node, got {len(names)}")
@@ -146,9 +143,7 @@ def node_positions(
     return points
 
 
-def _label(
-    ax: Axes, points: NDArray[np.float64], names: Sequence[Any], *, on_circle: bool
-) -> float:
+def _label(ax: Axes, points: Floats, names: Sequence[Any], *, on_circle: bool) -> float:
     """Write names next to their nodes, along the radius on a crowded circle.
 
     Returns how many points the names extend above and below the nodes.

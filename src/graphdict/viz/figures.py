@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.results import InstantaneousGraphs, thresholded_atoms
 from graphdict.viz.drawing import (
     COLOURS,
@@ -28,14 +29,6 @@ from graphdict.viz.drawing import (
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.engine.estimator import SignalEstimator
-
-__all__ = [
-    "plot_atoms",
-    "plot_coefficients",
-    "plot_convergence",
-    "plot_graph",
-    "plot_instantaneous",
-]
 
 COLUMNS_SHOWN = 2000  # of an image; more cannot be printed
 
@@ -263,7 +256,7 @@ def plot_convergence(
     return ax
 
 
-def _draw_mix(ax: Axes, coefficients: NDArray[np.float64], reach: float) -> None:
+def _draw_mix(ax: Axes, coefficients: Floats, reach: float) -> None:
     """Draw bars of the coefficients below a graph whose names extend ``reach`` points down."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     height = top - bottom
@@ -283,7 +276,7 @@ def _across(options: MixtureOptions) -> int:
     return 4 if options.get("names") is None else 2
 
 
-def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray[np.float64]:
+def _as_numbers(ax: Axes, times: Any, samples: int) -> Floats:
     """Return times as numbers of the x axis, which formats them as dates where they are."""
     times = np.asarray(times)
     if times.shape != (samples,):
@@ -296,7 +289,7 @@ def _as_numbers(ax: Axes, times: Any, samples: int) -> NDArray[np.float64]:
     return numbers
 
 
-def _between(times: NDArray[np.float64]) -> NDArray[np.float64]:
+def _between(times: Floats) -> Floats:
     """Return the boundaries (T + 1,) half way between times (T,)."""
     if len(times) == 1:
         return np.array([times[0] - 0.5, times[0] + 0.5])

@@ -15,8 +15,6 @@ from graphdict.metrics import edge_scores, match_atoms
 from graphdict.viz.drawing import COLUMN, INK, GraphOptions, grid_axes
 from graphdict.viz.figures import plot_atoms, plot_coefficients
 
-__all__ = ["plot_comparison", "plot_recovery"]
-
 
 def plot_comparison(
     true: ArrayLike,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # pragma: no cover
     from graphdict.studies.comparison import Comparison
     from graphdict.studies.recording_atoms import RecordingAtoms
 
-__all__ = ["plot_effects", "plot_recordings", "plot_reproducibility"]
-
 MOST_SHOWN = 20
 GREY = "0.6"
 

@@ -9,7 +9,7 @@ from graphdict.core.marginal.patterns import enumerate_patterns
 from graphdict.datasets import make_superposition
 from graphdict.engine.marginal import active, em
 from graphdict.engine.marginal.active import choose_patterns, hold_out
-from graphdict.engine.marginal.learn import Settings
+from graphdict.engine.marginal.settings import Settings
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.metrics import edge_scores
 from graphdict.results import Recordings
@@ -51,7 +51,8 @@ def test_finds_how_many_are_active(superposition):
     X = draw(superposition, n_train=1500).train.signals
     X /= np.sqrt(np.mean(X**2))
     patterns = enumerate_patterns(3, 3)
-    found = choose_patterns(X, one(X), 1, patterns, Settings(), np.random.RandomState(0))
+    rng = np.random.RandomState(0)
+    found = choose_patterns(X, patterns, Settings(), recordings=one(X), window_size=1, rng=rng)
     assert found.dictionary.patterns.sum(axis=1).max() == superposition
 
 
@@ -81,14 +82,17 @@ def test_single_precision_and_units_change_no_choice():
 def test_where_there_is_no_choice():
     X = draw(1).train.signals
     rng = np.random.RandomState(0)
-    assert choose_patterns(X, one(X), 1, enumerate_patterns(3, 1), Settings(), rng) is None
-    assert (
-        choose_patterns(X[:19], one(X[:19]), 5, enumerate_patterns(3, 3), Settings(), rng) is None
-    )
-    assert (
-        choose_patterns(X[:25], one(X[:25]), 5, enumerate_patterns(3, 3), Settings(), rng)
-        is not None
-    )
+    for samples, window, most, chosen in (
+        (len(X), 1, 1, False),
+        (19, 5, 3, False),
+        (25, 5, 3, True),
+    ):
+        part = X[:samples]
+        found = choose_patterns(
+            part, enumerate_patterns(3, most), Settings(),
+            recordings=one(part), window_size=window, rng=rng,
+        )  # fmt: skip
+        assert (found is not None) == chosen
 
 
 def test_whole_windows_are_held_out_from_all_over(monkeypatch):

@@ -29,8 +29,9 @@ def make_dictionary(atoms, activations=1):
 
 def draw_atoms(dictionary, usage, distances, levels, counts, rng):
     return dictionary.likelihood.draw_atoms(
-        dictionary.atoms, (distances,), usage, levels.values, levels.log_prior(counts), rng
-    )
+        dictionary.atoms, (distances,), usage,
+        levels=levels.values, log_prior=levels.log_prior(counts), rng=rng,
+    )  # fmt: skip
 
 
 def log_posterior(dictionary, atoms, usage, distances, levels, prior):

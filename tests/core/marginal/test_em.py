@@ -8,7 +8,8 @@ import sklearn
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from graphdict.core import graphs, kernels
+import explicit_products as explicit
+from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import EStep, ExpectedStatistics
 from graphdict.core.marginal.likelihood import GaussianLikelihood
@@ -19,7 +20,7 @@ from graphdict.core.marginal.support import prune_edges
 from graphdict.core.marginal.time_hierarchy import hierarchy_patterns
 from graphdict.datasets import sample_lgmrf
 from graphdict.engine.marginal.em import expectation_maximisation
-from graphdict.engine.marginal.learn import Settings, random_start, rule_out_edges
+from graphdict.engine.marginal.learn import random_start, rule_out_edges
 from graphdict.engine.marginal.passes import e_step, second_moments
 from graphdict.engine.marginal.sample_values import (
     coefficients_of,
@@ -29,6 +30,7 @@ from graphdict.engine.marginal.sample_values import (
 )
 from graphdict.engine.marginal.samples import open_signals
 from graphdict.engine.marginal.series import mean_square, random_distances
+from graphdict.engine.marginal.settings import Settings
 
 NODES, EDGES = 6, 15
 
@@ -56,7 +58,7 @@ def log_likelihoods(data, dictionary):
 
 
 def signals_of(data):
-    return data.windowed.fit.array
+    return data.windowed.signal_term.array
 
 
 def reduced_density(signals, laplacian):
@@ -178,7 +180,7 @@ def test_atoms_reach_the_optimum_of_the_convex_m_step(opened):
     start = random_start(data, patterns, 1e-10, np.random.RandomState(0), Settings())
     posterior = rng.dirichlet(np.ones(3), size=80)
     coefficients = posterior @ patterns
-    sums, usage = kernels.weighted_distances(signals, coefficients), posterior.sum(axis=0)
+    sums, usage = explicit.weighted_distances(signals, coefficients), posterior.sum(axis=0)
     expected = ExpectedStatistics(80, 80, usage, usage, 0.0, 0.0, (sums,))
     alpha, moments = 0.05, sums / 80
     share = posterior.mean(axis=0)

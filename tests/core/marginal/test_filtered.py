@@ -14,7 +14,8 @@ from graphdict import GraphDictMarginal, load_model
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import edge_losses
-from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss
 from graphdict.core.marginal.filters import (
     HeatFilter,
@@ -91,6 +92,33 @@ def test_likelihoods_are_those_of_scipy(filter_, tails):
         else:
             expected = multivariate_t(zero, covariance, df=tails).logpdf(x @ basis)
         assert_allclose(values[:, index], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("filter_", FILTERS[:3])
+def test_silence_has_no_gain(filter_):
+    """On a disconnected graph the Student t is of what its components see; the rest is noise."""
+    noise, tails = 1e-3, 3.5
+    weights = np.random.default_rng(4).uniform(0.5, 1, (1, EDGES))
+    first, second = graphs.edge_index(NODES)
+    weights[:, (first == 0) | ((first < 3) != (second < 3))] = 0  # node 0, nodes 1 and 2, the rest
+    pattern, x = np.ones((1, 1), dtype=bool), signals_of(5)
+    likelihood = FilteredLikelihood.of(pattern, weights, noise, filter=filter_, tails=tails)
+    factors, block = likelihood.factors(weights), block_of(x)
+    assert likelihood.flat.tolist() == [2]
+    values, vectors = np.linalg.eigh(graphs.laplacian(weights[0]))
+    seen = vectors[:, values > 1e-9]
+    null = vectors[:, values <= 1e-9]
+    null = np.linalg.svd(null - null.mean(axis=0))[0][:, :2]  # without the constants
+    precisions = np.exp(filter_.log_values(values[values > 1e-9]))
+    expected = multivariate_t(np.zeros(3), np.diag(1 / precisions), df=tails).logpdf(x @ seen)
+    expected += multivariate_normal(np.zeros(2), noise * np.eye(2)).logpdf(x @ null)
+    assert_allclose(likelihood.log_likelihoods(factors, block)[:, 0], expected, rtol=1e-9)
+    # Noise beside the graph, however large, says nothing of the gain.
+    ones = np.ones((len(x), 1))
+    louder = block_of(x + 5 * null[:, 0])
+    before = likelihood.posterior_gains(factors, block, ones)
+    assert_allclose(likelihood.posterior_gains(factors, louder, ones), before, rtol=1e-6)
+    assert before.std() > 0.1
 
 
 def test_power_one_without_tails_is_the_gaussian_likelihood():

@@ -5,21 +5,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.metrics import adjusted_rand_score
 
 from graphdict import GraphDictMarginal
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
+from graphdict.datasets import sample_lgmrf
 from graphdict.engine import executor
 from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
 from graphdict.engine.marginal.held_out import choose_pool, held_out_evidence
-from graphdict.engine.marginal.learn import Settings
 from graphdict.engine.marginal.model_choice import explains_as_well, with_states
-from graphdict.engine.marginal.passes import e_step, e_step_by_halves, evidence_by_block
+from graphdict.engine.marginal.passes import (
+    e_step,
+    e_step_by_halves,
+    evidence_by_block,
+    thue_morse_numbers,
+)
 from graphdict.engine.marginal.sample_values import log_evidence_of
 from graphdict.engine.marginal.samples import open_signals
+from graphdict.engine.marginal.settings import Settings
+from graphdict.exceptions import DeadAtomWarning
+from graphdict.metrics import edge_scores
+from graphdict.selection import describe_findings, stability
 
 NODES, SAMPLES = 8, 800
 EDGES = graphs.n_edges(NODES)
@@ -68,6 +79,7 @@ def test_halves_and_blocks_add_up_to_the_whole(window, stay):
     assert_allclose(blocks.sum(), expected.log_evidence)
     windows = np.arange(len(x)) // window
     places = windows * 6 // (windows[-1] + 1)
+    places = places if window == 1 else thue_morse_numbers(6)[places]
     assert_allclose(blocks, np.bincount(places, weights=values))
     for half, found in enumerate(by_half):
         assert_allclose(found[half::2], blocks[half::2])
@@ -118,7 +130,10 @@ def pooled_for(weights, seed):
     likelihood = replace(filtered(dictionary), pool=PooledSamples(moments, 0.0))
     with open_signals(x, 1, 2) as data:
         runs = FilteredRuns(data, filtered(dictionary).noise, Settings())
-        found = choose_pool(runs, replace(dictionary, likelihood=likelihood))
+        one = dictionary_of(weights[:1], x, filter=PowerFilter(2.0))
+        given = replace(dictionary, likelihood=likelihood), one, np.random.RandomState(0)
+        found, several = choose_pool(runs, *given)
+        assert several  # where windows are single samples it is not asked
     return filtered(found).pool.share * SAMPLES / (NODES - 1)
 
 
@@ -126,6 +141,52 @@ def test_atoms_have_the_more_in_common_the_more_alike_states_are():
     one, two = weights_of(2)
     alike, unlike = np.stack([one, one * 1.02]), np.stack([one**2, 5 * two**2])
     assert pooled_for(alike, 3) > pooled_for(unlike, 3)
+
+
+@pytest.mark.parametrize("prior", ["independent", "markov"])
+def test_windows_of_one_graph_have_one_graph_however_many_are_asked_for(prior):
+    x = signals_of(weights_of(10, 1), np.zeros(1600, dtype=int), 2.0, 11, tails=5.0)
+    given = {"prior": prior, "max_active": 1, "window_size": 40, "n_init": 2, "random_state": 0}
+    with pytest.warns(DeadAtomWarning, match="all 3 atoms are one graph"):
+        model = GraphDictMarginal(3, **given).fit(x[:1200])
+    single = GraphDictMarginal(1, **given).fit(x[:1200])
+    assert_allclose(model.atoms_, np.repeat(single.atoms_, 3, axis=0))
+    assert_allclose(model.score(x[1200:]), single.score(x[1200:]))
+    assert_allclose(model.edge_confidence_[0], single.edge_confidence_[0])
+    graphs_now = model.instantaneous_graphs().weights
+    assert_allclose(graphs_now, np.repeat(single.atoms_, 1200, axis=0))
+    assert describe_findings(model)[0].startswith("One graph was learned: all 3 atoms are")
+    assert_allclose(model.coefficients_, np.repeat(np.eye(1, 3), 1200, axis=0), atol=1e-200)
+    assert_allclose(model.transform(x[:1200]), model.coefficients_, atol=1e-200)
+
+
+@pytest.mark.parametrize("count", range(1, 41))
+def test_halves_of_windows_follow_no_rhythm(count):
+    numbers = thue_morse_numbers(count)
+    assert sorted(numbers) == list(range(count))
+    for period in (2, 4, 8, 16):
+        states = np.arange(count) % period >= period / 2
+        first = states[numbers % 2 == 0].mean()
+        assert count < 2 * period or 0.2 < first < 0.8
+
+
+@pytest.mark.parametrize("turns", [20, 60, 10])  # as many as there are blocks, or not
+@pytest.mark.parametrize("n_atoms", [2, 3])
+def test_windows_of_two_graphs_that_take_turns_have_several(turns, n_atoms):
+    weights, states = weights_of(12) ** 2, np.arange(1200) * turns // 1200 % 2
+    x = signals_of(weights, states, 2.0, 13, tails=5.0)
+    given = {"max_active": 1, "window_size": 20, "n_init": 2, "random_state": 0}
+    found = GraphDictMarginal(n_atoms, **given).fit(x).coefficients_.argmax(axis=1)
+    assert n_atoms == 3 or adjusted_rand_score(states, found) == 1
+    assert all(len(np.unique(states[found == state])) == 1 for state in np.unique(found))
+
+
+def test_whether_one_graph_would_do_is_asked_anew_where_one_was_learned():
+    x = signals_of(weights_of(10, 1), np.zeros(1200, dtype=int), 2.0, 11, tails=5.0)
+    model = GraphDictMarginal(3, max_active=1, window_size=40, n_init=2, random_state=0)
+    with pytest.warns(DeadAtomWarning):
+        model.fit(x)
+    assert stability(model, x).halves.min() > 0.9
 
 
 def test_evidence_is_that_of_samples_that_atoms_have_not_seen():
@@ -155,3 +216,19 @@ def test_more_atoms_than_states_and_edges_that_go_cost_little_on_new_samples():
     dense, sparse, several = (model.fit(x[:SAMPLES]).score(x[SAMPLES:]) for model in models)
     assert sparse > dense - 0.02
     assert several > dense - 0.1
+
+
+@pytest.mark.parametrize(("power", "tails"), [(1.0, 6.0), (2.5, np.inf)])
+def test_edges_of_noise_go_where_graphs_are_sparse(power, tails):
+    """A half of the samples shows fewer edges than all do, and is not to speak for them."""
+    rng = np.random.default_rng(15)
+    edges = 14 * 13 // 2
+    weights = (rng.random((2, edges)) < 0.2) * rng.uniform(0.3, 2, (2, edges))
+    states = rng.integers(2, size=1600)
+    given = None if np.isinf(tails) else tails
+    x = sample_lgmrf(weights[states], filter=power, tails=given, random_state=16)
+    model = GraphDictMarginal(2, max_active=1, n_init=4, random_state=0).fit(x)
+    assert model.filter_power_ == pytest.approx(power, abs=0.1)
+    found = model.instantaneous_graphs().weights
+    assert edge_scores(weights[states], found).mcc.mean() > 0.9
+    assert 0.85 < (model.atoms_ > 0).sum() / (weights > 0).sum() < 1.15

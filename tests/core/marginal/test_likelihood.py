@@ -15,7 +15,7 @@ from graphdict.core.marginal.patterns import enumerate_patterns, uniform_probabi
 from graphdict.core.marginal.penalty import ConcavePenalty
 from graphdict.core.marginal.protocols import PatternLikelihood, SignalBlock
 from graphdict.datasets import make_superposition
-from graphdict.engine.marginal.learn import Settings
+from graphdict.engine.marginal.settings import Settings
 
 INTERFACE = {
     "patterns", "noise", "statistic_names", "nbytes", "for_atoms", "factors", "log_likelihoods",

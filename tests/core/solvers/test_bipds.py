@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from graphdict.core.problem import Problem
+from graphdict.core.solvers.step_sizes import EARLIER_NAMES, StepSizes
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.solvers import bipds
 from graphdict.terms import L1, ConstantOverWindows, NonNegative, TotalVariation, UnitBox
@@ -259,7 +260,7 @@ def test_a_split_off_term_gives_the_optimum_of_the_composed_one(make_problem, wi
         )  # fmt: skip
         assert solution.converged
         optima.append(solution)
-        groups.append(case.problem.coefficients)
+        groups.append(case.problem.coefficient_priors)
     assert groups[0].split == ()
     assert len(groups[1].split) == 1
     assert_allclose(optima[0].coefficients, optima[1].coefficients, atol=1e-4)
@@ -329,7 +330,7 @@ def test_an_operator_of_ones_own_is_enough(make_problem):
         norm_coefficients = staticmethod(inner.norm_coefficients)
 
     problem = Problem(
-        case.problem.fit, Mine(), case.problem.barrier,
+        case.problem.signal_term, Mine(), case.problem.barrier,
         [NonNegative(), L1(0.1)], [UnitBox(), L1(0.05)], case.counts,
     )  # fmt: skip
     mine = bipds(problem, case.coefficients, case.atoms, max_iter=20)
@@ -344,3 +345,14 @@ def test_without_a_tolerance_it_ends_where_nothing_moves_any_more(make_problem):
     )
     assert solution.converged
     assert solution.history.residual[-1] == 0
+
+
+def test_step_sizes_are_restored_from_checkpoints_with_earlier_names(make_problem):
+    case = make_problem()
+    gram = np.eye(len(case.atoms))
+    steps, again = (StepSizes(case.problem, case.atoms, gram, sigma=sigma) for sigma in (0.3, 1.0))
+    steps.balance({"dual": 1.0, "atoms": 0.1}, 0.0)
+    steps.primal_factor = 0.25
+    again.restore({EARLIER_NAMES.get(name, name): kept for name, kept in steps.save().items()})
+    assert again.save() == steps.save()
+    assert steps.sigma == 0.6

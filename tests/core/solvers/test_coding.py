@@ -22,7 +22,7 @@ from kinds import KINDS
 def projected_gradient(case, coefficients, alpha_c):
     """How far a projected gradient step of the scale of each cost would move."""
     problem, atoms = case.problem, case.atoms
-    costs = problem.fit.energies(atoms) + alpha_c
+    costs = problem.signal_term.energies(atoms) + alpha_c
     slope = problem.barrier.slope(problem.operator.forward(coefficients, atoms))
     gradient = costs - problem.operator.adjoint_coefficients(slope, atoms)
     return np.abs(coefficients - np.clip(coefficients - gradient / costs, 0, 1))
@@ -143,11 +143,11 @@ def test_sparse_atoms_that_outnumber_the_nodes_do_not_stall():
         case = SimpleNamespace(problem=problem, atoms=atoms[atoms.any(axis=1)])
         found = code(problem, case.atoms)
         slope = problem.barrier.slope(problem.operator.forward(found, case.atoms))
-        gradient = problem.fit.energies(case.atoms)
+        gradient = problem.signal_term.energies(case.atoms)
         gradient -= problem.operator.adjoint_coefficients(slope, case.atoms)
         # By convexity, how much lower any other point of the box could be.
         gap = np.maximum(gradient * found, gradient * (found - 1)).sum(axis=1)
-        costs = problem.fit.energies(case.atoms).sum(axis=1)
+        costs = problem.signal_term.energies(case.atoms).sum(axis=1)
         assert np.all(gap <= 1e-5 * (1 + costs))
 
 
@@ -205,7 +205,7 @@ def test_equal_atoms_share_and_flat_samples_switch_everything_on(make_problem, k
 def test_a_likelier_graph_for_a_rougher_signal_is_a_weaker_one(make_problem):
     case = make_problem(atoms=1, alpha_c=0.0, unit=2.0)
     found = code(case.problem, 10 * case.atoms)[:, 0]
-    energies = case.problem.fit.energies(10 * case.atoms)[:, 0]
+    energies = case.problem.signal_term.energies(10 * case.atoms)[:, 0]
     assert_allclose(found, np.minimum(1, 5 / energies), rtol=1e-5)  # N / e, by hand
 
 

@@ -7,7 +7,8 @@ from numpy.testing import assert_array_equal
 from graphdict import GraphDictLog, GraphDictSpectral
 from graphdict.core.operators import Bilinear, Degrees
 from graphdict.core.solvers.base import History
-from graphdict.core.terms.likelihoods import LogBarrier, log_determinants, smoothness
+from graphdict.core.terms.barriers import LogBarrier, log_determinants
+from graphdict.core.terms.signal_terms import smoothness
 from graphdict.solvers import Problem, bipds
 from graphdict.terms import NonNegative, UnitBox
 

@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict import GraphDictSpectral, GraphDictSpectralRelaxed, graphs
-from graphdict.core.terms.likelihoods import smoothness
 from graphdict.core.terms.missing import Gaps
 from graphdict.core.terms.modal import modal_smoothness
+from graphdict.core.terms.signal_terms import smoothness
 from graphdict.datasets import sample_lgmrf
 from graphdict.exceptions import SilentNodeWarning
 from graphdict.operators import Spectra

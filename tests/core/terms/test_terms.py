@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear, minimize
 
 from graphdict import graphs
-from graphdict.core.problem import TermGroup
+from graphdict.core.term_group import TermGroup
 from graphdict.core.terms.coefficients import window_counts, window_means
 from graphdict.terms import (
     L1,

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import explicit_products as explicit
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectralRelaxed, native
-from graphdict.core import graphs, kernels
-from graphdict.core.terms import likelihoods
+from graphdict.core import graphs
+from graphdict.core.terms import Smoothness, barriers
 from graphdict.engine import backends
 from graphdict.native import log_determinant
+from graphdict.native.log_barrier import UpdateRule
 from graphdict.operators import Bilinear, Laplacians
 from graphdict.solvers import bipds, mm
 
@@ -26,7 +28,7 @@ def _fit(monkeypatch, model, compiled, signals=SIGNALS, **settings):
         settings = {"alpha_modes": 0.0, **settings}
     with monkeypatch.context() as patched:
         if not compiled:
-            patched.setattr(likelihoods, "LARGE_MATRIX", 0)
+            patched.setattr(barriers, "LARGE_MATRIX", 0)
             patched.setattr(backends, "COMPILED", {})
         return model(3, **settings).fit(signals)
 
@@ -67,7 +69,7 @@ def test_signals_may_lie_in_any_order_and_precision(make_problem, solver):
     wide = np.zeros((40, 2 * signals.shape[1]))
     wide[:, ::2] = signals
     for given in (np.asfortranarray(signals), wide[:, ::2], signals.astype(">f8")):
-        problem = replace(case.problem, fit=likelihoods.Smoothness(given))
+        problem = replace(case.problem, signal_term=Smoothness(given))
         found = solver(problem, case.coefficients, case.atoms, max_iter=10, tol=0)
         assert_allclose(found.atoms, wanted.atoms, rtol=1e-12)
     single = case.atoms.astype(np.float32), case.coefficients.astype(np.float32)
@@ -163,9 +165,9 @@ def test_sweeps_over_edges(shape, dtype):
     energies, pulls = np.full_like(coefficients, np.nan), np.full_like(coefficients, np.nan)
     distances = np.ones_like(atoms)
     native.log_det_gradients(signals, atoms, coefficients, dual, energies, pulls, distances)
-    expected = 1 + kernels.weighted_distances(signals, coefficients)
+    expected = 1 + explicit.weighted_distances(signals, coefficients)
     expected += operator.adjoint_atoms(coefficients, dual)
-    assert_allclose(energies, kernels.energies(signals, atoms), **tolerance)
+    assert_allclose(energies, explicit.energies(signals, atoms), **tolerance)
     assert_allclose(pulls, operator.adjoint_coefficients(dual, atoms), **tolerance)
     assert_allclose(distances, expected, **tolerance)
 
@@ -195,7 +197,7 @@ def test_exact_updates(monkeypatch, build, shape, dtype, stretch):
     weights = rng.dirichlet(np.ones(samples))
     tolerance = {"rtol": 1e-9} if dtype == np.float64 else {"rtol": 2e-4}
     c, w = coefficients.astype(float), atoms.astype(float)
-    energies = kernels.energies(signals.astype(float), w)
+    energies = explicit.energies(signals.astype(float), w)
 
     job, push = log_determinant.atom_slopes(coefficients, weights, atoms)
     job()
@@ -203,7 +205,7 @@ def test_exact_updates(monkeypatch, build, shape, dtype, stretch):
     assert_allclose(push, (weights[:, None] * c).T @ resistances, **tolerance)
 
     job, found = log_determinant.update_coefficients(
-        signals, weights, atoms, coefficients, 0.2, 3, stretch
+        signals, weights, atoms, coefficients, UpdateRule(0.2, 3, stretch)
     )
     job()
     for inner in range(3):
@@ -216,7 +218,7 @@ def test_exact_updates(monkeypatch, build, shape, dtype, stretch):
     value = weights @ (np.sum(c * energies, axis=1) - _plain_slopes(c, w)[1])
     assert_allclose(found.coefficients, c, **tolerance)
     assert_allclose(found.numbers, [value, *squares], rtol=10 * tolerance["rtol"])
-    distances = kernels.weighted_distances(signals.astype(float), weights[:, None] * c)
+    distances = explicit.weighted_distances(signals.astype(float), weights[:, None] * c)
     assert_allclose(found.distances, distances, **tolerance)
     assert found.coefficients.dtype == found.distances.dtype == dtype
 
@@ -224,7 +226,7 @@ def test_exact_updates(monkeypatch, build, shape, dtype, stretch):
 def test_an_exact_graph_that_falls_apart_has_no_finite_value():
     signals, atoms = np.ones((5, 4)), np.array([[1.0, 0, 0, 0, 0, 1.0]])
     job, found = log_determinant.update_coefficients(
-        signals, np.full(5, 0.2), atoms, np.ones((5, 1)), 0.0, 0, False
+        signals, np.full(5, 0.2), atoms, np.ones((5, 1)), UpdateRule(0.0, 0, False)
     )
     job()
     assert found.numbers[0] == np.inf
@@ -235,6 +237,6 @@ def test_exact_updates_refuse_what_does_not_fit():
     for at, wrong in enumerate((np.ones((5, 5)), np.ones(4), np.ones((2, 5)), np.ones((5, 3)))):
         given = [wrong if i == at else array for i, array in enumerate(arrays)]
         with pytest.raises(ValueError, match=r"must be|differ"):
-            log_determinant.update_coefficients(*given, 0.0, 1, False)
+            log_determinant.update_coefficients(*given, UpdateRule(0.0, 1, False))
     with pytest.raises(ValueError, match="differ"):
         log_determinant.atom_slopes(np.ones((5, 3)), np.ones(5), np.ones((2, 6)))

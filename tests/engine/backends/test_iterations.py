@@ -108,7 +108,7 @@ def test_odd_shapes_and_several_priors(make_problem, monkeypatch, calls_done, ki
     problem = case.problem
     if kind == "spectral":
         fit = modal_smoothness(case.signals, case.counts, spectra=problem.operator.linear)
-        problem = replace(problem, fit=fit)
+        problem = replace(problem, signal_term=fit)
     single = _last(problem, case.coefficients, case.atoms, every=1)
     many = _last(problem, case.coefficients, case.atoms, every=30)
     assert calls_done == [29]

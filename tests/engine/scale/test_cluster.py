@@ -5,13 +5,14 @@ import signal
 
 import numpy as np
 import pytest
+import sklearn
 from places import sizes_gathered
 
 import graphdict
 from graphdict import GraphDictLog, GraphDictSpectral, GraphDictSpectralRelaxed
 from graphdict.engine import executor as blocks
 from graphdict.engine.cluster import bundle_size
-from graphdict.exceptions import ClusterError, SilentNodeWarning
+from graphdict.exceptions import ClusterError, ConvergenceWarning, SilentNodeWarning
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -44,6 +45,13 @@ def client(cluster):
 def several_parts(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", SAMPLES * NODES * 3 * 8 // 10)
     monkeypatch.setattr(blocks, "SHARDS", 5)
+
+
+@pytest.fixture(autouse=True)
+def large_signals():
+    """Signals are larger than ``working_memory``, else those with tied samples would come here."""
+    with sklearn.config_context(working_memory=SAMPLES * NODES / (1 << 20)):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +161,20 @@ def test_only_small_things_travel(client, signals):
     GraphDictLog(3, max_iter=4, tol=0, random_state=0).fit(array)
     assert len(sizes) > 20
     assert max(sizes) <= max(3 * NODES**2, SAMPLES // 5)
+
+
+def test_tied_samples_that_fit_into_memory_come_here_once(client, signals):
+    array = spread(signals).persist()
+    model = GraphDictLog(3, tol=0, random_state=0, alpha_diff=2.0)
+    counts = []
+    for iterations in (4, 40):
+        sizes = sizes_gathered(client)
+        with sklearn.config_context(working_memory=1024), pytest.warns(ConvergenceWarning):
+            there = model.set_params(max_iter=iterations).fit(array).atoms_
+        counts.append(len(sizes))
+    assert counts[0] == counts[1]
+    with pytest.warns(ConvergenceWarning):
+        np.testing.assert_array_equal(there, model.fit(signals).atoms_)
 
 
 def kill_one(client):

@@ -7,7 +7,7 @@ from places import as_array, as_dask, as_map, as_zarr, sizes_gathered
 
 from graphdict import GraphDictHier
 from graphdict.core.graph_learning.windows import active_nodes, even_counts
-from graphdict.core.terms.likelihoods import window_distances
+from graphdict.core.terms.signal_terms import window_distances
 from graphdict.engine import window_sums
 from graphdict.exceptions import ConvergenceWarning, InterruptedFitWarning
 

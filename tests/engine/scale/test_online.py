@@ -328,6 +328,28 @@ def test_settings_that_no_stream_has(model, message):
         model.partial_fit(signals(50))
 
 
+def test_a_prior_with_a_row_for_each_sample_has_no_stream():
+    class Costs:
+        entrywise = True
+
+        def value(self, x, rows):
+            return float((COSTS[rows] * x).sum())
+
+        def prox(self, x, step, rows):
+            return x - step * COSTS[rows]
+
+    COSTS = np.linspace(0, 1, 200).reshape(100, 2)
+    X = signals(150)
+    model = GraphDictLog(2, coefficient_priors=[Costs()], max_iter=5, random_state=0)
+    with pytest.raises(ValueError, match="prior Costs has a function of its own for every entry"):
+        model.partial_fit(X[:50])
+    assert not hasattr(model, "atoms_")
+    before = model.fit(X[:100]).atoms_
+    with pytest.raises(ValueError, match="prior Costs"):
+        model.partial_fit(X[100:])
+    assert model.atoms_ is before
+
+
 def test_a_hierarchy_has_no_stream_and_says_why():
     with pytest.raises(AttributeError, match="partial_fit") as found:
         GraphDictMarginal(3, prior="hierarchy").partial_fit(signals(50))

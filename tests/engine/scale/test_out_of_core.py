@@ -23,7 +23,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", SAMPLES * NODES * 3 * 8 // 20)
     monkeypatch.setattr(blocks, "SHARDS", 7)
     monkeypatch.setattr("graphdict.engine.signals.BLOCK_BYTES", 3000)
-    monkeypatch.setattr("graphdict.core.terms.likelihoods.CACHED_BYTES", 0)
+    monkeypatch.setattr("graphdict.core.terms.signal_terms.CACHED_BYTES", 0)
 
 
 @pytest.fixture

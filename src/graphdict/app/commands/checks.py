@@ -9,8 +9,6 @@ import click
 from graphdict.app.commands.models import window_of
 from graphdict.app.files import InputError
 
-__all__ = ["check_length", "check_options"]
-
 LEAST_WINDOWS = 5  # from which the number of atoms is chosen
 
 

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from graphdict.app.commands.console import Console
 from graphdict.app.commands.models import build_model, given_settings
 from graphdict.app.files import SignalTable
+from graphdict.core.annotations import Floats
 from graphdict.core.marginal.patterns import count_patterns, pattern_sizes
 
 if TYPE_CHECKING:  # pragma: no cover
-    from graphdict.selection.folds import Blocks
+    from graphdict.selection.folds import HeldOutBlocks
     from graphdict.selection.one_graph import Evidence
-
-__all__ = ["Choices", "choose_counts", "choose_degree", "compare_fitted"]
 
 FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
 ALWAYS = 0.9  # mean coefficient from which on an atom is active all the time
@@ -36,7 +34,7 @@ class Choices:
         Chosen settings with the scores of all values, for the JSON result.
     evidence : Evidence, optional
         Whether there is more than one graph; None where that was not asked.
-    blocks : Blocks, optional
+    blocks : HeldOutBlocks, optional
         What to hold out, where that is to be asked of the model once it is fitted.
     statistics : array (1 + S,), optional
         How much the covariance varies in the series and in surrogates, for the same.
@@ -46,8 +44,8 @@ class Choices:
 
     settings: dict[str, Any] = field(default_factory=dict)
     evidence: Evidence | None = None
-    blocks: Blocks | None = None
-    statistics: NDArray[np.float64] | None = None
+    blocks: HeldOutBlocks | None = None
+    statistics: Floats | None = None
     remark: str | None = None
 
 
@@ -60,7 +58,7 @@ def choose_counts(
     is one. A number that is given is compared with one graph by the same blocks, but once it is
     learned (:func:`compare_fitted`): that is much quicker.
     """
-    from graphdict.selection.folds import complete, cut_blocks, cut_study
+    from graphdict.selection.folds import TooFewBlocksError, complete, cut_blocks, cut_study
     from graphdict.selection.one_graph import (
         PROBABLE,
         SURROGATES,
@@ -81,9 +79,7 @@ def choose_counts(
             parts, owners = split_pieces(np.asarray(values, dtype=float), signals.recordings)
             given = [complete(part) for part in parts]
             blocks = cut_study(given, trial.window_size, owners=owners)
-    except ValueError as error:
-        if "blocks" not in str(error):
-            raise
+    except TooFewBlocksError:
         return _too_few(options, console)
     if len(blocks.memory):
         console.note(
@@ -100,11 +96,7 @@ def choose_counts(
 
 
 def compare_fitted(
-    model: Any,
-    choices: Choices,
-    signals: SignalTable,
-    options: dict[str, Any],
-    console: Console,
+    model: Any, choices: Choices, signals: SignalTable, options: dict[str, Any], console: Console
 ) -> Evidence | None:
     """Return the evidence that a fitted model has more than one graph; None if interrupted.
 
@@ -167,11 +159,7 @@ def _too_few(options: dict[str, Any], console: Console) -> Choices:
 
 
 def _choose_atoms(
-    trial: Any,
-    blocks: Blocks,
-    statistics: NDArray[np.float64],
-    options: dict[str, Any],
-    console: Console,
+    trial: Any, blocks: HeldOutBlocks, statistics: Floats, options: dict[str, Any], console: Console
 ) -> Choices:
     """Set atoms and active: one graph unless more are clearly better."""
     from graphdict.selection.folds import block_scores, error_of_mean
@@ -263,7 +251,7 @@ def _enough(scores: dict[int, float], one: float) -> int:
     return min(k for k, score in scores.items() if score >= half)
 
 
-def _let_states_last(options: dict[str, Any], last: bool, blocks: Blocks) -> None:
+def _let_states_last(options: dict[str, Any], last: bool, blocks: HeldOutBlocks) -> None:
     """Set the prior of states that last where they do and the user did not say otherwise."""
     given = given_settings(options)
     one_by_one = options["window"] is None and not len(blocks.memory)

@@ -9,7 +9,13 @@ import click
 import numpy as np
 
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
-from graphdict.app.commands.options import Command, file_argument, output_options, verbosity_options
+from graphdict.app.commands.options import (
+    Command,
+    file_argument,
+    output_options,
+    verbosity_options,
+    with_options,
+)
 from graphdict.app.commands.outputs import check_free, results_in
 from graphdict.app.commands.recording_tables import (
     RecordingTable,
@@ -18,8 +24,6 @@ from graphdict.app.commands.recording_tables import (
     written_table,
 )
 from graphdict.app.files import write_table
-
-__all__ = ["compare"]
 
 FILES = ("statistics.csv", "tests.csv", "effects.png")
 
@@ -46,29 +50,26 @@ FILES = ("statistics.csv", "tests.csv", "effects.png")
     """,
 )
 @file_argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--table", "table_file", type=click.Path(path_type=Path), metavar="FILE",
-              help="Table with a row for each recording, named in its column \"recording\" or its "
-              "first one.")  # fmt: skip
-@click.option("--group", metavar="COLUMN", help="Groups of subjects to compare.")
-@click.option("--condition", metavar="COLUMN",
-              help="Conditions to compare within subjects (needs --subject).")  # fmt: skip
-@click.option("--covariate", metavar="COLUMN", help="Numbers to regress on.")
-@click.option("--subject", metavar="COLUMN", help="Whose recordings are not independent.")
-@click.option("--measure", "measures", multiple=True, metavar="NAME",
-              help="occupancy, occurrences, lifetime, interval, mean_coefficient, switching_rate "
-              "or transitions; repeatable  [default: occupancy]")  # fmt: skip
-@click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="HZ",
-              help="Samples per second  [default: by the column of times]")  # fmt: skip
-@click.option(
-    "--threshold",
-    type=click.FloatRange(0, 1),
-    metavar="NUMBER",
-    help="Atoms are active from this coefficient on  [default: the largest is]",
-)
-@click.option("--permutations", type=click.IntRange(min=1), default=4999, show_default=True,
-              help="Random arrangements; where no more exist, all are enumerated.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Decides what is drawn.")  # fmt: skip
+@with_options(
+    click.option("--table", "table_file", type=click.Path(path_type=Path), metavar="FILE",
+                 help='Table with a row for each recording, named in its column "recording" or its '
+                 "first one."),
+    click.option("--group", metavar="COLUMN", help="Groups of subjects to compare."),
+    click.option("--condition", metavar="COLUMN",
+                 help="Conditions to compare within subjects (needs --subject)."),
+    click.option("--covariate", metavar="COLUMN", help="Numbers to regress on."),
+    click.option("--subject", metavar="COLUMN", help="Whose recordings are not independent."),
+    click.option("--measure", "measures", multiple=True, metavar="NAME",
+                 help="occupancy, occurrences, lifetime, interval, mean_coefficient, "
+                 "switching_rate or transitions; repeatable  [default: occupancy]"),
+    click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="HZ",
+                 help="Samples per second  [default: by the column of times]"),
+    click.option("--threshold", type=click.FloatRange(0, 1), metavar="NUMBER",
+                 help="Atoms are active from this coefficient on  [default: the largest is]"),
+    click.option("--permutations", type=click.IntRange(min=1), default=4999,
+                 help="Random arrangements; where no more exist, all are enumerated."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed."),
+)  # fmt: skip
 @output_options("comparison, a folder")
 @verbosity_options
 @command_errors

@@ -20,8 +20,6 @@ if TYPE_CHECKING:  # pragma: no cover
     from graphdict.engine.progress import ProgressBar
     from graphdict.engine.tasks import Task
 
-__all__ = ["EXIT_CODES", "STOPPED", "Console", "Stopped", "command_errors", "safe"]
-
 FAILED, USAGE, INPUT, EXISTS, OUTPUT, EXTRA, CLUSTER, STOPPED = 1, 2, 3, 4, 5, 6, 7, 130
 NOTHING_DONE = "stopped before there was a result; nothing was written"
 EXIT_CODES = """\b

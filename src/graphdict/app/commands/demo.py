@@ -8,27 +8,16 @@ from pathlib import Path
 import click
 
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
-
-__all__ = ["demo"]
+from graphdict.app.commands.options import with_options
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("graphdict-demo"),
-    show_default=True,
-    help="Folder for the results.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=2,
-    show_default=True,
-    help="Random seed of the dictionary, its signals and the fit.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@with_options(
+    click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path),
+                 default=Path("graphdict-demo"), help="Folder for the results."),
+    click.option("--seed", type=click.IntRange(min=0), default=2, help="Random seed."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+)  # fmt: skip
 @command_errors
 def demo(output: Path, seed: int, as_json: bool) -> None:  # fmt: skip
     """Learn a simulated dictionary and compare it with the truth.

@@ -10,8 +10,6 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.preprocessing import cache_slow_source
 from graphdict.app.files.lazy_signals import LazySignals
 
-__all__ = ["open_signals"]
-
 CHUNK_BYTES = 1 << 26
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from graphdict.app.commands.checks import check_length, check_options
 from graphdict.app.commands.console import EXIT_CODES, STOPPED, Console, command_errors
 from graphdict.app.commands.flags import with_flags
-from graphdict.app.commands.learning import learn
+from graphdict.app.commands.learning import Learned, learn
 from graphdict.app.commands.models import MODELS, window_of
 from graphdict.app.commands.options import (
     Command,
@@ -21,6 +21,7 @@ from graphdict.app.commands.options import (
     output_options,
     reading_options,
     verbosity_options,
+    with_options,
 )
 from graphdict.app.commands.outputs import check_free
 from graphdict.app.commands.preprocessing import attach_metadata
@@ -35,11 +36,10 @@ from graphdict.app.commands.results import (
     summarise_atoms,
     write_results,
 )
+from graphdict.app.files import SignalTable
 from graphdict.app.files.several import expand_paths
 from graphdict.engine.tasks import part
 from graphdict.selection.findings import describe_findings
-
-__all__ = ["fit"]
 
 CONFIDENT = 0.5  # from which on an edge counts
 
@@ -87,128 +87,57 @@ class _Count(click.ParamType):
     """,
 )
 @file_argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option(
-    "-k",
-    "--atoms",
-    type=_Count(),
-    default="auto",
-    show_default=True,
-    help="Number of graphs. auto: chosen by the likelihood of held-out blocks of time; one unless "
-    "more are clearly better.",
-)
-@click.option(
-    "--active",
-    type=_Count(),
-    default="auto",
-    show_default=True,
-    help="Largest number of graphs active at the same time (marginal); 1: exclusive states.",
-)
-@click.option(
-    "--signed",
-    is_flag=True,
-    help="Edges may be negative, between nodes that vary against one another (marginal); one graph "
-    "is active at a time.",
-)
-@click.option(
-    "--evidence/--no-evidence",
-    default=True,
-    show_default=True,
-    help="Compare with one graph on held-out blocks of time and on surrogate series, and learn "
-    "again from each half of the time.",
-)
-@click.option(
-    "--min-confidence",
-    type=click.FloatRange(0, 1),
-    metavar="SHARE",
-    help="Least confidence of an edge in tables and report. [default: 0.5, or 0 with --degree, "
-    "--density or --penalty]",
-)
-@click.option(
-    "--model",
-    type=click.Choice(list(MODELS)),
-    default="marginal",
-    show_default=True,
-    help="marginal: most accurate. log: soft coefficients, fast. For the others see the "
-    "documentation.",
-)
-@click.option(
-    "--degree",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="NUMBER",
-    help="Wanted number of neighbours of a node, averaged over the graphs.",
-)
-@click.option(
-    "--density",
-    type=click.FloatRange(min=0, max=1, min_open=True),
-    metavar="SHARE",
-    help="Wanted share of node pairs that are joined by an edge; instead of --degree.",
-)
-@click.option(
-    "--penalty",
-    type=click.FloatRange(min=0),
-    metavar="NUMBER",
-    help="How strongly edges are penalised: the larger, the fewer edges (the setting sparsity of "
-    "marginal, which is 1 by default and 0 for all edges; alpha_w of the others). Instead of "
-    "--degree and --density.",
-)
-@click.option(
-    "--window",
-    metavar="LENGTH",
-    help="Samples that share their graph: a count (20) or a time (0.5s, 200ms, 5min).",
-)
-@click.option(
-    "--standardise",
-    type=click.Choice(["auto", "yes", "centre", "no"]),
-    default="auto",
-    show_default=True,
-    help="Standardise columns to mean 0 and standard deviation 1, or subtract their means only. "
-    "auto: standardise tables, but not recordings (EDF, BDF, FIF).",
-)
-@click.option(
-    "--changes",
-    type=click.Choice(["none", "difference", "relative"]),
-    default="none",
-    show_default=True,
-    help="Learn from changes between samples (prices: relative).",
-)
-@click.option(
-    "--missing",
-    type=click.Choice(["auto", "keep", "interpolate", "drop"]),
-    default="auto",
-    show_default=True,
-    help="Missing values: keep them, interpolate them, or drop their rows. auto: keep if the "
-    "model accepts them, else interpolate.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Random seed.",
-)
-@click.option("--max-iter", type=click.IntRange(min=1), help="Largest number of iterations.")
-@click.option(
-    "--checkpoint",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Save the state of the fit here, and resume from it after an interruption.",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Any other setting of the model, by its name in Python: --set n_init=3, --set prior=free; "
-    "repeat for more. A wrong name lists all.",
-)
-@click.option(
-    "--table",
-    "table_format",
-    type=click.Choice(["csv", "parquet"]),
-    default="csv",
-    show_default=True,
-    help="Format of the tables.",
-)
+@with_options(
+    click.option("-k", "--atoms", type=_Count(), default="auto",
+                 help="Number of graphs. auto: chosen by the likelihood of held-out blocks of "
+                 "time; one unless more are clearly better."),
+    click.option("--active", type=_Count(), default="auto",
+                 help="Largest number of graphs active at the same time (marginal); 1: exclusive "
+                 "states."),
+    click.option("--signed", is_flag=True,
+                 help="Edges may be negative, between nodes that vary against one another "
+                 "(marginal); one graph is active at a time."),
+    click.option("--evidence/--no-evidence", default=True,
+                 help="Compare with one graph on held-out blocks of time and on surrogate series, "
+                 "and learn again from each half of the time."),
+    click.option("--min-confidence", type=click.FloatRange(0, 1), metavar="SHARE",
+                 help="Least confidence of an edge in tables and report. [default: 0.5, or 0 with "
+                 "--degree, --density or --penalty]"),
+    click.option("--model", type=click.Choice(list(MODELS)), default="marginal",
+                 help="marginal: most accurate. log: soft coefficients, fast. For the others see "
+                 "the documentation."),
+    click.option("--degree", type=click.FloatRange(min=0, min_open=True), metavar="NUMBER",
+                 help="Wanted number of neighbours of a node, averaged over the graphs."),
+    click.option("--density", type=click.FloatRange(min=0, max=1, min_open=True), metavar="SHARE",
+                 help="Wanted share of node pairs that are joined by an edge; instead of "
+                 "--degree."),
+    click.option("--penalty", type=click.FloatRange(min=0), metavar="NUMBER",
+                 help="How strongly edges are penalised: the larger, the fewer edges (the setting "
+                 "sparsity of marginal, which is 1 by default and 0 for all edges; alpha_w of the "
+                 "others). Instead of --degree and --density."),
+    click.option("--window", metavar="LENGTH",
+                 help="Samples that share their graph: a count (20) or a time (0.5s, 200ms, "
+                 "5min)."),
+    click.option("--standardise", type=click.Choice(["auto", "yes", "centre", "no"]),
+                 default="auto",
+                 help="Standardise columns to mean 0 and standard deviation 1, or subtract their "
+                 "means only. auto: standardise tables, but not recordings (EDF, BDF, FIF)."),
+    click.option("--changes", type=click.Choice(["none", "difference", "relative"]), default="none",
+                 help="Learn from changes between samples (prices: relative)."),
+    click.option("--missing", type=click.Choice(["auto", "keep", "interpolate", "drop"]),
+                 default="auto",
+                 help="Missing values: keep them, interpolate them, or drop their rows. auto: keep "
+                 "if the model accepts them, else interpolate."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed."),
+    click.option("--max-iter", type=click.IntRange(min=1), help="Largest number of iterations."),
+    click.option("--checkpoint", type=click.Path(path_type=Path), metavar="PATH",
+                 help="Save the state of the fit here, and resume from it after an interruption."),
+    click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
+                 help="Any other setting of the model, by its name in Python: --set n_init=3, "
+                 "--set prior=free; repeat for more. A wrong name lists all."),
+    click.option("--table", "table_format", type=click.Choice(["csv", "parquet"]), default="csv",
+                 help="Format of the tables."),
+)  # fmt: skip
 @execution_options
 @output_options("the file's name with -graphdict")
 @verbosity_options
@@ -241,42 +170,26 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
                 if told is not None:
                     signals.notes.append(told)
                     console.note(told)
-        model, seconds, choices, again, complete = learn(signals, values, options, console, whole)
+        learned = learn(signals, values, options, console, whole)
+        model = learned.model
         with part("Writing", cost=0):
             least = _min_confidence(options)
             if recordings is not None:
                 console.result(f"{len(recordings)} recordings, {recordings.total:,} samples in all")
             model.feature_names_in_ = np.array(signals.names, dtype=object)  # for sentences
-            found_out = describe_findings(
-                model, evidence=choices.evidence, stability=again, times=signals.times,
-                step=signals.step, min_confidence=least,
-            )  # fmt: skip
-            said = [with_flags(sentence) for sentence in found_out]
-            if choices.remark is not None:
-                said.insert(1, choices.remark)
-            if console.interrupted:
-                said.insert(0, _stopped(model, complete))
+            said = _sentences(learned, signals, least, console.interrupted)
             about = {"source": file.name, "findings": said, "min_confidence": least}
             attach_metadata(model, signals, scaling, about)
-            written = write_results(model, signals, folder, table_format, file, said, least, force)
+            written = write_results(
+                model, signals, folder, table_format=table_format, file=file, findings=said,
+                min_confidence=least, force=force,
+            )  # fmt: skip
 
     atoms = summarise_atoms(model, min_confidence=least)
-    title, objective = type(model).__name__, float(model.objective_)
-    found = choices.evidence
     for sentence in said:
         console.result(sentence)
-    describe_atoms(console, atoms)
-    console.result(
-        f"{title} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in {seconds:.1f} s: "
-        f"{model.n_iter_} iterations, objective {objective:.6g}"
-    )
-    if found is not None and len(atoms) > 1 and not found.clear:
-        console.warn(f"one graph explains the signals as well as {len(atoms)}: try -k 1")
-    empty = ~np.any(model.atoms_, axis=1)
-    idle = [str(a["atom"]) for a in atoms if empty[a["atom"] - 1] or a["samples"] < 1]
-    if idle and options["model"] != "hier":
-        named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
-        console.warn(f"no sample uses atom(s) {named}: use fewer atoms")
+    _print_atoms(learned, atoms, options, console)
+    found, again = learned.choices.evidence, learned.stability
     for path in written:
         console.result(f"Wrote {path}")
     console.finish(
@@ -284,9 +197,13 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
             "command": "fit",
             "input": about_input(file, signals),
             "preprocessing": {"standardised": scaling.kind, "changes": scaling.changes},
-            "model": {"class": title, "settings": _settings(model), "chosen": choices.settings},
+            "model": {
+                "class": type(model).__name__, "settings": _settings(model),
+                "chosen": learned.choices.settings,
+            },
             "result": {
-                "objective": objective, "iterations": model.n_iter_, "seconds": seconds,
+                "objective": float(model.objective_), "iterations": model.n_iter_,
+                "seconds": learned.seconds,
                 "findings": said, "atoms": atoms, "signals": signal_summary(model),
                 "evidence": None if found is None else evidence_summary(found),
                 "stability": None if again is None else stability_summary(again),
@@ -297,6 +214,41 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
     )  # fmt: skip
     if console.interrupted:
         click.get_current_context().exit(STOPPED)
+
+
+def _sentences(
+    learned: Learned, signals: SignalTable, min_confidence: float, interrupted: bool
+) -> list[str]:
+    """Return what was found in sentences, and first, where it is so, what was not waited for."""
+    found = describe_findings(
+        learned.model, evidence=learned.choices.evidence, stability=learned.stability,
+        times=signals.times, step=signals.step, min_confidence=min_confidence,
+    )  # fmt: skip
+    said = [with_flags(sentence) for sentence in found]
+    if learned.choices.remark is not None:
+        said.insert(1, learned.choices.remark)
+    if interrupted:
+        said.insert(0, _stopped(learned.model, learned.complete))
+    return said
+
+
+def _print_atoms(
+    learned: Learned, atoms: list[dict[str, Any]], options: dict[str, Any], console: Console
+) -> None:
+    """Print the table of atoms and how they were learned; warn where fewer would do."""
+    model, found = learned.model, learned.choices.evidence
+    describe_atoms(console, atoms)
+    console.result(
+        f"{type(model).__name__} learned {len(atoms)} atom{'s' * (len(atoms) != 1)} in "
+        f"{learned.seconds:.1f} s: {model.n_iter_} iterations, objective {model.objective_:.6g}"
+    )
+    if found is not None and len(atoms) > 1 and not found.clear:
+        console.warn(f"one graph explains the signals as well as {len(atoms)}: try -k 1")
+    empty = ~np.any(model.atoms_, axis=1)
+    idle = [str(a["atom"]) for a in atoms if empty[a["atom"] - 1] or a["samples"] < 1]
+    if idle and options["model"] != "hier":
+        named = ", ".join(idle[:10]) + " ..." * (len(idle) > 10)
+        console.warn(f"no sample uses atom(s) {named}: use fewer atoms")
 
 
 def _stopped(model: Any, complete: bool) -> str:

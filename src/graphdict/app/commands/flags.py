@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["READING_OPTIONS", "with_flags"]
-
 READING_OPTIONS = (
     "time", "no_time", "node", "value", "layout", "columns", "ignore", "rate", "sort", "transpose",
     "header", "delimiter", "decimal", "encoding", "na", "keep_codes", "number_duplicates", "array",

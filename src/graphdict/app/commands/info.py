@@ -23,8 +23,6 @@ from graphdict.app.files import is_model_file
 from graphdict.app.files.lazy_signals import summarise_columns
 from graphdict.app.files.times import format_duration, format_time
 
-__all__ = ["info"]
-
 SHOWN = 40
 NUMBERS = ("mean", "spread", "least", "greatest")
 

@@ -22,8 +22,6 @@ from graphdict.engine.tasks import Task, part
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.selection import Stability
 
-__all__ = ["Learned", "learn"]
-
 MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
 LEARNING, COMPARING, AGAIN = 1.0, 0.5, 0.4  # work for each graph: to learn, and to tell how sure
 FEW_GRAPHS = 2  # as many as there usually are, before that is known

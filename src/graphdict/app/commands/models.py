@@ -11,15 +11,6 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.preprocessing import parse_window
 from graphdict.app.files import SignalTable
 
-__all__ = [
-    "MODELS",
-    "accepts_missing",
-    "build_model",
-    "given_settings",
-    "model_class",
-    "window_of",
-]
-
 MODELS = {
     "marginal": "GraphDictMarginal",
     "log": "GraphDictLog",
@@ -51,10 +42,6 @@ def build_model(signals: SignalTable, options: dict[str, Any], console: Console)
     estimator = model_class(name)
     known = estimator().get_params()
     window = window_of(options["window"], signals.step)
-    if window > rows:
-        raise click.BadParameter(
-            f"{window} samples are more than the {rows} there are", param_hint="--window"
-        )
     settings: dict[str, Any] = {
         "n_atoms": atoms,
         "window_size": window,
@@ -159,7 +146,14 @@ def _marginal(
     starts = given.get("n_init", settings.get("n_init", 8))
     nodes = signals.values.shape[1]
     if isinstance(starts, int) and (
-        said := forecast(atoms, min(largest, 2), levels, starts, windows, nodes)
+        said := forecast(
+            n_atoms=atoms,
+            max_active=min(largest, 2),
+            levels=levels,
+            n_init=starts,
+            windows=windows,
+            nodes=nodes,
+        )
     ):
         console.note(f"{said} (--active, and --set n_init={max(starts // 2, 1)} for fewer starts)")
     free = active == "auto" and largest == wanted > 1

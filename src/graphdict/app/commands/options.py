@@ -13,18 +13,6 @@ from graphdict.app.commands.console import Console
 from graphdict.app.commands.flags import READING_OPTIONS, with_flags
 from graphdict.app.files import SignalTable, read_signals
 
-__all__ = [
-    "Command",
-    "execution_options",
-    "file_argument",
-    "group_option",
-    "memory_option",
-    "output_options",
-    "read_file",
-    "reading_options",
-    "verbosity_options",
-]
-
 MEMORY = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]i?B?|B)\s*", re.IGNORECASE)
 UNITS = {
     prefix + end: (1000 if end == "B" else 1024) ** power
@@ -53,55 +41,56 @@ class _Reading(click.Option):
     group = "Reading the file"
 
 
-def reading_options(function: Callable) -> Callable:
-    """Add the options of how to read a table."""
-    options = [
-        click.option("--time", cls=_Reading, metavar="COLUMN", help="Column of times."),
-        click.option("--no-time", cls=_Reading, is_flag=True, help="No column is a time."),
-        click.option("--rate", cls=_Reading, type=click.FloatRange(min=0, min_open=True),
-                     metavar="HZ", help="Samples per second, if no column holds times."),
-        click.option("--sort", cls=_Reading, is_flag=True, help="Sort the rows by time."),
-        click.option("--column", "columns", cls=_Reading, multiple=True,
-                     metavar="COLUMN",
-                     help="Take this column, or all that match a pattern (temp_*); repeatable."),
-        click.option("--ignore", cls=_Reading, multiple=True, metavar="COLUMN",
-                     help="Leave this column, or all that match a pattern, out; repeatable."),
-        click.option("--layout", cls=_Reading, default="auto", show_default=True,
-                     type=click.Choice(["auto", "wide", "long"]),
-                     help="wide: a column for each node; long: a row for each value."),
-        click.option("--node", cls=_Reading, metavar="COLUMN", help="Nodes of a long table."),
-        click.option("--value", cls=_Reading, metavar="COLUMN", help="Values of a long table."),
-        click.option("--transpose", cls=_Reading, is_flag=True, help="Rows are nodes."),
-        click.option("--header/--no-header", cls=_Reading, default=None,
-                     help="Whether the first row names the columns."),
-        click.option("--delimiter", cls=_Reading, metavar="CHAR",
-                     help="Separator of cells: a character, or tab, space, ..."),
-        click.option("--decimal", cls=_Reading, type=click.Choice([".", ","]),
-                     help="The decimal sign."),
-        click.option("--encoding", cls=_Reading, metavar="NAME", help="Such as latin-1."),
-        click.option("--na", cls=_Reading, multiple=True, metavar="TEXT",
-                     help="Another way to write a missing value; repeat for more."),
-        click.option("--keep-codes", cls=_Reading, is_flag=True,
-                     help="Do not read codes like -9999 as missing."),
-        click.option("--number-duplicates", cls=_Reading, is_flag=True,
-                     help="Number columns of the same name."),
-        click.option("--array", cls=_Reading, metavar="NAME",
-                     help="The array of an NPZ file, or the sheet of a workbook."),
-        click.option("--bads", cls=_Reading, type=click.Choice(["missing", "interpolate"]),
-                     default="missing", show_default=True,
-                     help="Bad channels of EEG: missing values, or interpolated."),
-    ]  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+def with_options(*options: Callable) -> Callable:
+    """Return a decorator that adds options to a command, listed in this order."""
+
+    def add(function: Callable) -> Callable:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
 
 
-def group_option(function: Callable) -> Callable:
-    """Add --group."""
-    return click.option(
-        "--group", cls=_Reading, metavar="COLUMN",
-        help="Column that says which recording a row is from.",
-    )(function)  # fmt: skip
+# How to read a table.
+reading_options = with_options(
+    click.option("--time", cls=_Reading, metavar="COLUMN", help="Column of times."),
+    click.option("--no-time", cls=_Reading, is_flag=True, help="No column is a time."),
+    click.option("--rate", cls=_Reading, type=click.FloatRange(min=0, min_open=True),
+                 metavar="HZ", help="Samples per second, if no column holds times."),
+    click.option("--sort", cls=_Reading, is_flag=True, help="Sort the rows by time."),
+    click.option("--column", "columns", cls=_Reading, multiple=True,
+                 metavar="COLUMN",
+                 help="Take this column, or all that match a pattern (temp_*); repeatable."),
+    click.option("--ignore", cls=_Reading, multiple=True, metavar="COLUMN",
+                 help="Leave this column, or all that match a pattern, out; repeatable."),
+    click.option("--layout", cls=_Reading, default="auto",
+                 type=click.Choice(["auto", "wide", "long"]),
+                 help="wide: a column for each node; long: a row for each value."),
+    click.option("--node", cls=_Reading, metavar="COLUMN", help="Nodes of a long table."),
+    click.option("--value", cls=_Reading, metavar="COLUMN", help="Values of a long table."),
+    click.option("--transpose", cls=_Reading, is_flag=True, help="Rows are nodes."),
+    click.option("--header/--no-header", cls=_Reading, default=None,
+                 help="Whether the first row names the columns."),
+    click.option("--delimiter", cls=_Reading, metavar="CHAR",
+                 help="Separator of cells: a character, or tab, space, ..."),
+    click.option("--decimal", cls=_Reading, type=click.Choice([".", ","]),
+                 help="The decimal sign."),
+    click.option("--encoding", cls=_Reading, metavar="NAME", help="Such as latin-1."),
+    click.option("--na", cls=_Reading, multiple=True, metavar="TEXT",
+                 help="Another way to write a missing value; repeat for more."),
+    click.option("--keep-codes", cls=_Reading, is_flag=True,
+                 help="Do not read codes like -9999 as missing."),
+    click.option("--number-duplicates", cls=_Reading, is_flag=True,
+                 help="Number columns of the same name."),
+    click.option("--array", cls=_Reading, metavar="NAME",
+                 help="The array of an NPZ file, or the sheet of a workbook."),
+    click.option("--bads", cls=_Reading, type=click.Choice(["missing", "interpolate"]),
+                 default="missing",
+                 help="Bad channels of EEG: missing values, or interpolated."),
+)  # fmt: skip
+group_option = click.option("--group", cls=_Reading, metavar="COLUMN",
+                            help="Column that says which recording a row is from.")  # fmt: skip
 
 
 class _Memory(click.ParamType):
@@ -127,21 +116,19 @@ def _set_memory(ctx: click.Context, parameter: Any, value: float | None) -> floa
     return value
 
 
-def memory_option(function: Callable) -> Callable:
-    """Add --memory."""
-    return click.option(
-        "--memory", type=_Memory(), callback=_set_memory,
-        help="Read signals larger than this (500MB, 2GB) in chunks, from Parquet, NPY and Zarr  "
-        "[default: 1GiB]",
-    )(function)  # fmt: skip
-
-
-def execution_options(function: Callable) -> Callable:
-    """Add --memory and --dask."""
-    dask = click.option(
-        "--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."
-    )
-    return memory_option(dask(function))
+memory_option = click.option(
+    "--memory", type=_Memory(), callback=_set_memory,
+    help="Read signals larger than this (500MB, 2GB) in chunks, from Parquet, NPY and Zarr  "
+    "[default: 1GiB]",
+)  # fmt: skip
+execution_options = with_options(
+    memory_option,
+    click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
+)
+verbosity_options = with_options(
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("-q", "--quiet", is_flag=True, help="Print warnings only."),
+)
 
 
 def read_file(
@@ -163,25 +150,13 @@ def read_file(
     return signals
 
 
-def verbosity_options(function: Callable) -> Callable:
-    """Add --json and --quiet."""
-    function = click.option("-q", "--quiet", is_flag=True, help="Print warnings only.")(function)
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(
-        function
-    )
-
-
 def output_options(default: str) -> Callable:
     """Add -o and --force."""
-
-    def add(function: Callable) -> Callable:
-        function = click.option("--force", is_flag=True, help="Replace existing results.")(function)
-        return click.option(
-            "-o", "--output", type=click.Path(path_type=Path), metavar="PATH", default=None,
-            help=f"Where to write  [default: {default}]",
-        )(function)  # fmt: skip
-
-    return add
+    return with_options(
+        click.option("-o", "--output", type=click.Path(path_type=Path), metavar="PATH",
+                     help=f"Where to write  [default: {default}]"),
+        click.option("--force", is_flag=True, help="Replace existing results."),
+    )  # fmt: skip
 
 
 def file_argument(name: str, **settings: Any) -> Callable:

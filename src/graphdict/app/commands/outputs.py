@@ -20,8 +20,6 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["check_free", "results_in"]
-
 
 def check_free(paths: Sequence[Path], force: bool) -> None:
     """Raise OutputExists where one of the paths exists, unless ``force``."""

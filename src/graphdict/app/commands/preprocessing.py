@@ -18,19 +18,7 @@ from graphdict.app.files.lazy_signals import LazySignals, summarise_columns
 from graphdict.app.files.times import format_duration
 from graphdict.app.files.units import SECONDS
 from graphdict.engine.signals import row_slices
-from graphdict.engine.sources import put_together
-
-__all__ = [
-    "Scaling",
-    "attach_metadata",
-    "cache_slow_source",
-    "difference",
-    "drifts",
-    "handle_missing",
-    "parse_window",
-    "read_metadata",
-    "subsample",
-]
+from graphdict.engine.sources import write_rows
 
 SPREAD_RATIO = 10  # of columns, from which it is told
 DRIFT_STEP = 0.25  # of the spread: columns whose steps are smaller drift
@@ -99,7 +87,7 @@ def cache_slow_source(values: Any) -> Any:
     if not isinstance(values, LazySignals) or values.source.cheap_to_reread:
         return values
     once = np.broadcast_to(np.intp(1), len(values))
-    return put_together(values.blocks(), once, values.shape[1], values.dtype)
+    return write_rows(values.blocks(), once, values.shape[1], values.dtype)
 
 
 def subsample(values: Any) -> NDArray[Any]:

@@ -14,8 +14,6 @@ from graphdict.app.commands.preprocessing import Scaling, difference, drifts, ha
 from graphdict.app.files import InputError, SignalTable
 from graphdict.app.files.several import about_recordings, combine, recording_names, separate
 
-__all__ = ["learn_scaling", "read_recordings"]
-
 
 def read_recordings(paths: list[Path], options: dict[str, Any], console: Console) -> SignalTable:
     """Return the signals of one file, or of several as recordings, preprocessed.
@@ -34,11 +32,7 @@ def read_recordings(paths: list[Path], options: dict[str, Any], console: Console
         signals.notes = known  # they say already what recordings lack
         signals.about = about
         return signals
-    if options["group"] is not None:
-        raise click.UsageError(
-            f"--group {options['group']} is for one table: of {len(paths)} files, each is a "
-            "recording"
-        )
+    check_group(paths, options["group"])
     tables, read = [], []
     for path in paths:
         try:
@@ -59,6 +53,14 @@ def read_recordings(paths: list[Path], options: dict[str, Any], console: Console
     for note in signals.notes:
         console.note(note)
     return signals
+
+
+def check_group(paths: list[Path], group: str | None) -> None:
+    """Raise UsageError where a column of recordings is named, but each of several files is one."""
+    if group is not None and len(paths) > 1:
+        raise click.UsageError(
+            f"--group {group} is for one table: of {len(paths)} files, each is a recording"
+        )
 
 
 def _preprocess(signals: SignalTable, options: dict[str, Any], console: Console) -> None:

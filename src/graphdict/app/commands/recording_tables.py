@@ -10,25 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files import InputError, is_model_file
+from graphdict.core.annotations import Floats, Integers
 from graphdict.exceptions import import_extra
-
-__all__ = [
-    "Activations",
-    "RecordingTable",
-    "read_activations",
-    "read_recording_table",
-    "written_table",
-]
+from graphdict.studies.given import named
 
 ENDING = "-coefficients"
-NAMED = 5
 
 
 @dataclass
 class Activations:
     """Coefficients by recording, and samples per second where they are known."""
 
-    coefficients: dict[str, NDArray[np.float64]]
+    coefficients: dict[str, Floats]
     rate: float | None
     together: bool = False  # whether atoms may be active at once
 
@@ -41,9 +34,10 @@ class Activations:
 
 def read_activations(sources: tuple[Path, ...]) -> Activations:
     """Return the coefficients of a fit's folder, of a table of recordings, or of several tables."""
-    if len(sources) == 1 and (sources[0].is_dir() or _is_model(sources[0])):
-        return _of_fit(sources[0])
-    found: dict[str, NDArray[np.float64]] = {}
+    first = sources[0]
+    if len(sources) == 1 and (first.is_dir() or (first.is_file() and is_model_file(first))):
+        return _of_fit(first)
+    found: dict[str, Floats] = {}
     rates = []
     for path in sources:
         frame = _read_frame(path)
@@ -98,10 +92,6 @@ def written_table(sources: tuple[Path, ...]) -> Path | None:
     folder = sources[0] if sources[0].is_dir() else sources[0].parent
     candidates = [folder / f"recordings{ending}" for ending in (".csv", ".parquet")]
     return next((path for path in candidates if len(sources) == 1 and path.is_file()), None)
-
-
-def _is_model(path: Path) -> bool:
-    return path.is_file() and is_model_file(path)
 
 
 def _stem(path: Path) -> str:
@@ -164,11 +154,11 @@ class RecordingTable:
         found: NDArray[Any] = self.frame[column].to_numpy()
         return found
 
-    def numbers(self, column: str) -> NDArray[np.float64]:
+    def numbers(self, column: str) -> Floats:
         """Return a column (R,) of numbers; an error names what is none."""
         pandas = import_extra("pandas", "a table of recordings", "tables")
         given = pandas.Series(self.values(column))
-        numbers: NDArray[np.float64] = pandas.to_numeric(given, errors="coerce").to_numpy(float)
+        numbers: Floats = pandas.to_numeric(given, errors="coerce").to_numpy(float)
         wrong = np.isnan(numbers) & pandas.notna(given).to_numpy()
         if wrong.any():
             value = given.to_numpy()[wrong][0]
@@ -177,7 +167,7 @@ class RecordingTable:
             )
         return numbers
 
-    def complete(self, columns: list[str]) -> tuple[NDArray[np.intp], list[str]]:
+    def complete(self, columns: list[str]) -> tuple[Integers, list[str]]:
         """Return which recordings have values in all columns, and the names of the others."""
         pandas = import_extra("pandas", "a table of recordings", "tables")
         there = np.ones(len(self.recordings), dtype=bool)
@@ -188,9 +178,7 @@ class RecordingTable:
         left_out = [name for name, kept in zip(self.recordings, there) if not kept]
         return np.flatnonzero(there), left_out
 
-    def frame_of(
-        self, values: NDArray[np.float64], columns: list[tuple[str, str]], rows: NDArray[np.intp]
-    ) -> Any:
+    def frame_of(self, values: Floats, columns: list[tuple[str, str]], rows: Integers) -> Any:
         """Return values of some recordings as a DataFrame whose index names them."""
         pandas = import_extra("pandas", "a table of recordings", "tables")
         index = [self.recordings[row] for row in rows]
@@ -210,7 +198,7 @@ def read_recording_table(path: Path, recordings: list[str]) -> RecordingTable:
     names = [str(name) for name in frame[column]]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise InputError(f"column {column!r} of {path} names {_some(repeated)} more than once")
+        raise InputError(f"column {column!r} of {path} names {named(repeated)} more than once")
     rows: dict[str, int] = {}
     for number, name in enumerate(names):
         for known in (name, Path(name).name, Path(name).stem):
@@ -220,17 +208,12 @@ def read_recording_table(path: Path, recordings: list[str]) -> RecordingTable:
     if missing:
         raise InputError(
             f"column {column!r} of {path} lacks {len(missing)} of {len(recordings)} recordings: "
-            f"{_some(missing)}; it has {_some(names)}"
+            f"{named(missing)}; it has {named(names)}"
         )
     notes = []
     extra = [name for number, name in enumerate(names) if number not in set(row_numbers)]
     if extra:
         notes.append(
-            f"left out {len(extra)} row(s) of {path} that are no recording: {_some(extra)}"
+            f"left out {len(extra)} row(s) of {path} that are no recording: {named(extra)}"
         )
     return RecordingTable(path, recordings, frame.iloc[row_numbers].reset_index(drop=True), notes)
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(map(str, names[:NAMED])) + more

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from graphdict.app.files import SignalTable
 
-__all__ = ["spread_repeats"]
-
 OFTEN = 0.25  # share of rows with the same value, from which on it is spread
 WIDTH = 0.25  # of the standard deviation, to either side
 MOST_NAMED = 5

@@ -20,8 +20,6 @@ from graphdict.app.commands.outputs import check_free
 from graphdict.app.commands.preprocessing import read_metadata
 from graphdict.app.commands.transform import encode, open_model
 
-__all__ = ["report"]
-
 
 @click.command(
     cls=Command,

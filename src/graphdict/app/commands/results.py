@@ -16,12 +16,6 @@ from graphdict.core.recordings import Recordings
 from graphdict.results import describe_signals, thresholded_atoms
 from graphdict.selection.density import densities
 
-__all__ = [
-    "about_input", "atom_rows", "describe_atoms", "evidence_summary", "signal_summary",
-    "stability_summary",
-    "summarise_atoms", "write_coefficients", "write_results",
-]  # fmt: skip
-
 
 def write_coefficients(
     path: Path,
@@ -48,7 +42,7 @@ def write_coefficients(
     )
 
 
-def atom_rows(
+def _atom_rows(
     model: Any, harmless: bool = False, min_confidence: float = 0.5
 ) -> dict[str, NDArray[Any]]:
     """Return the edges of all atoms as columns: atom, source, target, weight.
@@ -171,6 +165,7 @@ def write_results(
     model: Any,
     signals: SignalTable,
     folder: Path,
+    *,
     table_format: str,
     file: Path,
     findings: list[str],
@@ -188,7 +183,7 @@ def write_results(
         )  # fmt: skip
         if signals.about is not None:
             write_table(temporary / f"recordings.{table_format}", signals.about)
-        rows = atom_rows(model, table_format == "csv", min_confidence)
+        rows = _atom_rows(model, table_format == "csv", min_confidence)
         write_table(temporary / f"atoms.{table_format}", rows)
         write_report(
             model, temporary / "report.html", times=signals.times, time_unit=signals.time_unit,

@@ -9,11 +9,9 @@ import click
 import numpy as np
 
 from graphdict.app.commands.console import EXIT_CODES, Console, command_errors
-from graphdict.app.commands.options import Command, output_options, verbosity_options
+from graphdict.app.commands.options import Command, output_options, verbosity_options, with_options
 from graphdict.app.commands.outputs import check_free, results_in
 from graphdict.app.files import write_table
-
-__all__ = ["simulate"]
 
 
 @click.command(
@@ -33,47 +31,21 @@ __all__ = ["simulate"]
 )
 @click.argument("process", type=click.Choice(["superposition", "switching", "evolving"]),
                 default="superposition")  # fmt: skip
-@click.option(
-    "-k",
-    "--atoms",
-    type=click.IntRange(1, 1000),
-    default=3,
-    show_default=True,
-    help="Number of graphs (evolving: number of steps).",
-)
-@click.option("--nodes", type=click.IntRange(2, 2000), default=14, show_default=True)
-@click.option("--samples", type=click.IntRange(2), default=2000, show_default=True)
-@click.option(
-    "--duration",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help="Number of consecutive samples with the same graph.",
-)
-@click.option(
-    "--active",
-    type=click.IntRange(1),
-    default=2,
-    show_default=True,
-    help="Largest number of graphs in a sum (superposition).",
-)
-@click.option(
-    "--rate",
-    type=click.FloatRange(min=0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="Samples per second, for the time column.",
-)
-@click.option(
-    "--missing",
-    type=click.FloatRange(0, 0.9),
-    default=0.0,
-    show_default=True,
-    help="Share of missing values.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
-)
+@with_options(
+    click.option("-k", "--atoms", type=click.IntRange(1, 1000), default=3,
+                 help="Number of graphs (evolving: number of steps)."),
+    click.option("--nodes", type=click.IntRange(2, 2000), default=14),
+    click.option("--samples", type=click.IntRange(2), default=2000),
+    click.option("--duration", type=click.IntRange(1), default=20,
+                 help="Number of consecutive samples with the same graph."),
+    click.option("--active", type=click.IntRange(1), default=2,
+                 help="Largest number of graphs in a sum (superposition)."),
+    click.option("--rate", type=click.FloatRange(min=0, min_open=True), default=1.0,
+                 help="Samples per second, for the time column."),
+    click.option("--missing", type=click.FloatRange(0, 0.9), default=0.0,
+                 help="Share of missing values."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed."),
+)  # fmt: skip
 @output_options("signals.csv; .tsv and .parquet are written too")
 @verbosity_options
 @command_errors

@@ -24,14 +24,13 @@ from graphdict.app.commands.options import (
 )
 from graphdict.app.commands.outputs import check_free
 from graphdict.app.commands.preprocessing import difference, handle_missing, read_metadata
+from graphdict.app.commands.reading import check_group
 from graphdict.app.commands.results import about_input, summarise_atoms, write_coefficients
 from graphdict.app.files import InputError, SignalTable
 from graphdict.app.files.lazy_signals import LazySignals
 from graphdict.app.files.several import combine, expand_paths, recording_names, separate
 from graphdict.app.files.table import quote_names
 from graphdict.engine.storage.atomic import atomic_file
-
-__all__ = ["encode", "transform"]
 
 
 @click.command(
@@ -70,18 +69,11 @@ def transform(model_file: Path, files: tuple[Path, ...], output: Path | None, fo
     check_free([target], force)
     model = open_model(model_file)
     out = target if target.suffix == ".npy" else None
-    group = options.pop("group")
-    if group is not None and len(paths) > 1:
-        raise click.UsageError(
-            f"--group {group} is for one table: of {len(paths)} files, each is a recording"
-        )
-    if group is not None and out is not None:
+    check_group(paths, options["group"])
+    if out is not None and (options["group"] is not None or len(paths) > 1):
         raise click.UsageError(f"-o {target}: of recordings, write a .csv, .tsv or .parquet")
     if len(paths) == 1:
-        given = options | {"group": group}
-        signals, coefficients = encode(model, paths[0], given, console, out)
-    elif out is not None:
-        raise click.UsageError(f"-o {target}: of several files, write a .csv, .tsv or .parquet")
+        signals, coefficients = encode(model, paths[0], options, console, out)
     else:
         signals, coefficients = _encode_all(model, paths, options, console)
     if out is None:

@@ -7,14 +7,8 @@ are the same for all methods that have any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from graphdict.app.experiments.grids import settings
-
-__all__ = ["SUPERPOSITION", "TIME_VARYING"]
-
-Settings = Sequence[Mapping[str, Any]]
+from graphdict.app.experiments.methods import Settings
 
 _DICTIONARY = settings(
     solver=["bipds"], max_iter=[50, 200], alpha_w=[0.1, 0.3, 1.0], alpha_c=[0.0, 1.0],

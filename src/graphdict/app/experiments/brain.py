@@ -20,8 +20,7 @@ from typing import Any
 
 from graphdict.app.experiments.grids import Cell, Grid, settings
 
-__all__ = ["drop_unreadable_subjects", "grid", "measure"]
-
+PIPELINES = {"paper": "Paper", "adapted": "Adapted", "guided": "Guided", "reference": "Reference"}
 SUBJECTS = {"quick": (1, 2, 3), "full": tuple(range(1, 16)), "paper": tuple(range(1, 16))}
 SEEDS = {"quick": (0,), "full": (0, 1, 2), "paper": (0, 1, 2)}
 DETERMINISTIC = ("guided", "reference")  # pipelines for which a seed decides nothing

@@ -13,17 +13,6 @@ from numpy.typing import NDArray
 from graphdict.datasets import load_eegbci
 from graphdict.datasets.eegbci import EEGBCI_CHANNELS
 
-__all__ = [
-    "BROAD",
-    "IMAGERY",
-    "REGIONS",
-    "Events",
-    "load_events",
-    "phase_covariances",
-    "pick_region",
-    "whiten_subject",
-]
-
 BROAD = (0.5, 30.0)  # of the microstate literature, and of the paper
 IMAGERY = (8.0, 30.0)  # mu and beta rhythms, which imagined movement weakens over the motor cortex
 SECONDS = 4.0
@@ -80,14 +69,12 @@ def pick_region(events: Events, region: str) -> Events:
     if region == "all":
         return events
     wanted = REGIONS[region]
-    kept = [
-        i for i, name in enumerate(EEGBCI_CHANNELS) if name in wanted or _letters(name) in wanted
-    ]
+    kept = [i for i, name in enumerate(EEGBCI_CHANNELS) if {name, row_of(name)} & set(wanted)]
     return Events(events.signals[:, kept], events.right, events.sfreq)
 
 
-def _letters(name: str) -> str:
-    """Return the letters of an electrode: AF of AF7, C of Cz."""
+def row_of(name: str) -> str:
+    """Return the row of an electrode, the letters of its name: AF of AF7, C of Cz."""
     return name.rstrip("z0123456789")
 
 

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphdict.app.experiments.brain_report import PIPELINES
+from graphdict.app.experiments.brain import PIPELINES
 from graphdict.viz.drawing import COLOURS
-
-__all__ = ["atoms_figure", "scores_figure"]
 
 FEATURE_TITLES = {
     "occurrences": "occurrences", "coverage": "coverage", "mean_duration": "duration",

@@ -31,8 +31,6 @@ from graphdict.app.experiments.brain_scoring import (
 from graphdict.core import graphs
 from graphdict.models import GraphDictExact, GraphDictLog
 
-__all__ = ["Ridge", "guided_atoms", "score_guided"]
-
 SHOWN = 50  # events whose coefficients are drawn
 
 

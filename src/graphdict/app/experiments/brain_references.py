@@ -13,8 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from graphdict.app.experiments.brain_data import Events
 from graphdict.app.experiments.brain_scoring import nested_scores
 
-__all__ = ["REFERENCES", "score_reference"]
-
 PATTERNS = 4
 
 

@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.app.experiments.brain import PIPELINES
 from graphdict.app.experiments.grids import Grid
 from graphdict.app.experiments.tables import write_csv
 from graphdict.engine.storage.atomic import write_atomically
-
-__all__ = ["report", "select_settings", "summarise", "tables"]
-
-PIPELINES = {"paper": "Paper", "adapted": "Adapted", "guided": "Guided", "reference": "Reference"}
 
 
 def select_settings(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -14,8 +14,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["DIGITS", "auroc", "forest", "linear", "nested_scores", "standardise_features"]
-
 Features = Callable[[int, frozenset[int]], NDArray[Any]]
 DIGITS = 6
 

@@ -16,14 +16,12 @@ from graphdict.app.experiments.methods import build as build_method
 from graphdict.eeg import PAPER_FEATURES, StateEmbedding, model_coefficients
 from graphdict.eeg.embedding import normalised
 
-__all__ = ["best_forests", "score_states"]
-
 MAX_PEAKS = 4000  # of 75,000 in the events of 15 subjects, to which a model is fitted
 LEAVES = (5,)  # fewest events in a leaf of the forests, of which one is chosen
 SHOWN = 50  # peaks whose coefficients the paper's figure shows
 
 
-def build_states(model: str, states: int, setting: Mapping[str, Any], seed: int) -> Any:
+def _build_states(model: str, states: int, setting: Mapping[str, Any], seed: int) -> Any:
     """Return an unfitted model with a number of states."""
     if model == "KMeans":
         return KMeans(states, n_init=4, random_state=seed)
@@ -50,7 +48,7 @@ def score_states(
     ----------
     events : dict of Events by subject
     model, setting, seed
-        What :func:`build_states` takes. In the setting are also ``n_states``, ``normalise`` and,
+        What :func:`_build_states` takes. In the setting are also ``n_states``, ``normalise`` and,
         where they are not the usual ones, ``peaks``, how many of them a model is fitted to (None
         for all), and ``leaves``, the least leaves of several forests, of which the best on the
         other subjects is taken.
@@ -67,7 +65,7 @@ def score_states(
     peaks, leaves = options.pop("peaks", MAX_PEAKS), options.pop("leaves", LEAVES)
     signals = {s: (whiten_subject(e) if adapted else e).signals for s, e in events.items()}
     embedding = StateEmbedding(
-        build_states(model, states, options, seed),
+        _build_states(model, states, options, seed),
         normalise=normalise,
         max_peaks=peaks,
         sfreq=next(iter(events.values())).sfreq,

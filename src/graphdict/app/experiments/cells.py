@@ -16,8 +16,6 @@ from graphdict.app.experiments.grids import Cell, Dataset, Grid
 from graphdict.exceptions import InterruptedFitWarning
 from graphdict.metrics import scores_by_threshold
 
-__all__ = ["recover", "run_cell"]
-
 DIGITS = 6  # of scores in files
 
 

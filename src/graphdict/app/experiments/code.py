@@ -9,8 +9,6 @@ from pathlib import Path
 
 import graphdict
 
-__all__ = ["code_digest", "essential"]
-
 SOURCES = (".py", ".hpp", ".cpp")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # What reads files, draws pages and talks to users leaves no trace in results.

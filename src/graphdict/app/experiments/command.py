@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 import click
 
 from graphdict.app.commands.flags import with_flags
+from graphdict.app.commands.options import with_options
 from graphdict.app.experiments import EXPERIMENTS, Experiment
-from graphdict.app.experiments.grids import Grid
+from graphdict.app.experiments.grids import Cell, Grid
 from graphdict.app.experiments.runner import WorkerDiedError, run_grid
 from graphdict.app.experiments.store import FolderError, Store
 from graphdict.app.experiments.tables import choose, restarts, write_starts
 from graphdict.exceptions import ClusterError
-
-__all__ = ["experiment", "run_experiment"]
 
 STOPPED = 130  # what a shell reports after Ctrl-C
 
@@ -81,11 +79,11 @@ OPTIONS = [
     click.option("--data", callback=_names, metavar="A,B", help="Only these data sets."),
     click.option("--seeds", callback=_numbers, metavar="0,1", help="Only these seeds."),
     click.option(
-        "--starts", type=click.IntRange(min=1), default=1, show_default=True,
+        "--starts", type=click.IntRange(min=1), default=1,
         help="Random starts of each chosen fit; more than one give deviations over starts, too.",
     ),
     click.option(
-        "--resume/--restart", default=True, show_default=True,
+        "--resume/--restart", default=True,
         help="Resume the run in the folder, or discard its results first.",
     ),
 ]  # fmt: skip
@@ -110,19 +108,7 @@ def run_experiment(
     """
     if starts > 1 and grid.measure is not None:
         raise click.UsageError(f"--starts is not for {grid.experiment}, which has no such fits")
-    try:
-        wanted = grid.cells(models, data, seeds)  # raises for unknown names before data are read
-        if declared.prepare is not None:
-            grid = declared.prepare(grid, partial(click.echo, err=True))
-            wanted = grid.cells(models, data, seeds)
-        store = Store.open(output, grid, restart=not resume)
-    except FolderError as error:
-        text = with_flags(str(error)).replace("another folder", "another folder (--output)")
-        raise click.UsageError(text) from None
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    except ImportError as error:  # of an extra; the message says which
-        raise click.ClickException(str(error)) from None
+    grid, wanted, store = _open(declared, grid, output, (models, data, seeds), resume)
     try:
         run_grid(grid, wanted, store, jobs=jobs, dask=dask)
         found = store.read(grid.cells())
@@ -153,6 +139,30 @@ def run_experiment(
         written.append(write_starts(grid, chosen, again, store.path))
     for path in written:
         click.echo(path)
+    return _tell_failures(rows, store)
+
+
+def _open(
+    declared: Experiment, grid: Grid, output: Path, selected: tuple[Any, Any, Any], resume: bool
+) -> tuple[Grid, list[Cell], Store]:
+    """Return the grid of what can be run, its selected cells, and the folder of their results."""
+    try:
+        wanted = grid.cells(*selected)  # raises for unknown names before data are read
+        if declared.prepare is not None:
+            grid = declared.prepare(grid, partial(click.echo, err=True))
+            wanted = grid.cells(*selected)
+        return grid, wanted, Store.open(output, grid, restart=not resume)
+    except FolderError as error:
+        text = with_flags(str(error)).replace("another folder", "another folder (--output)")
+        raise click.UsageError(text) from None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except ImportError as error:  # of an extra; the message says which
+        raise click.ClickException(str(error)) from None
+
+
+def _tell_failures(rows: list[dict[str, Any]], store: Store) -> int:
+    """Say which cells failed, the first few by name; return the exit code."""
     failed = [row for row in rows if row["status"] == "failed"]
     for row in failed[:5]:
         cell = row["cell"]
@@ -181,19 +191,16 @@ def _command(name: str, declared: Experiment) -> click.Command:
             raise click.UsageError(str(error)) from None
         click.get_current_context().exit(run_experiment(declared, grid, folder, **options))
 
-    decorated: Callable = run
-    helps = {**SCALES, **declared.scales}
-    scales = [
-        click.option("--quick", "scale", flag_value="quick", default="quick", help=helps["quick"]),
-        click.option("--full", "scale", flag_value="full", help=helps["full"]),
-    ]
-    if declared.as_published:
-        scales.append(click.option("--paper", "scale", flag_value="paper", help=helps["paper"]))
-    for option in reversed(
-        [*scales, *(EXTRA_OPTIONS[name] for name in declared.options), *OPTIONS]
-    ):
-        decorated = option(decorated)
-    return click.command(name, help=declared.title)(decorated)
+    def flag(name: str, **default: Any) -> Any:
+        text = {**SCALES, **declared.scales}[name]
+        return click.option(
+            f"--{name}", "scale", flag_value=name, help=text, show_default=False, **default
+        )
+
+    scales = [flag("quick", default="quick"), flag("full")]
+    scales += [flag("paper")] * declared.as_published
+    extra = [EXTRA_OPTIONS[option] for option in declared.options]
+    return click.command(name, help=declared.title)(with_options(*scales, *extra, *OPTIONS)(run))
 
 
 for _name, _declared in EXPERIMENTS.items():

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from graphdict.app.experiments.tables import METRICS
 from graphdict.viz.drawing import COLOURS
 
-__all__ = ["bars_with_published", "coefficient_samples", "save", "scores_against"]
-
 MARKERS = "osD^vP*X"
 TITLES = {"mcc": "MCC", "precision": "Precision", "recall": "Recall"}
 

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["THRESHOLDS", "Cell", "Dataset", "Grid", "settings", "unknown_name"]
-
 # In units of the mean weight that a method predicts on the training set: zero keeps every positive
 # weight, the largest only weights of thirty times the mean.
 THRESHOLDS = (0.0, *(round(float(x), 6) for x in np.geomspace(0.01, 30, 49)))

@@ -1,15 +1,17 @@
-"""Build estimators by the name of their class."""
+"""Build estimators by the name of their class, and grids that recover simulated graphs by them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
 from graphdict import baselines, models
-from graphdict.app.experiments.grids import unknown_name
+from graphdict.app.experiments.grids import Grid, unknown_name
 
-__all__ = ["METHODS", "build"]
+Settings = Sequence[Mapping[str, Any]]
+# Ranges of settings were tuned on seeds 0 and 1, so the full experiments do not use these.
+SEEDS = {"quick": (0,), "full": (2, 3, 4, 5, 6), "paper": (2, 3, 4, 5, 6)}
 
 METHODS: dict[str, type] = {
     cls.__name__: cls
@@ -46,3 +48,19 @@ def build(name: str, setting: Mapping[str, Any], seed: int) -> Any:
     cls = METHODS[name]
     random = {"random_state": seed} if "random_state" in signature(cls).parameters else {}
     return cls(**{**PAPERS_MODEL.get(name, {}), **fixed, **setting, **random})
+
+
+def recovery_grid(
+    experiment: str,
+    scale: str,
+    data: Mapping[str, Mapping[str, Any]],
+    models: Mapping[str, Mapping[str, Settings]],
+    as_published: Mapping[str, Settings],
+    draw: Callable[[Mapping[str, Any], int], Any],
+) -> Grid:
+    """Return the "quick", the "full" or the "paper" grid of an experiment on simulated graphs.
+
+    ``models`` has the settings by model and scale, ``as_published`` those of the "paper" grid.
+    """
+    tried = as_published if scale == "paper" else {n: found[scale] for n, found in models.items()}
+    return Grid(experiment, scale, data, tried, SEEDS[scale], draw, build)

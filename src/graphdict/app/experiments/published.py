@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLE_I"]
-
 _DATA = ("emeg-32x20", "emeg-512x1", "sbg-32x20", "sbg-512x1")
 
 # MCC, precision, recall of each data set, as (mean, standard deviation or None).

@@ -17,9 +17,7 @@ from tqdm.auto import tqdm
 from graphdict.app.experiments.cells import run_cell
 from graphdict.app.experiments.grids import Cell, Grid
 from graphdict.app.experiments.store import Store
-from graphdict.engine.cluster import connect
-
-__all__ = ["WorkerDiedError", "run_grid"]
+from graphdict.engine.connection import connect
 
 WATCH_SECONDS = 0.2
 

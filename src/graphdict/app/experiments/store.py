@@ -19,8 +19,6 @@ try:
 except ImportError:  # pragma: no cover - Windows: two runs at once then repeat each other's work
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["FolderError", "Store"]
-
 MANIFEST = "manifest.json"
 CELLS = "cells"
 
@@ -48,7 +46,8 @@ class Store:
         if store.path.exists() and not store.path.is_dir():
             raise FolderError(f"{path} is a file, not a folder")
         manifest = store.path / MANIFEST
-        if not manifest.exists() and store.path.exists() and _foreign(store.path):
+        found = store.path.iterdir() if store.path.exists() else ()
+        if not manifest.exists() and any(entry.name != ".lock" for entry in found):
             raise FolderError(
                 f"{path} holds files but no {MANIFEST}, so it is no results folder: "
                 "choose another folder"
@@ -138,7 +137,3 @@ class Store:
             asked = f"{grid.experiment} ({grid.scale})"
             what = f"holds {name}" if name != asked else f"holds another configuration of {name}"
             raise FolderError(f"{self.path} {what}, not this {asked}: {way_out}")
-
-
-def _foreign(path: Path) -> bool:
-    return any(entry.name != ".lock" for entry in path.iterdir())

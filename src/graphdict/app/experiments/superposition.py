@@ -12,20 +12,20 @@ from typing import Any
 
 from graphdict.app.experiments.as_published import SUPERPOSITION
 from graphdict.app.experiments.grids import Dataset, Grid, settings
-from graphdict.app.experiments.methods import build
+from graphdict.app.experiments.methods import Settings, recovery_grid
 from graphdict.app.experiments.tables import Choice, summarise, write_markdown
 from graphdict.datasets import make_superposition
 
-__all__ = ["MODELS", "draw", "grid", "report"]
-
-# The ranges below were tuned on seeds 0 and 1, so the full experiment does not use these.
-SEEDS = {"quick": (0,), "full": (2, 3, 4, 5, 6), "paper": (2, 3, 4, 5, 6)}
 SUPERPOSITIONS = {"quick": (1, 3, 5), "full": (1, 2, 3, 4, 5), "paper": (1, 2, 3, 4, 5)}
 
+_CLUSTERS: dict[str, Settings] = {
+    "full": settings(avg_degree=[4, 6, 8, 12], alpha_w=[0.0, 0.03, 0.1]),
+    "quick": settings(avg_degree=[5, 8, 12]),
+}
 # Every model has the same number of settings: 12 in the full experiment, 3 in the quick one.
 # BiPDS is stopped early on purpose: one coefficient vector for each single sample overfits, so a
 # better minimum of these objectives is a worse graph (docs/experiments.md).
-MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
+MODELS: dict[str, dict[str, Settings]] = {
     "GraphDictLog": {
         "full": settings(
             solver=["bipds"], max_iter=[200], alpha_w=[0.1, 0.3, 1.0], alpha_c=[0.0, 1.0],
@@ -62,14 +62,8 @@ MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
         ],
         "quick": settings(max_active=[1, 3, 5], sparsity=[0.3], n_init=[2]),
     },
-    "KGraphs": {
-        "full": settings(avg_degree=[4, 6, 8, 12], alpha_w=[0.0, 0.03, 0.1]),
-        "quick": settings(avg_degree=[5, 8, 12]),
-    },
-    "GLMM": {
-        "full": settings(avg_degree=[4, 6, 8, 12], alpha_w=[0.0, 0.03, 0.1]),
-        "quick": settings(avg_degree=[5, 8, 12]),
-    },
+    "KGraphs": _CLUSTERS,
+    "GLMM": _CLUSTERS,
     "GaussianMixtureGraphs": {
         "full": settings(
             n_init=[1, 3], reg_covar=[1e-6, 1e-3, 1e-2, 0.1, 0.3, 1.0],
@@ -86,21 +80,8 @@ MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
 
 def grid(scale: str) -> Grid:
     """Return the grid of the "quick", the "full" or the "paper" experiment."""
-    return Grid(
-        experiment="superposition",
-        scale=scale,
-        data={f"s{s}": {"superposition": s} for s in SUPERPOSITIONS[scale]},
-        models=_models(scale),
-        seeds=SEEDS[scale],
-        draw=draw,
-        build=build,
-    )
-
-
-def _models(scale: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    if scale == "paper":
-        return SUPERPOSITION
-    return {name: tried[scale] for name, tried in MODELS.items()}
+    data = {f"s{s}": {"superposition": s} for s in SUPERPOSITIONS[scale]}
+    return recovery_grid("superposition", scale, data, MODELS, SUPERPOSITION, draw)
 
 
 def draw(arguments: Mapping[str, Any], seed: int) -> Dataset:

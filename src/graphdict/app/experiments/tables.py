@@ -16,19 +16,6 @@ import numpy as np
 from graphdict.app.experiments.grids import Cell, Grid
 from graphdict.engine.storage.atomic import write_atomically
 
-__all__ = [
-    "METRICS",
-    "Choice",
-    "choose",
-    "restarts",
-    "summarise",
-    "with_published",
-    "write_csv",
-    "write_markdown",
-    "write_starts",
-    "write_tables",
-]
-
 METRICS = ("mcc", "precision", "recall")
 
 
@@ -51,13 +38,8 @@ def choose(rows: Iterable[dict[str, Any]], thresholds: Sequence[float]) -> list[
 
     Test scores play no part; of equal ones the first of the grid is taken.
     """
-    groups: dict[tuple, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        if row["status"] == "done":
-            cell = row["cell"]
-            groups[cell["data"], cell["seed"], cell["model"]].append(row)
     choices = []
-    for (data, seed, model), tried in groups.items():
+    for (data, seed, model), tried in _finished(rows).items():
         curves = np.array([row["train"]["mcc"] for row in tried])
         best, cut = divmod(int(np.argmax(curves)), curves.shape[1])
         row = tried[best]
@@ -73,6 +55,16 @@ def choose(rows: Iterable[dict[str, Any]], thresholds: Sequence[float]) -> list[
     return choices
 
 
+def _finished(rows: Iterable[dict[str, Any]]) -> dict[tuple, list[dict[str, Any]]]:
+    """Return the rows of cells that did not fail by data set, seed and model."""
+    groups: dict[tuple, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["status"] == "done":
+            cell = row["cell"]
+            groups[cell["data"], cell["seed"], cell["model"]].append(row)
+    return groups
+
+
 def summarise(choices: Iterable[Choice]) -> list[dict[str, Any]]:
     """Return mean and standard deviation over seeds, for each data set and model."""
     groups: dict[tuple[str, str], list[Choice]] = defaultdict(list)
@@ -84,7 +76,7 @@ def summarise(choices: Iterable[Choice]) -> list[dict[str, Any]]:
         for metric in METRICS:
             values = np.array([choice.scores[metric] for choice in group])
             line[metric] = float(values.mean())
-            line[f"{metric}_std"] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            line[f"{metric}_std"] = _deviation(values)
         summary.append(line)
     return summary
 
@@ -110,11 +102,7 @@ def write_starts(
 
     ``rows`` are those of :func:`restarts`. Thresholds are those of the choices.
     """
-    again: dict[tuple, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        if row["status"] == "done":
-            cell = row["cell"]
-            again[cell["data"], cell["seed"], cell["model"]].append(row)
+    again = _finished(rows)
     groups: dict[tuple[str, str], list[tuple[Choice, list[dict[str, Any]]]]] = defaultdict(list)
     for choice in choices:
         found = again[choice.data, choice.seed, choice.model]

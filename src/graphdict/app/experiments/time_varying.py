@@ -12,7 +12,7 @@ from typing import Any
 
 from graphdict.app.experiments.as_published import TIME_VARYING
 from graphdict.app.experiments.grids import Dataset, Grid, settings
-from graphdict.app.experiments.methods import build
+from graphdict.app.experiments.methods import Settings, recovery_grid
 from graphdict.app.experiments.published import TABLE_I
 from graphdict.app.experiments.tables import (
     Choice,
@@ -23,10 +23,6 @@ from graphdict.app.experiments.tables import (
 )
 from graphdict.datasets import make_emeg, make_sbg
 
-__all__ = ["MODELS", "draw", "grid", "report"]
-
-# The ranges below were tuned on seeds 0 and 1, so the full experiment does not use these.
-SEEDS = {"quick": (0,), "full": (2, 3, 4, 5, 6), "paper": (2, 3, 4, 5, 6)}
 PROCESSES = {"emeg": make_emeg, "sbg": make_sbg}
 DATA = {
     f"{process}-{graphs}x{signals}": {
@@ -38,7 +34,7 @@ DATA = {
 
 # Every model has the same number of settings: 16 in the full experiment, 3 in the quick one.
 # Windows range from a few samples to the whole of the shorter series.
-MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
+MODELS: dict[str, dict[str, Settings]] = {
     "GraphDictLog": {
         "full": [
             *settings(
@@ -133,21 +129,7 @@ MODELS: dict[str, dict[str, Sequence[Mapping[str, Any]]]] = {
 
 def grid(scale: str) -> Grid:
     """Return the grid of the "quick", the "full" or the "paper" experiment."""
-    return Grid(
-        experiment="time-varying",
-        scale=scale,
-        data=DATA,
-        models=_models(scale),
-        seeds=SEEDS[scale],
-        draw=draw,
-        build=build,
-    )
-
-
-def _models(scale: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    if scale == "paper":
-        return TIME_VARYING
-    return {name: tried[scale] for name, tried in MODELS.items()}
+    return recovery_grid("time-varying", scale, DATA, MODELS, TIME_VARYING, draw)
 
 
 def draw(arguments: Mapping[str, Any], seed: int) -> Dataset:

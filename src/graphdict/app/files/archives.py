@@ -8,8 +8,6 @@ from typing import IO, Any
 
 from graphdict.app.files.errors import InputError
 
-__all__ = ["BoundedReader", "check_sizes"]
-
 MOST_RATIO = 200  # of unpacked to packed bytes; tables of numbers reach about 50
 ALWAYS = 1 << 27  # unpacked bytes that are allowed at any ratio
 

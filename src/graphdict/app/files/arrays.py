@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from graphdict.app.files.errors import InputError, first_line
 from graphdict.app.files.table import Column, Table, quote_names
 
-__all__ = ["array_table", "open_npy", "read_npy", "read_npz", "signals_among"]
-
 SIGNAL_NAMES = ("x", "signals", "data", "values", "eeg", "arr_0")
 TIME_NAMES = ("time", "times", "t", "timestamps", "timestamp")
 NODE_NAMES = ("names", "columns", "nodes", "channels", "ch_names", "labels", "feature_names")

@@ -12,8 +12,6 @@ from graphdict.app.files.roles import calendar_part
 from graphdict.app.files.table import Column, Table, quote_names
 from graphdict.app.files.times import parse_time_of_day, parse_times
 
-__all__ = ["join_calendar", "join_date_and_time"]
-
 CLOCK = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 COMMON_YEAR = 2001  # stands for a year that the table does not have
 

@@ -14,14 +14,6 @@ from graphdict.app.files.table import Column, SignalTable, Table, quote_names
 from graphdict.app.files.times import format_duration, format_time, parse_times, seconds_between
 from graphdict.core.spacing import spacing
 
-__all__ = [
-    "add_notes",
-    "is_missing_code",
-    "missing_code_note",
-    "ordered_times",
-    "replace_missing_codes",
-]
-
 CODES = (99, 999, 9999, 99999, 999999, 99.9, 999.9, 9999.9, 1e20, 1e30, 1e35, 6999)
 
 

@@ -15,9 +15,7 @@ from graphdict.app.files.errors import InputError, damage_named
 from graphdict.app.files.parquet import UNNAMED, column_values, display_name, open_parquet
 from graphdict.app.files.table import Column, Table, quote_names
 from graphdict.app.files.zarrs import open_zarr
-from graphdict.engine.sources import let_go
-
-__all__ = ["ArrayReader", "ParquetReader", "open_chunked_reader"]
+from graphdict.engine.sources import release_pages
 
 BATCH = 1 << 16  # rows that Parquet decodes at a time, where they are short
 BATCH_BYTES = 1 << 23
@@ -72,7 +70,7 @@ class ArrayReader:
             block = block[:, columns]
         if isinstance(opened, np.memmap):
             block = np.array(block)
-            let_go(opened)
+            release_pages(opened)
         return block
 
     def head(self, rows: int) -> Table:

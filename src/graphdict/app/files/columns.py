@@ -20,17 +20,6 @@ from graphdict.app.files.table import Column, SignalTable, Table, quote_names
 from graphdict.app.files.times import is_evenly_spaced, named_like_time, parse_times
 from graphdict.app.files.units import unit_of
 
-__all__ = [
-    "ReadOptions",
-    "find_time_column",
-    "is_time_column",
-    "name_columns",
-    "node_columns",
-    "select_columns",
-    "signal_table",
-    "signals_from_table",
-]
-
 RISING = 0.75  # share of steps forward from which a column may be a time that is out of order
 
 

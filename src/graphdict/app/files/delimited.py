@@ -20,8 +20,6 @@ from graphdict.app.files.patterns import matching_names
 from graphdict.app.files.table import Column, Table, quote_names
 from graphdict.app.files.text import detect_encoding, open_text
 
-__all__ = ["parse_delimited", "read_delimited"]
-
 FIRST_LINES, FIRST_BYTES = 120, 1 << 22
 BLOCK_CELLS = 1 << 14
 
@@ -85,28 +83,13 @@ class _ColumnBuilder:
         return Column(self.name, values, unit or next(iter(units), None))
 
 
-def read_delimited(
-    path: Path,
-    *,
-    delimiter: str | None = None,
-    decimal: str | None = None,
-    header: bool | None = None,
-    encoding: str | None = None,
-    na: frozenset[str] = frozenset(),
-    numeric: frozenset[str] = frozenset(),
-    ignore: frozenset[str] = frozenset(),
-    widest: int | None = None,
-) -> Table:
-    """Read a text table.
+def read_delimited(path: Path, encoding: str | None = None, **layout: Any) -> Table:
+    """Read a text table; ``layout`` are arguments of `parse_delimited`.
 
-    Columns in ``numeric`` must hold numbers; those in ``ignore`` (names or patterns) are not
-    parsed. A table of more columns than ``widest`` is refused. What is not given is detected.
+    What is not given is detected.
     """
     encoding, notes = detect_encoding(path, encoding)
-    return parse_delimited(
-        lambda: open_text(path, encoding), notes, delimiter=delimiter, decimal=decimal,
-        header=header, na=na, numeric=numeric, ignore=ignore, widest=widest,
-    )  # fmt: skip
+    return parse_delimited(lambda: open_text(path, encoding), notes, **layout)
 
 
 def parse_delimited(
@@ -121,7 +104,11 @@ def parse_delimited(
     ignore: frozenset[str] = frozenset(),
     widest: int | None = None,
 ) -> Table:
-    """Return the table in lines of text, which ``open_lines`` opens from their start."""
+    """Return the table in lines of text, which ``open_lines`` opens from their start.
+
+    Columns in ``numeric`` must hold numbers; those in ``ignore`` (names or patterns) are not
+    parsed. A table of more columns than ``widest`` is refused.
+    """
     with open_lines() as file:
         first = _first_lines(file)
     if widest is not None:

@@ -22,8 +22,6 @@ from graphdict.app.files.headers import (
 from graphdict.app.files.numbers import CellParser
 from graphdict.app.files.times import looks_like_time
 
-__all__ = ["COMMENT", "DELIMITERS", "Dialect", "find_dialect", "rows_of", "shorten"]
-
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "spaces"}
 COMMENT = re.compile(r"\s*(?:#(?!N/A|NA\b|VALUE|DIV|REF|NAME|NUM|NULL)|%|//|!)", re.IGNORECASE)
 SIGNS = "€$£¥%"  # of currencies and shares, before or after a number

@@ -10,8 +10,6 @@ import numpy as np
 
 from graphdict.app.files.table import Column, Table, quote_names
 
-__all__ = ["split_directions"]
-
 DIRECTIONS = ("dir", "direction", "winddir", "wdir", "wd", "winddirection", "heading", "bearing",
               "azimuth", "aspect")  # fmt: skip
 LEAST_VALUES = 5  # fewer are labels

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from graphdict.exceptions import MissingExtraError
 
-__all__ = ["InputError", "MissingExtraError", "damage_named", "first_line"]
-
 
 class InputError(ValueError):
     """Raised for a file that cannot be read, or whose content cannot be used as signals."""

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from graphdict.app.files.delimited import parse_delimited
-from graphdict.app.files.errors import InputError, first_line
+from graphdict.app.files.errors import InputError, damage_named
 from graphdict.app.files.table import Table, quote_names
 from graphdict.exceptions import import_extra
-
-__all__ = ["read_excel"]
 
 
 def read_excel(path: Path, sheet: str | None = None, **layout: Any) -> Table:
@@ -24,10 +22,8 @@ def read_excel(path: Path, sheet: str | None = None, **layout: Any) -> Table:
     """
     import_extra("openpyxl", "an Excel workbook", "tables")  # pandas reads through it
     pandas = import_extra("pandas", "an Excel workbook", "tables")
-    try:
+    with damage_named("cannot be read as an Excel workbook"):
         found = pandas.read_excel(path, sheet_name=None, header=None, dtype=object)
-    except Exception as error:  # readers of binary formats fail in many ways
-        raise InputError(f"cannot be read as an Excel workbook: {first_line(error)}") from None
     sheets = {str(name): cells for name, cells in found.items()}
     full = [name for name, cells in sheets.items() if cells.size]
     if sheet is not None and sheet not in sheets:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from graphdict.app.files.errors import InputError
 
-__all__ = ["check_fif"]
-
 HEADER = struct.Struct(">iIii")  # kind, type, size, position of the next tag
 REF_ROLE, FILE_NUMBER, FILE_NAME = 115, 117, 118  # kinds of tags that name another part
 ROLE_NEXT = 2  # the part that follows, rather than the one before

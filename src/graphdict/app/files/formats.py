@@ -25,8 +25,6 @@ from graphdict.app.files.text import is_compressed, open_bytes
 from graphdict.app.files.zarrs import is_zarr, read_zarr
 from graphdict.eeg.bids import is_bids_file
 
-__all__ = ["FORMATS", "Format", "ReaderOptions", "format_of", "is_model_file"]
-
 RECORDINGS = (".edf", ".bdf", ".fif")
 FOREIGN = (
     (b"\x89HDF", "an HDF5 file"),

@@ -21,8 +21,7 @@ from graphdict.app.files.errors import InputError
 from graphdict.app.files.long_format import find_long_format
 from graphdict.app.files.several import combine
 from graphdict.app.files.table import Column, SignalTable, Table, quote_names
-
-__all__ = ["recordings_column", "signals_by_group"]
+from graphdict.core.annotations import Integers
 
 LEAST_ROWS = 2
 LEAST_VALUES = 3  # columns of quantities from which on a graph joins these, not the places
@@ -116,7 +115,7 @@ def signals_by_group(
     return whole
 
 
-def _rows_by_value(column: Column) -> dict[str, NDArray[np.intp]]:
+def _rows_by_value(column: Column) -> dict[str, Integers]:
     """Return the rows of each value by its name, in order of first appearance."""
     values = column.values.tolist() if column.numeric else list(column.values)
     rows: dict[Any, list[int]] = {}
@@ -130,7 +129,7 @@ def _name(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _about(columns: list[Column], rows: dict[str, NDArray[np.intp]]) -> dict[str, NDArray[Any]]:
+def _about(columns: list[Column], rows: dict[str, Integers]) -> dict[str, NDArray[Any]]:
     """Return what columns that are constant in each recording say of it; "recording" names it."""
     found: dict[str, NDArray[Any]] = {"recording": np.array(list(rows), dtype=object)}
     for column in columns:
@@ -145,10 +144,7 @@ def _about(columns: list[Column], rows: dict[str, NDArray[np.intp]]) -> dict[str
 
 
 def _without_constants(
-    columns: list[Column],
-    groups: Sequence[NDArray[np.intp]],
-    notes: list[str],
-    options: ReadOptions,
+    columns: list[Column], groups: Sequence[Integers], notes: list[str], options: ReadOptions
 ) -> list[Column]:
     """Return the columns without those of numbers that say something of recordings as a whole."""
     asked = {*options.columns, *options.expected, options.value, options.time, options.node}

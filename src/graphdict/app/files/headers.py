@@ -7,16 +7,6 @@ from collections.abc import Sequence
 from graphdict.app.files.numbers import CellParser
 from graphdict.app.files.times import looks_like_time
 
-__all__ = [
-    "as_wide",
-    "has_only_first",
-    "is_header",
-    "is_text_row",
-    "is_under_header",
-    "joined_headers",
-    "numeric_columns",
-]
-
 SAMPLE_CELLS = 20_000  # of which a table's first rows are looked at, but no fewer than three rows
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans
 from graphdict.engine.signals import row_slices
-
-__all__ = ["ColumnSummary", "LazySignals", "summarise_columns"]
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class LazySignals:
         missing = (len(self) - number).astype(np.int64)
         return ColumnSummary(missing, mean + blank, spread + blank, least, greatest, infinite)
 
-    def rows_where(self, gaps: str) -> NDArray[np.bool_]:
+    def rows_where(self, gaps: str) -> Booleans:
         """Return for each row whether "any" or "all" of its values are missing."""
         found = [getattr(np.isnan(block), gaps)(axis=1) for block in self.blocks()]
         return np.concatenate(found)

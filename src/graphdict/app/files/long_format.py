@@ -14,8 +14,6 @@ from graphdict.app.files.roles import calendar_part, leave_out_roles, role_of
 from graphdict.app.files.table import Column, Table, quote_names
 from graphdict.app.files.times import format_time, parse_times
 
-__all__ = ["MOST_NODES", "LongFormat", "find_long_format", "to_wide"]
-
 NODE_NAMES = ("node", "sensor", "station", "channel", "electrode", "variable", "series", "name",
               "ticker", "symbol", "id", "unit", "site", "location", "region", "country", "city",
               "state", "device", "machine", "meter", "key", "tag", "metric", "parameter", "ch",

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from graphdict.app.files.units import is_unit
 
-__all__ = ["MISSING", "CellParser"]
-
 MISSING = frozenset({
     "", "na", "n/a", "n.a.", "n.a", "nan", "-nan", "+nan", "nan()", "null", "none", "nil", "nat",
     "<na>", "<null>", "missing", "nodata", "no data", "-", "--", "---", "\u2013", "\u2014", ".",

@@ -23,8 +23,6 @@ from graphdict.app.files.long_format import find_long_format
 from graphdict.app.files.roles import calendar_part
 from graphdict.app.files.table import Column, SignalTable, Table, quote_names
 
-__all__ = ["read_out_of_core"]
-
 HEAD = 10_000
 
 

@@ -9,17 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.errors import InputError, MissingExtraError, first_line
+from graphdict.app.files.errors import InputError, damage_named, first_line
 from graphdict.app.files.table import Column, Table, quote_names
-
-__all__ = [
-    "UNNAMED",
-    "column_values",
-    "display_name",
-    "open_parquet",
-    "read_parquet",
-    "write_parquet",
-]
+from graphdict.exceptions import import_extra
 
 GROUP = 1 << 16  # rows written at a time
 UNNAMED = "__index_level_"  # how pandas begins the name of an index that has none
@@ -27,31 +19,22 @@ UNNAMED = "__index_level_"  # how pandas begins the name of an index that has no
 
 def open_parquet(path: Path) -> Any:
     """Open a Parquet file without buffering it ahead."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("a Parquet file", "pyarrow", "tables") from None
+    parquet = import_extra("pyarrow.parquet", "a Parquet file", "tables")
     try:
         return parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except Exception as error:  # the file may also have gone since it was first opened
         raise InputError(f"cannot be read as a Parquet file: {first_line(error)}") from None
 
 
 def read_parquet(path: Path) -> Table:
     """Read all flat columns of a Parquet or Feather file."""
-    try:
-        import pyarrow
-        from pyarrow import feather, parquet
-    except ImportError:
-        raise MissingExtraError("a Parquet file", "pyarrow", "tables") from None
+    import_extra("pyarrow", "a Parquet file", "tables")
+    from pyarrow import feather, parquet
+
     with open(path, "rb") as file:
-        start = file.read(6)
-    try:
-        read = parquet.read_table if start.startswith(b"PAR1") else feather.read_table
-        table = read(path)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"cannot be read as a Parquet file: {first_line(error)}") from None
+        plain = file.read(4) == b"PAR1"
+    with damage_named("cannot be read as a Parquet file"):
+        table = parquet.read_table(path) if plain else feather.read_table(path)
     columns, odd = [], []
     for name, column in zip(table.column_names, table.columns):
         values = column_values(column)
@@ -121,11 +104,8 @@ def _parse_text(cells: NDArray[Any]) -> NDArray[Any]:
 
 def write_parquet(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns of equal length, ``GROUP`` rows at a time."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("writing a Parquet file", "pyarrow", "tables") from None
+    pyarrow = import_extra("pyarrow", "writing a Parquet file", "tables")
+    parquet = import_extra("pyarrow.parquet", "writing a Parquet file", "tables")
     length = len(next(iter(columns.values())))
     writer = None
     try:

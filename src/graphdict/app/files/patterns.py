@@ -8,8 +8,6 @@ from fnmatch import fnmatchcase
 from graphdict.app.files.errors import InputError
 from graphdict.app.files.table import quote_names
 
-__all__ = ["matching_names"]
-
 
 def matching_names(
     names: Sequence[str], patterns: Iterable[str], argument: str, what: str = "column"

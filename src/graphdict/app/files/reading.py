@@ -19,8 +19,6 @@ from graphdict.app.files.patterns import matching_names
 from graphdict.app.files.table import Column, SignalTable, Table
 from graphdict.engine.sources import too_large
 
-__all__ = ["read_signals"]
-
 
 def read_signals(
     path: str | os.PathLike[str],

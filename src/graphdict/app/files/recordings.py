@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.errors import InputError, MissingExtraError, first_line
+from graphdict.app.files.errors import InputError, first_line
 from graphdict.app.files.fif import check_fif
 from graphdict.app.files.table import SignalTable, quote_names
+from graphdict.core.annotations import Integers
 from graphdict.eeg.bids import is_bids_file, read_bids_file
 from graphdict.eeg.preprocessing import interpolate_bads
 from graphdict.engine.mne_signals import raw_layout
-
-__all__ = ["read_recording"]
+from graphdict.exceptions import MissingExtraError, import_extra
 
 ALWAYS, MOST_RATIO = 1 << 27, 100  # bytes of signals allowed in any file, and for each on disk
 KINDS = ("eeg", "seeg", "ecog", "mag", "grad", "hbo", "misc")
@@ -29,10 +29,7 @@ def read_recording(path: Path, bads: str = "missing") -> SignalTable:
     Or of a recording in a BIDS folder. Bad channels are left out, or interpolated
     (``bads="interpolate"``), and samples that are marked bad are left out.
     """
-    try:
-        import mne
-    except ImportError:
-        raise MissingExtraError(f"a {path.suffix} file", "mne", "eeg") from None
+    mne = import_extra("mne", f"a {path.suffix} file", "eeg")
     notes: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -103,7 +100,7 @@ def _load(mne: Any, path: Path, notes: list[str], bads: str) -> tuple[Any, NDArr
     return recording, np.ascontiguousarray(data, dtype=np.float64)
 
 
-def _good_samples(raw: Any, samples: int) -> NDArray[np.intp]:
+def _good_samples(raw: Any, samples: int) -> Integers:
     """Return the numbers of the samples of a Raw that no annotation marks bad; all of Epochs."""
     if hasattr(raw, "events"):
         return np.arange(samples)

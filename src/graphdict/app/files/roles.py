@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from graphdict.app.files.table import Column, Table, quote_names
 
-__all__ = ["calendar_part", "counts_rows", "is_index_name", "leave_out_roles", "role_of"]
-
 INDEX_NAMES = ("", "index", "idx", "id", "row", "rownames", "row.names", "no", "no.", "nr", "n",
                "#", "record", "sample", "samples", "obs", "unnamed: 0")  # fmt: skip
 IDENTIFIERS = ("id", "ids", "uid", "uuid", "guid", "zip", "zipcode", "postcode", "fips", "barcode")
@@ -78,7 +76,7 @@ def leave_out_roles(
     named = set(explicit)
     kept, index = [], []
     for column in columns:
-        counts = is_index_name(column.name) and counts_rows(column.values, not column.name.strip())
+        counts = is_index_name(column.name) and _counts_rows(column.values, not column.name.strip())
         if (counts or column.labels) and column.name not in named:
             index.append((column.name, "numbers" if counts else "labels"))
         else:
@@ -121,7 +119,7 @@ def _varies(column: Column) -> bool:
     return bool(len(known) and (known != known[0]).any())
 
 
-def counts_rows(values: NDArray[Any], any_order: bool = False) -> bool:
+def _counts_rows(values: NDArray[Any], any_order: bool = False) -> bool:
     """Return whether these are row numbers: rising whole numbers, perhaps with gaps.
 
     In ``any_order`` they may have been shuffled.

@@ -11,14 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.app.files.checks import InputError
+from graphdict.app.files.errors import InputError
 from graphdict.app.files.table import SignalTable, quote_names
+from graphdict.app.files.zarrs import is_zarr
+from graphdict.core.annotations import Floats
 from graphdict.core.recordings import Recordings, check_common_nodes
 from graphdict.eeg.bids import bids_files, bids_name, bids_root, describe_bids, is_bids_file
-
-__all__ = ["about_recordings", "combine", "expand_paths", "recording_names", "separate"]
-
-STORES = (".zarray", ".zgroup", "zarr.json")  # in a folder that is an array
 
 
 def expand_paths(given: Sequence[Path]) -> list[Path]:
@@ -28,7 +26,7 @@ def expand_paths(given: Sequence[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in given:
-        if path.is_dir() and not any((path / name).exists() for name in STORES):
+        if path.is_dir() and not is_zarr(path):
             inside = _bids_files_in(path)
             if inside is None:
                 inside = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] != ".")
@@ -150,9 +148,9 @@ def _times(tables: Sequence[SignalTable]) -> NDArray | None:
     return np.concatenate(times) if len(times) == len(tables) and alike else None
 
 
-def _positions(tables: Sequence[SignalTable], nodes: Sequence[str]) -> NDArray[np.float64] | None:
+def _positions(tables: Sequence[SignalTable], nodes: Sequence[str]) -> Floats | None:
     """Return where nodes are, by the first recording that says it; None where none does."""
-    known: dict[str, NDArray[np.float64]] = {}
+    known: dict[str, Floats] = {}
     for table in tables:
         if table.positions is not None:
             known = {**dict(zip(table.names, table.positions)), **known}

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.app.files.lazy_signals import summarise_columns
+from graphdict.core.annotations import Booleans, Floats
 from graphdict.core.recordings import Recordings
-
-__all__ = ["Column", "SignalTable", "Table", "quote_names"]
 
 
 @dataclass
@@ -24,11 +23,11 @@ class Column:
     """
 
     name: str
-    values: NDArray[np.float64]
+    values: Floats
     unit: str | None = None
     parsed_times: Any = False
     labels: bool = False
-    position: NDArray[np.float64] | None = None
+    position: Floats | None = None
 
     @property
     def numeric(self) -> bool:
@@ -36,7 +35,7 @@ class Column:
         return self.values.dtype.kind == "f"
 
     @property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Booleans:
         """Boolean array (T,), true where a value is missing."""
         if self.values.dtype.kind == "M":
             return np.isnat(self.values)
@@ -64,7 +63,7 @@ class Table:
         """Return the name of a row for messages: its line in the file, or its number from 1."""
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
-    def keep_rows(self, rows: NDArray[np.bool_]) -> None:
+    def keep_rows(self, rows: Booleans) -> None:
         """Drop the rows where the mask ``rows`` (T,) is false."""
         for column in self.columns:
             column.values = column.values[rows]
@@ -109,7 +108,7 @@ class SignalTable:
     names: list[str]
     times: NDArray[Any] | None = None
     time_unit: str = "samples"
-    positions: NDArray[np.float64] | None = None
+    positions: Floats | None = None
     notes: list[str] = field(default_factory=list)
     units: dict[str, str] = field(default_factory=dict)
     time_name: str | None = None

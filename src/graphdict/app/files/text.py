@@ -15,8 +15,6 @@ from typing import IO, Any
 from graphdict.app.files.archives import BoundedReader
 from graphdict.app.files.errors import InputError, first_line
 
-__all__ = ["detect_encoding", "is_compressed", "open_bytes", "open_text"]
-
 SAMPLE = 1 << 16
 MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),

@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 from graphdict.app.files.table import Column
 from graphdict.app.files.units import SECONDS, time_unit_of
 
-__all__ = [
-    "format_duration",
-    "format_time",
-    "is_evenly_spaced",
-    "looks_like_time",
-    "named_like_time",
-    "parse_time_of_day",
-    "parse_time_text",
-    "parse_times",
-    "seconds_between",
-]
-
 NAMES = re.compile(
     r"(?:^|[^a-z])(?:date|time|datetime|timestamp|zeit|datum|uhrzeit|zeitstempel|heure|temps|tiempo|"
     r"fecha|hora|data|ora|tijd|epoch|unix|utc|gmt|clock)(?:$|[^a-z])|^(?:t|ts|dt|sec|secs|seconds?|"
@@ -86,7 +74,7 @@ def _parse_column(column: Column) -> tuple[NDArray[Any], str, list[str]] | None:
     if column.values.dtype.kind == "M":
         return column.values.astype("datetime64[us]"), "datetime", []
     if not column.numeric:
-        return parse_time_text(column.values)
+        return _parse_time_text(column.values)
     values, unit = column.values, column.unit or time_unit_of(column.name)
     known = values[np.isfinite(values)]
     if not len(known):
@@ -98,14 +86,14 @@ def _parse_column(column: Column) -> tuple[NDArray[Any], str, list[str]] | None:
             times[~np.isfinite(values)] = np.datetime64("NaT", "us")
             return times, "datetime", [f"its numbers count {name} since 1970: read as dates"]
     if "date" in column.name.lower() and (known % 1 == 0).all() and 19e6 < known.min() < 22e6:
-        return parse_time_text(np.array([f"{value:.0f}" for value in values], dtype=object))
+        return _parse_time_text(np.array([f"{value:.0f}" for value in values], dtype=object))
     unit = None if unit is None else unit.lower() if unit.lower() in SECONDS else unit
     if unit is None:
         return values, "s", ["its unit is unknown: taken as seconds"]
     return values, unit, []
 
 
-def parse_time_text(cells: Any) -> tuple[NDArray[Any], str, list[str]] | None:
+def _parse_time_text(cells: Any) -> tuple[NDArray[Any], str, list[str]] | None:
     """Return the times written in text, as `parse_times` does; None where some cell is no time."""
     present = [cell for cell in cells if cell is not None]
     if not present or not all(map(DIGITS.search, present[:100])):

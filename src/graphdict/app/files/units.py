@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["SECONDS", "is_unit", "time_unit_of", "unit_of"]
-
 SECONDS: dict[str, float] = {
     "ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "msec": 1e-3,
     "millis": 1e-3, "milliseconds": 1e-3, "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1,

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from graphdict.app.files.parquet import write_parquet
 from graphdict.engine.storage.atomic import atomic_file
 
-__all__ = ["write_table"]
-
 BLOCK = 20_000
 
 

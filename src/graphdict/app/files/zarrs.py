@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from graphdict.app.files.arrays import array_table, signals_among
-from graphdict.app.files.errors import InputError, MissingExtraError, first_line
+from graphdict.app.files.errors import InputError, first_line
 from graphdict.app.files.table import Table
-
-__all__ = ["is_zarr", "open_zarr", "read_zarr"]
+from graphdict.exceptions import import_extra
 
 METADATA = (".zarray", ".zgroup", ".zmetadata", "zarr.json")
 CODECS = frozenset({
@@ -44,10 +43,7 @@ def open_zarr(path: Path, wanted: str | None = None) -> Any:
     Raises InputError for arrays of Python objects, for codecs that are not known to be harmless,
     and for shapes that the bytes on disk cannot fill.
     """
-    try:
-        import zarr
-    except ImportError:
-        raise MissingExtraError("a Zarr array", "zarr", "dask") from None
+    zarr = import_extra("zarr", "a Zarr array", "dask")
     _check_metadata(path)
     try:
         found: Any = zarr.open(str(path), mode="r")

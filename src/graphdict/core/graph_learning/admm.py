@@ -14,11 +14,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.core.solvers.base import Callback, History, Progress, warn_interrupted
-
-__all__ = ["RELAXATION", "CoupledGraphs", "Step", "admm"]
 
 RELAXATION = 1.6
 BALANCE_EVERY = 10
@@ -33,8 +31,8 @@ class CoupledGraphs:
     of the proximal operator of ``g``. The two agree up to the tolerance.
     """
 
-    weights: NDArray[Any]
-    tied: NDArray[Any]
+    weights: Floats
+    tied: Floats
     history: History
     converged: bool
     interrupted: bool = False  # by Ctrl-C
@@ -90,7 +88,9 @@ def admm(
             raise
         interrupted = True
         warn_interrupted(iteration)
-    return CoupledGraphs(state.weights, state.tied, history, converged, interrupted, stopped)
+    return CoupledGraphs(
+        state.weights, state.tied, history, converged, interrupted=interrupted, stopped=stopped
+    )
 
 
 def _saved(state: Any, iteration: int, history: History) -> dict[str, Any]:

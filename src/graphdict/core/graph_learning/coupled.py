@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans, Floats
 from graphdict.core.graph_learning.admm import RELAXATION, CoupledGraphs, Step, admm
 from graphdict.core.graph_learning.graphs_from_costs import (
     average_degree_ridge,
@@ -22,17 +22,15 @@ from graphdict.core.graph_learning.graphs_from_costs import (
 )
 from graphdict.core.solvers.base import Callback
 
-__all__ = ["START_DEGREE", "coupled_graphs"]
-
 START_DEGREE = 5
 LEAST_RIDGE = 1e-6  # of the ridge for a typical degree, from which on it may be the first penalty
 
 
 class _State(NamedTuple):
-    weights: NDArray[Any]  # (B, E)
-    tied: NDArray[Any]
-    scaled: NDArray[Any]  # the multipliers of their difference, divided by rho
-    dual: NDArray[Any]  # of the windows' own problems (B, N)
+    weights: Floats  # (B, E)
+    tied: Floats
+    scaled: Floats  # the multipliers of their difference, divided by rho
+    dual: Floats  # of the windows' own problems (B, N)
     rho: float
     accuracy: float  # to which windows are solved; it follows that of the iteration
 
@@ -41,13 +39,13 @@ class _State(NamedTuple):
 
 
 def coupled_graphs(
-    costs: NDArray[Any],
+    costs: Floats,
     ridge: float,
-    prox: Callable[[NDArray[Any], float], NDArray[Any]],
-    penalty: Callable[[NDArray[Any]], float],
+    prox: Callable[[Floats, float], Floats],
+    penalty: Callable[[Floats], float],
     *,
-    shares: NDArray[Any] | None = None,
-    active: NDArray[Any] | None = None,
+    shares: Floats | None = None,
+    active: Booleans | None = None,
     max_iter: int = 500,
     tol: float = 1e-4,
     callback: Callback | None = None,
@@ -88,7 +86,10 @@ def coupled_graphs(
     single = learn_graphs(average, rho)
     weights = np.repeat(single.weights, count, axis=0)
     dual = np.repeat(single.dual, count, axis=0)
-    start = _State(weights, weights, np.zeros_like(weights), dual, rho, 1e-2)
+    start = _State(
+        weights=weights, tied=weights, scaled=np.zeros_like(weights), dual=dual, rho=rho,
+        accuracy=1e-2,
+    )  # fmt: skip
 
     def step(state: _State) -> Step:
         _, tied, scaled, dual, rho, accuracy = state
@@ -108,7 +109,9 @@ def coupled_graphs(
         }
         objective = shares @ log_degree_objective(weights, costs, ridge, active)
         accuracy = min(accuracy, max(1e-2 * max(residuals.values()), 1e-3 * tol))
-        after = _State(weights, tied, scaled, dual, rho, accuracy)
+        after = _State(
+            weights=weights, tied=tied, scaled=scaled, dual=dual, rho=rho, accuracy=accuracy
+        )
         exact = bool(found.residual.max() <= 1e-2 * tol)
         return Step(after, float(objective) + penalty(weights), residuals, exact)
 

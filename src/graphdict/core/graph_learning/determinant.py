@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans, Floats
 from graphdict.core.gaussian import RELATIVE_FLOOR
 from graphdict.core.graph_learning.admm import RELAXATION, CoupledGraphs, Step, admm
 from graphdict.core.graph_learning.coupled import START_DEGREE
@@ -25,19 +25,17 @@ from graphdict.core.graph_learning.graphs_from_costs import average_degree_ridge
 from graphdict.core.graph_learning.windows import edges_between, without_single_nodes
 from graphdict.core.solvers.base import Callback
 from graphdict.core.terms import LogBarrier
-from graphdict.core.terms.likelihoods import log_determinants
-
-__all__ = ["coupled_likelihood", "likelihood_objective"]
+from graphdict.core.terms.barriers import log_determinants
 
 LAPLACIAN_SHARE = 0.15  # ADMM penalty of the Laplacians, relative to that of the weights
 
 
 class _State(NamedTuple):
-    weights: NDArray[Any]  # (B, E)
-    tied: NDArray[Any]
-    laplacians: NDArray[Any]  # (B, N, N)
-    scaled: NDArray[Any]  # multipliers of weights - tied, divided by rho
-    scaled_laplacians: NDArray[Any]
+    weights: Floats  # (B, E)
+    tied: Floats
+    laplacians: Floats  # (B, N, N)
+    scaled: Floats  # multipliers of weights - tied, divided by rho
+    scaled_laplacians: Floats
     rho: float
 
     def balanced(self, factor: float) -> _State:
@@ -48,13 +46,13 @@ class _State(NamedTuple):
 
 
 def coupled_likelihood(
-    costs: NDArray[Any],
+    costs: Floats,
     ridge: float,
-    prox: Callable[[NDArray[Any], float], NDArray[Any]],
-    penalty: Callable[[NDArray[Any]], float],
+    prox: Callable[[Floats, float], Floats],
+    penalty: Callable[[Floats], float],
     *,
-    shares: NDArray[Any],
-    active: NDArray[Any],
+    shares: Floats,
+    active: Booleans,
     max_iter: int = 500,
     tol: float = 1e-4,
     callback: Callback | None = None,
@@ -69,7 +67,8 @@ def coupled_likelihood(
     weights = np.repeat(learn_graphs(average, rho).weights, len(costs), axis=0) * system.edges
     image = graphs.laplacian(weights)
     start = _State(
-        weights, weights, image, np.zeros_like(weights), np.zeros_like(image), rho
+        weights=weights, tied=weights, laplacians=image, scaled=np.zeros_like(weights),
+        scaled_laplacians=np.zeros_like(image), rho=rho,
     )  # fmt: skip
 
     def step(state: _State) -> Step:
@@ -94,16 +93,17 @@ def coupled_likelihood(
             "dual": _norm(tied - before, laplacians - before_laplacians) / max(sizes[1], 1e-300),
         }
         fit = shares @ likelihood_objective(tied, costs, ridge, active)
-        after = _State(weights, tied, laplacians, scaled, scaled_laplacians, rho)
+        after = _State(
+            weights=weights, tied=tied, laplacians=laplacians, scaled=scaled,
+            scaled_laplacians=scaled_laplacians, rho=rho,
+        )  # fmt: skip
         return Step(after, float(fit) + penalty(tied), residuals)
 
     found = admm(step, start, max_iter=max_iter, tol=tol, callback=callback, stage=stage)
     return replace(found, weights=np.maximum(found.weights, 0))
 
 
-def likelihood_objective(
-    weights: NDArray[Any], costs: NDArray[Any], ridge: float, active: NDArray[Any]
-) -> NDArray[Any]:
+def likelihood_objective(weights: Floats, costs: Floats, ridge: float, active: Booleans) -> Floats:
     """Return ``<w, c> + ridge/2 |w|^2 - log det_+ L`` of each window (B,), on its active nodes.
 
     Infinite where a node has no edge. Other vanishing eigenvalues (from edges too weak for the
@@ -132,14 +132,14 @@ def likelihood_objective(
 class _Windows:
     """The linear system and the proximal operator of all windows."""
 
-    def __init__(self, active: NDArray[Any]):
+    def __init__(self, active: Booleans):
         self.active = active
         self.edges = edges_between(active)
         self.count = active.sum(axis=1)
         self.projector = _projectors(active)
         self.outside = active.shape[1] - np.maximum(self.count - 1, 0)  # dimensions not in use
 
-    def solve(self, right: NDArray[Any], scale: float, share: float) -> NDArray[Any]:
+    def solve(self, right: Floats, scale: float, share: float) -> Floats:
         """Return ``(scale I + share D'D)^{-1} right`` (B, E) on the edges between active nodes."""
         right = right * self.edges
         degree = graphs.degrees(right)
@@ -150,7 +150,7 @@ class _Windows:
         rows, cols = graphs.edge_index(self.active.shape[1])
         return self.edges * (right - share * (nodal[:, rows] + nodal[:, cols])) / scale
 
-    def prox(self, matrices: NDArray[Any], step: float) -> NDArray[Any]:
+    def prox(self, matrices: Floats, step: float) -> Floats:
         """Return the prox of ``-step log det_+`` at matrices (B, N, N), on centred signals."""
         inner = self.projector @ matrices @ self.projector
         # Shift the other dimensions above the spectrum, to separate them.
@@ -163,13 +163,13 @@ class _Windows:
         return (vectors * np.where(kept, found, 0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
 
 
-def _projectors(active: NDArray[Any]) -> NDArray[Any]:
+def _projectors(active: Booleans) -> Floats:
     """Return the projectors (B, N, N) to signals of zero mean on active nodes, zero elsewhere."""
     count = np.maximum(active.sum(axis=1), 1)[:, None, None]
     pairs = active[:, :, None] & active[:, None, :]
     return active[:, :, None] * np.eye(active.shape[1]) - pairs / count
 
 
-def _norm(*arrays: NDArray[Any]) -> float:
+def _norm(*arrays: Floats) -> float:
     """Return the norm of several arrays together."""
     return float(np.sqrt(sum(np.vdot(array, array) for array in arrays)))

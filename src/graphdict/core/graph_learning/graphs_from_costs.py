@@ -18,24 +18,15 @@ weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from graphdict import native
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.core.graph_learning.windows import edges_between, without_single_nodes
 from graphdict.core.terms import LogBarrier
-
-__all__ = [
-    "LearnedGraphs",
-    "average_degree_ridge",
-    "choose_ridge",
-    "learn_graphs",
-    "log_degree_objective",
-    "optimality",
-]
 
 OUTER = 100  # largest number of proximal point steps without a ridge
 FAILED = 1e-2  # relative error of a degree from which on Newton's method did not succeed
@@ -49,20 +40,20 @@ class LearnedGraphs:
     All are in double precision, since weights may be too large for single.
     """
 
-    weights: NDArray[Any]
-    dual: NDArray[Any]
-    residual: NDArray[Any]
+    weights: Floats
+    dual: Floats
+    residual: Floats
     n_iter: int
 
 
 def learn_graphs(
-    costs: NDArray[Any],
+    costs: Floats,
     ridge: ArrayLike = 0.0,
     *,
     alpha: float = 1.0,
-    centre: NDArray[Any] | None = None,
-    active: NDArray[Any] | None = None,
-    dual: NDArray[Any] | None = None,
+    centre: Floats | None = None,
+    active: Booleans | None = None,
+    dual: Floats | None = None,
     tol: float = 1e-8,
     max_iter: int = 100,
 ) -> LearnedGraphs:
@@ -111,11 +102,14 @@ def learn_graphs(
             dual[failed] = cold[failed]
             some = dual[failed]
             weights[failed], moved[failed], more = _proximal_points(
-                costs[failed], ridges[failed], alpha, active[failed], some, tol, max_iter
-            )
+                costs[failed], ridges[failed],
+                active=active[failed], dual=some, alpha=alpha, tol=tol, max_iter=max_iter,
+            )  # fmt: skip
             dual[failed], steps = some, steps + more
     elif (ridges == 0).all() and centre is None:
-        weights, moved, steps = _proximal_points(costs, ridges, alpha, active, dual, tol, max_iter)
+        weights, moved, steps = _proximal_points(
+            costs, ridges, active=active, dual=dual, alpha=alpha, tol=tol, max_iter=max_iter
+        )
     else:
         raise ValueError(
             f"ridge must be positive for every graph, or zero for all and without centre, got "
@@ -126,8 +120,8 @@ def learn_graphs(
 
 
 def log_degree_objective(
-    weights: NDArray[Any], costs: NDArray[Any], ridge: ArrayLike, active: NDArray[Any] | None = None
-) -> NDArray[Any]:
+    weights: Floats, costs: Floats, ridge: ArrayLike, active: Booleans | None = None
+) -> Floats:
     """Return ``<w, c> + ridge/2 |w|^2 - sum_n log d_n`` of each row (B,), over active nodes.
 
     Infinite where an active node has no edge.
@@ -141,8 +135,8 @@ def log_degree_objective(
 
 
 def optimality(
-    weights: NDArray[Any], costs: NDArray[Any], ridge: ArrayLike = 0.0, alpha: float = 1.0
-) -> NDArray[Any]:
+    weights: Floats, costs: Floats, ridge: ArrayLike = 0.0, alpha: float = 1.0
+) -> Floats:
     """Return the largest violation (B,) of the optimality conditions, relative to the costs.
 
     With the gradient ``g = c + ridge w - alpha D'(1/d)`` these are ``g >= 0``, and ``g = 0`` where
@@ -160,8 +154,8 @@ def optimality(
 
 
 def choose_ridge(
-    costs: NDArray[Any], beta: float | None, avg_degree: float, active: NDArray[Any] | None = None
-) -> NDArray[Any]:
+    costs: Floats, beta: float | None, avg_degree: float, active: Booleans | None = None
+) -> Floats:
     """Return the ridge (B,): ``beta`` where given, else by `average_degree_ridge`."""
     if beta is None:
         return average_degree_ridge(costs, float(avg_degree), active=active)
@@ -176,8 +170,8 @@ def choose_ridge(
 
 
 def average_degree_ridge(
-    costs: NDArray[Any], avg_degree: float, alpha: float = 1.0, active: NDArray[Any] | None = None
-) -> NDArray[Any]:
+    costs: Floats, avg_degree: float, alpha: float = 1.0, active: Booleans | None = None
+) -> Floats:
     """Return the ridge (B,) that gives graphs about ``avg_degree`` edges at a node.
 
     Kalofolias and Perraudin (2018): if each node chose its weights alone, it would have exactly k
@@ -211,9 +205,7 @@ def average_degree_ridge(
     return 1 / (2 * alpha * np.square(theta))
 
 
-def _mean_theta(
-    ordered: NDArray[Any], sums: NDArray[Any], degree: NDArray[Any], above: int
-) -> NDArray[Any]:
+def _mean_theta(ordered: Floats, sums: Floats, degree: Integers, above: int) -> Floats:
     """Return the bound for ``degree`` edges (B,), averaged over nodes; zero where none has one."""
     index = np.broadcast_to(degree[:, None, None] - 1, (*sums.shape[:2], 1))
     last = np.minimum(index + above, ordered.shape[2] - 1)
@@ -228,7 +220,7 @@ def _mean_theta(
     return theta.sum(axis=1) / np.maximum(usable.sum(axis=1), 1)
 
 
-def _square(costs: NDArray[Any], active: NDArray[Any] | None) -> NDArray[Any]:
+def _square(costs: Floats, active: Booleans | None) -> Floats:
     """Return costs as matrices (B, N, N), infinite where no edge is allowed."""
     matrix = graphs.adjacency(costs)
     node = np.arange(matrix.shape[-1])
@@ -238,17 +230,13 @@ def _square(costs: NDArray[Any], active: NDArray[Any] | None) -> NDArray[Any]:
     return matrix
 
 
-def _degree_errors(
-    weights: NDArray[Any], dual: NDArray[Any], alpha: float, active: NDArray[Any]
-) -> NDArray[Any]:
+def _degree_errors(weights: Floats, dual: Floats, alpha: float, active: Booleans) -> Floats:
     """Return the largest relative error (B,) of a degree: ``alpha`` over its multiplier."""
     gap = np.where(active, graphs.degrees(weights) * dual / alpha - 1, 0)
     return np.abs(gap).max(axis=1)
 
 
-def _start(
-    costs: NDArray[Any], ridge: NDArray[Any], alpha: float, active: NDArray[Any]
-) -> NDArray[Any]:
+def _start(costs: Floats, ridge: Floats, alpha: float, active: Booleans) -> Floats:
     """Return initial dual variables (B, N): half the cost of a near neighbour.
 
     At least what they are where nothing costs anything but the ridge (B,).
@@ -264,9 +252,9 @@ def _start(
 
 
 def _proximal_points(
-    costs: NDArray[Any], small: NDArray[Any], alpha: float, active: NDArray[Any],
-    dual: NDArray[Any], tol: float, max_iter: int,
-) -> tuple[NDArray[Any], NDArray[Any], int]:  # fmt: skip
+    costs: Floats, small: Floats, *, active: Booleans, dual: Floats,
+    alpha: float, tol: float, max_iter: int
+) -> tuple[Floats, Floats, int]:  # fmt: skip
     """Return weights (B, E) with a small ridge (B,) or none, change in the last step, Newton steps.
 
     The change is relative to the costs. Where weights would grow without end, they stop growing.

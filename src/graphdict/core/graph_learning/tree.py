@@ -16,14 +16,11 @@ weights from the root to the leaves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict import native
-
-__all__ = ["WindowTree", "window_tree"]
+from graphdict.core.annotations import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -33,9 +30,9 @@ class WindowTree:
     Node n covers the windows ``first[n] <= l < last[n]``; ``parent[0] = -1``.
     """
 
-    first: NDArray[np.intp]
-    last: NDArray[np.intp]
-    parent: NDArray[np.intp]
+    first: Integers
+    last: Integers
+    parent: Integers
 
     @property
     def windows(self) -> int:
@@ -43,22 +40,22 @@ class WindowTree:
         return int(self.last[0])
 
     @property
-    def membership(self) -> NDArray[np.float64]:
+    def membership(self) -> Floats:
         """Array (W, K), one where a window is below a node."""
         window = np.arange(self.windows)[:, None]
         return ((window >= self.first) & (window < self.last)).astype(np.float64)
 
-    def split(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def split(self, weights: Floats) -> Floats:
         """Return the graphs (K, E) of least total weight whose sums are ``weights`` (W, E)."""
         least = np.stack([weights[a:b].min(axis=0) for a, b in zip(self.first, self.last)])
         least[1:] -= least[self.parent[1:]]
         return least
 
-    def total(self, weights: NDArray[Any]) -> float:
+    def total(self, weights: Floats) -> float:
         """Return ``g`` of weights (W, E), summed over edges."""
         return float(self.split(weights).sum(dtype=np.float64))
 
-    def prox(self, values: NDArray[Any], alpha: float, shares: NDArray[Any]) -> NDArray[Any]:
+    def prox(self, values: Floats, alpha: float, shares: Floats) -> Floats:
         """Return ``argmin_{x >= 0} alpha g(x) + sum_l p_l (x_l - v_l)^2 / 2`` for each column."""
         columns = np.ascontiguousarray(values.T, dtype=np.float64)
         shares = np.ascontiguousarray(shares, dtype=np.float64)

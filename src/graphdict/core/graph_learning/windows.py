@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
-
-__all__ = [
-    "active_nodes",
-    "connected_graphs",
-    "dense_graphs",
-    "edges_between",
-    "even_counts",
-    "without_rounding",
-    "without_single_nodes",
-]
+from graphdict.core.annotations import Booleans, Floats, Integers
 
 ROUNDING = 1e-30  # relative to the largest squared difference, below which others are rounding
 
 
-def active_nodes(samples: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.bool_]:
+def active_nodes(samples: Floats, counts: Integers) -> Booleans:
     """Return the nodes (B, N) that are not silent (exactly zero) throughout each window.
 
     Silent nodes are isolated nodes of a Gaussian field; a log barrier would force edges on them. A
@@ -36,23 +25,23 @@ def active_nodes(samples: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.bool
     return nonzero | ~np.logical_or.reduceat(observed, starts, axis=0)
 
 
-def without_rounding(costs: NDArray[Any]) -> NDArray[Any]:
+def without_rounding(costs: Floats) -> Floats:
     """Return costs (B, E) with those set to zero that are rounding errors of the largest."""
     return np.where(costs > ROUNDING * costs.max(), costs, 0)
 
 
-def without_single_nodes(active: NDArray[Any]) -> NDArray[np.bool_]:
+def without_single_nodes(active: Booleans) -> Booleans:
     """Return the active nodes (B, N), none where only one is active, since it can have no edge."""
     return active & (active.sum(axis=1, keepdims=True) > 1)
 
 
-def edges_between(active: NDArray[Any]) -> NDArray[np.bool_]:
+def edges_between(active: Booleans) -> Booleans:
     """Return the edges (B, E) whose two nodes are active (B, N)."""
     rows, cols = graphs.edge_index(active.shape[1])
     return active[:, rows] & active[:, cols]
 
 
-def dense_graphs(costs: NDArray[Any], active: NDArray[Any]) -> NDArray[np.float64]:
+def dense_graphs(costs: Floats, active: Booleans) -> Floats:
     """Return graphs (B, E) with all edges between active nodes (B, N), connected for certain.
 
     Weights are in inverse proportion to costs (B, E), such that the energy of a graph is that of an
@@ -68,11 +57,8 @@ def dense_graphs(costs: NDArray[Any], active: NDArray[Any]) -> NDArray[np.float6
 
 
 def connected_graphs(
-    weights: NDArray[Any],
-    objective: Callable[[NDArray[Any]], float],
-    costs: NDArray[Any],
-    active: NDArray[Any],
-) -> NDArray[Any]:
+    weights: Floats, objective: Callable[[Floats], float], costs: Floats, active: Booleans
+) -> Floats:
     """Return graphs (B, E) whose objective is finite: those given, or with all edges mixed in.
 
     Iterations that stop early may leave graphs of which some node has no edge. ``costs`` are what
@@ -86,6 +72,6 @@ def connected_graphs(
     return min(points, key=objective)
 
 
-def even_counts(samples: int, windows: int) -> NDArray[np.intp]:
+def even_counts(samples: int, windows: int) -> Integers:
     """Return the lengths of ``windows`` consecutive windows, which differ by at most one."""
     return np.diff(samples * np.arange(windows + 1) // windows)

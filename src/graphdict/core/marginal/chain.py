@@ -26,19 +26,6 @@ from numpy.typing import NDArray
 from graphdict import native
 from graphdict.native import doubles
 
-__all__ = [
-    "Posterior",
-    "ScaledLikelihoods",
-    "backward_message",
-    "chain_posterior",
-    "forward_message",
-    "independent_posterior",
-    "known_posterior",
-    "most_probable_path",
-    "scale_likelihoods",
-    "viterbi_message",
-]
-
 
 class Posterior(NamedTuple):
     """The posterior of T samples or windows."""
@@ -103,6 +90,7 @@ def chain_posterior(
     stay: float,
     forward: NDArray | None = None,
     backward: NDArray | None = None,
+    *,
     starts: Sequence[int] = (),
 ) -> Posterior:
     """Return the posterior by forward-backward recursions, each step scaled to sum to one.
@@ -143,6 +131,7 @@ def forward_message(
     probabilities: NDArray,
     stay: float,
     forward: NDArray | None = None,
+    *,
     starts: Sequence[int] = (),
 ) -> NDArray:
     """Return the distribution (C,) of the last pattern of a block given it and all before it.
@@ -162,6 +151,7 @@ def backward_message(
     probabilities: NDArray,
     stay: float,
     backward: NDArray | None = None,
+    *,
     starts: Sequence[int] = (),
 ) -> NDArray | None:
     """Return the likelihood (C,) of a block and all after it given the pattern before it.
@@ -186,6 +176,7 @@ def viterbi_message(
     probabilities: NDArray,
     stay: float,
     forward: NDArray | None = None,
+    *,
     starts: Sequence[int] = (),
 ) -> NDArray:
     """Return the log-probability (C,) of the best path to each last pattern of a block.
@@ -204,6 +195,7 @@ def most_probable_path(
     stay: float,
     forward: NDArray | None = None,
     last: int | None = None,
+    *,
     starts: Sequence[int] = (),
 ) -> tuple[NDArray, int | None]:
     """Return the indices (T,) of the patterns of highest joint posterior probability (Viterbi).

@@ -33,12 +33,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from graphdict.core import graphs
+from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filtered_loss import log_filter
 from graphdict.core.marginal.filters import divided_differences
-from graphdict.core.marginal.spectra import pattern_spectra, reduce_moments, zero_sum_basis
-
-__all__ = ["EdgeEstimates", "edge_confidence", "edge_estimates", "edge_intervals"]
+from graphdict.core.marginal.spectra import pattern_spectra, reduce_moments
 
 TINY = 1e-12  # of the largest variance: none is smaller
 MANY, STEADY = 10, 1e6  # samples for each dimension, and condition, for the inverse itself

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.protocols import PatternLikelihood
 
-__all__ = ["PatternDictionary"]
-
 
 @dataclass(frozen=True)
 class PatternDictionary:

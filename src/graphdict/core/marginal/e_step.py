@@ -22,8 +22,6 @@ from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.protocols import SignalBlock
 from graphdict.core.marginal.time_hierarchy import time_positions
 
-__all__ = ["EStep", "ExpectedStatistics"]
-
 
 class ExpectedStatistics(NamedTuple):
     """What an M-step needs of the posterior: sums over all samples or windows."""
@@ -118,7 +116,7 @@ class EStep:
         dictionary = self.dictionary
         if dictionary.stay is not None:
             likelihoods = self.scaled_likelihoods(block) if scaled is None else scaled
-            return chain_posterior(likelihoods, *self.chain, forward, backward, starts)
+            return chain_posterior(likelihoods, *self.chain, forward, backward, starts=starts)
         values = self.log_likelihoods(block)
         if dictionary.known_in_time:
             count = len(dictionary.patterns)

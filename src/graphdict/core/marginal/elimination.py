@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans
+from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filtered_loss import log_filter
 from graphdict.core.marginal.filters import divided_differences
-from graphdict.core.marginal.spectra import Spectra, pattern_spectra, zero_sum_basis
-
-__all__ = ["edge_losses", "unprofitable_edges"]
+from graphdict.core.marginal.spectra import Eigenpairs, pattern_spectra
 
 TOGETHER = 3000  # edges that adjust together
 PAIRS = 4096  # products of eigenvectors at a time
@@ -36,7 +36,7 @@ def unprofitable_edges(
     price: float,
     *,
     last: bool,
-) -> NDArray[np.bool_]:
+) -> Booleans:
     """Return edges (K, E) whose loss is below ``price`` times ``log(n)``; n samples use the atom.
 
     Where one goes, others may come to pay: only the worse half is returned unless it is the
@@ -67,9 +67,10 @@ def edge_losses(
 
 
 def _inverse_diagonal(matrix: NDArray) -> NDArray:
-    """Return the diagonal (n,) of the inverse of a positive definite matrix, a third of its work.
+    """Return the diagonal (n,) of the inverse of a positive definite matrix.
 
-    It is that of ``R R'`` for the inverse ``R`` of the upper Cholesky factor.
+    It is that of ``R R'`` for the inverse ``R`` of the upper Cholesky factor, which costs a third
+    of the whole inverse.
     """
     factor, failed = dpotrf(matrix)
     if failed:  # in floating point it is not definite
@@ -93,7 +94,7 @@ def _groups(likelihood: FilteredLikelihood, atoms: NDArray) -> list[tuple[NDArra
 
 def _information(
     likelihood: FilteredLikelihood,
-    spectra: Spectra,
+    spectra: Eigenpairs,
     usage: NDArray,
     atom: NDArray,
     edge: NDArray,
@@ -116,7 +117,7 @@ def _information(
         )
         weights = (differences / np.outer(roots, roots))[first, second] * twice
         weights[first < likelihood.flat[index]] = 0  # directions that no edge changes
-        used, places = np.unique(edge[rows], return_inverse=True)
+        used, positions = np.unique(edge[rows], return_inverse=True)
         vectors = basis @ spectra.vectors[index]
         vectors = vectors[ends[0][used]] - vectors[ends[1][used]]
         products = np.zeros((len(used), len(used)))
@@ -126,5 +127,5 @@ def _information(
             products += part @ part.T
         active = likelihood.activations[index, atom[rows]]
         shares = usage[index] * np.outer(active, active)
-        found[np.ix_(rows, rows)] += shares * products[np.ix_(places, places)]
+        found[np.ix_(rows, rows)] += shares * products[np.ix_(positions, positions)]
     return found

@@ -16,36 +16,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.filtered import POWERS, FilteredLikelihood, PooledSamples
+from graphdict.core.annotations import Booleans
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filtered_graphs import POWERS, PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets
 from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.spectra import pattern_spectra
-
-__all__ = [
-    "COARSEST_POWER",
-    "Halves",
-    "Judge",
-    "add_own_pool",
-    "common_factor",
-    "judge_by_halves",
-    "present_edges",
-    "search_power",
-]
-
 
 Sums = tuple[NDArray, tuple[NDArray, ...]]  # usage and statistics
 Judge = Callable[[FilteredLikelihood, NDArray], tuple[float, NDArray]]  # cost, atoms
 
 PRESENT = 1e-3  # of its typical size: a weight that is an edge
-COARSEST_POWER, FINEST, STEPS = (
-    0.24,
-    0.05,
-    20,
-)  # steps in log-power at first and at last; on the atoms
+COARSEST_POWER, FINEST = 0.24, 0.05  # steps in the logarithm of the power, at first and at last
+STEPS = 20  # on the atoms of a half, under one power
 NEAR_ONE = 1.5  # powers below which 1 is tried as well
 
 
-class Tried(NamedTuple):
+class PowerTrial(NamedTuple):
     """A power, its atoms, and what they cost."""
 
     cost: float
@@ -58,9 +45,7 @@ class Tried(NamedTuple):
         return self.likelihood.filter.parameter
 
 
-def present_edges(
-    likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets
-) -> NDArray[np.bool_]:
+def present_edges(likelihood: FilteredLikelihood, atoms: NDArray, targets: Targets) -> Booleans:
     """Return where atoms (K, E) have edges: weights that are not small for what they could be."""
     return atoms > PRESENT * likelihood.weight_scales(targets)
 
@@ -83,7 +68,7 @@ class Halves(NamedTuple):
 
 
 def add_own_pool(likelihood: FilteredLikelihood, targets: Targets, share: float) -> Targets:
-    """Return targets with so many pooled samples, of the same moments as all of the targets'."""
+    """Return targets with ``share`` pooled samples added, whose moments are the mean of all."""
     pool = PooledSamples(targets.moments.sum(axis=0) / targets.usage.sum(), share)
     return replace(likelihood, pool=pool).add_pool(targets)
 
@@ -93,6 +78,7 @@ def search_power(
     atoms: NDArray,
     judge: Judge,
     samples: float,
+    *,
     most: float = POWERS[1],
     first_step: float = COARSEST_POWER,
 ) -> tuple[FilteredLikelihood, NDArray]:
@@ -103,18 +89,18 @@ def search_power(
     power costs ``log(samples) log(power)``, so that it is the least of those that explain signals
     about as well, and 1 unless another gains what the information criterion asks of a parameter.
     """
-    tried: dict[float, Tried] = {}
+    tried: dict[float, PowerTrial] = {}
 
-    def attempt(power: float, near: Tried) -> Tried:
+    def attempt(power: float, near: PowerTrial) -> PowerTrial:
         power = float(np.clip(power, POWERS[0], most))
         if power not in tried:
             other = replace(likelihood, filter=PowerFilter(power))
             cost, found = judge(other, near.atoms)
             cost += float(np.log(samples) * np.log(power))
-            tried[power] = Tried(cost if np.isfinite(cost) else np.inf, other, found)
+            tried[power] = PowerTrial(cost if np.isfinite(cost) else np.inf, other, found)
         return tried[power]
 
-    given = Tried(np.inf, likelihood, atoms)
+    given = PowerTrial(np.inf, likelihood, atoms)
     best, step = attempt(likelihood.filter.parameter, given), first_step
     while step >= FINEST:
         around = [attempt(best.power * np.exp(sign * step), best) for sign in (-1, 1)]

@@ -1,43 +1,26 @@
 """The likelihood of signals whose precision is a filter of the pattern's graph, with heavy tails.
 
-Under pattern ``c`` a sample of gain ``g`` has the precision ``g f(L_c)`` of ``L_c``, the sum of the
-Laplacians of its atoms, for a filter ``f`` (:mod:`graphdict.core.marginal.filters`), and gains are
-integrated out (:mod:`graphdict.core.marginal.tails`). With ``f`` the identity and Gaussian tails it
-is the likelihood of :mod:`graphdict.core.marginal.likelihood`, and disconnected graphs are dealt
-with as there: signals that are constant on components have the variance ``noise``.
-
-The energy ``x' f(L_c) x`` is not linear in the atoms, so that their sufficient statistics are
-second moments ``S_c`` of the samples of each pattern (C, N, N), weighted by their gains. Given
-those, atoms minimise
-
-    sum_c tr(S_c f(L_c)) - n_c log det f(L_c)
-
-over nonnegative weights, by a few steps of projected L-BFGS in units of each weight's own size.
+Under pattern ``c`` a sample of gain ``g`` has the precision ``g f(L_c)`` for a filter ``f`` of the
+pattern's graph (:mod:`graphdict.core.marginal.filtered_graphs`), and gains are integrated out
+(:mod:`graphdict.core.marginal.tails`). Where the graph is disconnected, signals that are constant
+on its components have the variance ``noise`` whatever the gain: silence is not loud or quiet. With
+``f`` the identity and Gaussian tails it is the likelihood of
+:mod:`graphdict.core.marginal.likelihood`. The E-step sums second moments of the samples of each
+pattern, weighted by their gains.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core import graphs
-from graphdict.core.marginal.filtered_loss import Targets, filtered_loss, log_filter
-from graphdict.core.marginal.filters import FILTERS, PAPERS, GraphFilter, PowerFilter
-from graphdict.core.marginal.likelihood import NOISE
+from graphdict.core.marginal.filtered_graphs import FilteredGraphs, PooledSamples
+from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.marginal.observed import Completed, ObservedSignals
-from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.protocols import AtomDraw, AtomPenalty, SignalBlock
-from graphdict.core.marginal.spectra import (
-    adjoint,
-    pattern_spectra,
-    reduce_moments,
-    zero_sum_basis,
-)
-from graphdict.core.marginal.support import pattern_components
 from graphdict.core.marginal.tails import (
     gains,
     log_densities,
@@ -45,15 +28,7 @@ from graphdict.core.marginal.tails import (
     tail_statistic,
     update_tails,
 )
-from graphdict.core.nonnegative import minimise_nonnegative
 
-__all__ = ["FilteredFactors", "FilteredLikelihood", "PooledSamples"]
-
-RIDGE = 10 * NOISE  # variance added to all moments: weights between equal nodes stay finite
-SMALLEST = 1e-9  # of its typical size: weight of an edge that is still there
-FLATTEST = 1e-10  # of their mean: squared differences that count as such
-POWERS = 1.0, 4.0  # between which the power is learned
-WIDEST = 1.0  # change in the logarithm of another parameter in one M-step
 KEPT = 8  # patterns whose completed samples are kept for the sums that follow
 CACHED = 1 << 16  # values of some samples that stay in cache while they are multiplied
 
@@ -76,99 +51,36 @@ class FilteredFactors(NamedTuple):
 
 
 class Energies(NamedTuple):
-    """What the density of every sample under every pattern follows from."""
+    """What the density of every sample under every pattern follows from.
+
+    Where no values are missing, what the null space of a disconnected graph has is apart.
+    """
 
     values: NDArray  # (T, C): x' f(L_c) x
     log_determinants: NDArray  # (C,), or (T, C) where values are missing
-    dimension: Any  # of a sample: a number, or (T, 1) where values are missing
+    dimensions: NDArray  # (C,) that have a gain, or (T, 1) where values are missing
+    null: NDArray | None = None  # (T, C) minus twice the log-density on the null space
     observed: ObservedSignals | None = None  # the samples, where values are missing
     completed: tuple[Completed, ...] = ()  # and as patterns complete them, where these are few
 
 
-class PooledSamples(NamedTuple):
-    """Samples that every atom alone has beside its own: what atoms have in common."""
-
-    moments: NDArray  # (d, d) second moments of one of them
-    share: float  # their number, relative to that of all samples
-
-
 @dataclass
-class FilteredLikelihood:
+class FilteredLikelihood(FilteredGraphs):
     """The :class:`~graphdict.core.marginal.protocols.PatternLikelihood` with filter and tails.
 
     Parameters
     ----------
-    patterns : array (C, K)
-    nodes : int
-        Number N of nodes.
-    noise : float
-        Variance on the null space of disconnected patterns: ``NOISE`` times that of all signals.
-    flat : array (C,)
-        Number of dimensions of that null space, constants left out.
-    filter : GraphFilter
+    patterns, nodes, noise, flat, filter, learns_power, pool
+        As of :class:`~graphdict.core.marginal.filtered_graphs.FilteredGraphs`.
     tails : float
         Degrees of freedom; inf for Gaussian samples.
-    learns_tails, learns_power : bool
-        Whether M-steps learn them too. A power (or the precision of a heat kernel) is learned well
-        only where the support is given: otherwise likelihood asks for ever larger powers of ever
-        denser graphs.
-    pool : PooledSamples, optional
-        What every atom alone has beside its own samples.
+    learns_tails : bool
+        Whether M-steps learn them too.
     """
 
-    patterns: NDArray
-    nodes: int
-    noise: float
-    flat: NDArray
-    filter: GraphFilter = PAPERS
     tails: float = np.inf
     learns_tails: bool = False
-    learns_power: bool = False
-    pool: PooledSamples | None = None
     statistic_names: ClassVar[tuple[str, ...]] = ("moments", "tails")
-
-    @classmethod
-    def of(cls, patterns: NDArray, atoms: NDArray, noise: float = NOISE, **options: Any) -> Self:
-        """Return the likelihood of patterns (C, K) for the support of atoms (K, E)."""
-        nodes = graphs.n_nodes(atoms.shape[1])
-        return cls(patterns, nodes, noise, cls.flat_dimensions(patterns, atoms), **options)
-
-    @staticmethod
-    def flat_dimensions(patterns: NDArray, atoms: NDArray) -> NDArray:
-        """Return how many dimensions (C,) beside constants a pattern's graph does not see."""
-        flat = np.zeros(len(patterns), dtype=np.intp)
-        for index, basis in pattern_components(patterns, atoms).items():
-            flat[index] = basis.shape[1] - 1
-        return flat
-
-    def for_atoms(self, atoms: NDArray, patterns: NDArray | None = None) -> Self:
-        chosen = self.patterns if patterns is None else patterns
-        return replace(self, patterns=chosen, flat=self.flat_dimensions(chosen, atoms))
-
-    @property
-    def nbytes(self) -> int:
-        pool = 0 if self.pool is None else self.pool.moments.nbytes
-        return self.patterns.nbytes + self.flat.nbytes + pool
-
-    @property
-    def dimension(self) -> int:
-        """Number d of dimensions of a sample."""
-        return self.nodes - 1
-
-    @property
-    def variance(self) -> float:
-        """Mean square of all signals."""
-        return self.noise / NOISE
-
-    @cached_property
-    def activations(self) -> NDArray:
-        """The patterns (C, K) as numbers."""
-        return self.patterns.astype(np.float64)
-
-    @cached_property
-    def alone(self) -> NDArray[np.bool_]:
-        """Which patterns (C,) have one active atom."""
-        return pattern_sizes(self.patterns) == 1
 
     # E-step ---------------------------------------------------------------------------------
 
@@ -177,22 +89,13 @@ class FilteredLikelihood:
         roots = vectors * np.exp(0.5 * logs)[:, None, :]
         return FilteredFactors(roots, logs.sum(axis=1), missing)
 
-    def covariances(self, atoms: NDArray) -> NDArray:
-        """Return the covariance (C, N, N) of signals of zero mean under each pattern."""
-        vectors, logs = self._log_spectra(atoms)
-        spread = vectors * np.exp(-0.5 * logs)[:, None, :]
-        return spread @ np.swapaxes(spread, -1, -2)
-
-    def _log_spectra(self, atoms: NDArray) -> tuple[NDArray, NDArray]:
-        """Return eigenvectors (C, N, d) of the precisions and logarithms (C, d) of eigenvalues."""
-        spectra = pattern_spectra(self.activations, atoms.astype(np.float64))
-        logs = np.where(self._is_flat, -np.log(self.noise), log_filter(self.filter, spectra))
-        return zero_sum_basis(self.nodes) @ spectra.vectors, logs
-
     def log_likelihoods(self, factors: FilteredFactors, block: SignalBlock) -> NDArray:
         found = self.energies(factors, block)
-        given = found.values, found.log_determinants, self.tails, found.dimension
-        return block.sum_windows(log_densities(*given))
+        given = found.values, found.log_determinants, self.tails, found.dimensions
+        values = log_densities(*given)
+        if found.null is not None:
+            values -= 0.5 * found.null
+        return block.sum_windows(values)
 
     def statistics(
         self, factors: FilteredFactors, block: SignalBlock, responsibilities: NDArray
@@ -203,7 +106,7 @@ class FilteredLikelihood:
         """
         found = self.energies(factors, block)
         shares = block.repeat_windows(responsibilities)
-        roots = np.sqrt(shares * gains(found.values, self.tails, found.dimension))
+        roots = np.sqrt(shares * gains(found.values, self.tails, found.dimensions))
         signals = block.signals.astype(np.float64, copy=False)
         moments = np.zeros((len(self.patterns), self.nodes, self.nodes))
         for index, matrix in enumerate(moments):
@@ -218,7 +121,7 @@ class FilteredLikelihood:
             for rows in _in_cache(signals):
                 weighted = signals[rows] * roots[rows, index, None]
                 matrix += weighted.T @ weighted
-        tails = np.vdot(shares, tail_statistic(found.values, self.tails, found.dimension))
+        tails = np.vdot(shares, tail_statistic(found.values, self.tails, found.dimensions))
         return moments, np.array([tails])
 
     def energies(self, factors: FilteredFactors, block: SignalBlock) -> Energies:
@@ -231,6 +134,9 @@ class FilteredLikelihood:
         logs = factors.log_determinants
         if observed is not None:
             logs = np.repeat(logs[None], len(signals), axis=0)
+        null = None
+        if observed is None and self.flat.any():
+            null = np.tile(self.flat * np.log(2 * np.pi), (len(signals), 1))
         kept: list[Completed] = []
         for index, root in enumerate(factors.roots):
             if observed is not None:
@@ -239,13 +145,17 @@ class FilteredLikelihood:
                 logs[:, index] += completed.log_determinants
                 if block.kept is not None and len(self.patterns) <= KEPT:
                     kept.append(completed)
+            apart = int(self.flat[index]) if observed is None else 0
             for rows in _in_cache(signals):
                 whitened = signals[rows] @ root
+                if apart and null is not None:
+                    null[rows, index] += np.square(whitened[:, :apart]).sum(axis=1)
+                    whitened = whitened[:, apart:]
                 np.einsum("tn,tn->t", whitened, whitened, out=values[rows, index])
         if observed is not None:
             logs[observed.seen < 2] = 0
-        dimension = self.dimension if observed is None else observed.dimensions
-        found = Energies(values, logs, dimension, observed, tuple(kept))
+        dimensions = self.dimensions if observed is None else observed.dimensions
+        found = Energies(values, logs, dimensions, null, observed, tuple(kept))
         if block.kept is not None:
             block.kept.update(factors=factors, energies=found)
         return found
@@ -255,7 +165,7 @@ class FilteredLikelihood:
     ) -> NDArray:
         """Return the posterior mean (T,) of the gain of every sample."""
         found = self.energies(factors, block)
-        values = gains(found.values, self.tails, found.dimension)
+        values = gains(found.values, self.tails, found.dimensions)
         return np.einsum("tc,tc->t", values, block.repeat_windows(responsibilities))
 
     def tail_densities(
@@ -264,7 +174,7 @@ class FilteredLikelihood:
         """Return the expected log-densities, less what is the same for all tails to try."""
         found = self.energies(factors, block)
         shares = block.repeat_windows(responsibilities)
-        return tail_densities(found.values, found.dimension, shares)
+        return tail_densities(found.values, found.dimensions, shares)
 
     # M-step ---------------------------------------------------------------------------------
 
@@ -283,114 +193,6 @@ class FilteredLikelihood:
         tails = update_tails(float(statistics[1][0])) if self.learns_tails else self.tails
         return replace(self, filter=filter_, tails=tails), found
 
-    def targets(
-        self, statistics: tuple[NDArray, ...], usage: NDArray, pooled: bool = True
-    ) -> Targets:
-        """Return what atoms are fitted to: moments with a ridge, and with pooled samples."""
-        moments = reduce_moments(statistics[0])
-        ridge = RIDGE * self.variance * usage[:, None]
-        diagonal = np.arange(self.dimension)
-        moments[:, diagonal, diagonal] += ridge
-        found = Targets(moments, usage)
-        return self.add_pool(found) if pooled else found
-
-    def add_pool(self, targets: Targets) -> Targets:
-        """Return targets with pooled samples beside those of every atom alone."""
-        if self.pool is None:
-            return targets
-        share = self.pool.share * self.alone
-        moments = targets.moments + share[:, None, None] * self.pool.moments
-        return Targets(moments, targets.usage + share)
-
-    def minimise(
-        self, atoms: NDArray, targets: Targets, steps: int, penalty: AtomPenalty | None = None
-    ) -> tuple[GraphFilter, NDArray]:
-        """Return the filter and the atoms (K, E) after so many steps on the loss.
-
-        Weights are in units of :meth:`weight_scales`. A power that is learned turns about the
-        centre of the spectra: weights are multiplied so that ``f`` stays what it is there.
-        """
-        scales = self.weight_scales(targets)
-        on = atoms > 0
-        start, log_bounds, log_centre, unit = self._power_range(atoms, targets)
-
-        def unpack(point: NDArray) -> tuple[GraphFilter, NDArray, float]:
-            chosen = self.filter.with_parameter(start * np.exp(point[-1] * unit))
-            factor = self.filter.factor(np.exp(log_centre), chosen.parameter)
-            weights = np.zeros_like(scales)
-            weights[on] = (point[:-1] + SMALLEST) * scales[on] * factor
-            return chosen, weights, factor
-
-        def value_and_slope(point: NDArray) -> tuple[float, NDArray]:
-            chosen, weights, factor = unpack(point)
-            loss = filtered_loss(chosen, self.activations, weights, targets, self._is_flat)
-            value, slope = loss.value, loss.gradient
-            if penalty is not None:
-                value = value + penalty.value(weights)
-                slope = slope + penalty.slope(weights)
-            if not np.isfinite(value):
-                return 1e300, np.zeros_like(point)
-            turned = np.vdot(slope, weights) * self.filter.parameter / chosen.parameter
-            along = loss.parameter_slope - turned * log_centre
-            return value, np.append((slope * scales)[on] * factor, along * unit)
-
-        lower = np.zeros(on.sum() + 1)
-        upper = np.full(len(lower), np.inf)
-        lower[-1], upper[-1] = log_bounds
-        first = np.append((atoms / scales)[on], 0.0)
-        given = steps, 2 * steps + 4, lower, upper
-        return unpack(minimise_nonnegative(value_and_slope, first, *given))[:2]
-
-    def _power_range(
-        self, atoms: NDArray, targets: Targets
-    ) -> tuple[float, tuple[float, float], float, float]:
-        """Return where a learned parameter starts, its range in units, log-centre, and the unit.
-
-        A unit of its logarithm has about unit curvature. Where none is learned the range is nil.
-        """
-        start = self.filter.parameter
-        if not self.learns_power:
-            return start, (0.0, 0.0), 0.0, 1.0
-        values = np.log(pattern_spectra(self.activations, atoms).eigenvalues)
-        mass = targets.usage[:, None] * ~self._is_flat
-        if not isinstance(self.filter, PowerFilter):  # a factor of all precisions: nothing turns
-            unit = 1 / np.sqrt(max(float(mass.sum()), 1e-6))
-            return start, (-WIDEST / unit, WIDEST / unit), 0.0, unit
-        centre = float((mass * values).sum() / mass.sum())
-        spread = start * (values - centre)
-        unit = 1 / np.sqrt(max(float((mass * spread**2).sum()), 1e-6))
-        least, most = (float(np.log(bound / start) / unit) for bound in POWERS)
-        return start, (min(least, 0.0), max(most, 0.0)), centre, unit
-
-    def loss(self, atoms: NDArray, targets: Targets) -> float:
-        """Return the loss of atoms (K, E)."""
-        given = self.activations, atoms, targets, self._is_flat
-        return filtered_loss(self.filter, *given).value
-
-    def weight_scales(self, targets: Targets) -> NDArray:
-        """Return the typical size (K, E) of weights, by the differences of each atom's samples."""
-        count, size = self.activations.shape[1], self.dimension
-        mass = np.maximum(self.activations.T @ targets.usage, 1e-12)
-        moments = self.activations.T @ targets.moments.reshape(len(targets.moments), -1)
-        distances = adjoint(moments.reshape(count, size, size)) / mass[:, None]
-        distances = np.maximum(distances, FLATTEST * (distances.mean() or 1.0))
-        return self.filter.typical_weights(distances, self.variance) / self.nodes
-
-    def own_penalty(self, atoms: NDArray) -> float:
-        """Return what pooled samples add to the objective of atoms (K, E)."""
-        if self.pool is None or self.pool.share == 0:
-            return 0.0
-        count = int(self.alone.sum())
-        moments = np.broadcast_to(self.pool.moments, (count, *self.pool.moments.shape))
-        targets = Targets(self.pool.share * moments, np.full(count, self.pool.share))
-        given = self.activations[self.alone], atoms, targets, self._is_flat[self.alone]
-        return filtered_loss(self.filter, *given, gradient=False).value
-
-    @cached_property
-    def _is_flat(self) -> NDArray[np.bool_]:
-        """Which eigenvectors (C, d), smallest first, are constant on components."""
-        return np.arange(self.dimension) < self.flat[:, None]
-
     def stationary_statistics(
         self, atoms: NDArray, usage: NDArray, penalty: AtomPenalty, threshold: float
     ) -> tuple[NDArray, ...]:
@@ -403,7 +205,7 @@ class FilteredLikelihood:
 
     # What is not known of it ----------------------------------------------------------------
 
-    def draw_atoms(self, *given: Any) -> AtomDraw:
+    def draw_atoms(self, *given: Any, **prior: Any) -> AtomDraw:
         raise NotImplementedError("atoms cannot be drawn under a filter or tails")
 
     # Checkpoints ----------------------------------------------------------------------------

@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.marginal.filters import GraphFilter, divided_differences
-from graphdict.core.marginal.spectra import Spectra, adjoint, pattern_spectra
-
-__all__ = ["FilteredLoss", "Targets", "filtered_loss", "log_filter"]
+from graphdict.core.marginal.spectra import Eigenpairs, adjoint, pattern_spectra
 
 LARGEST = 600.0  # exponent before it overflows
 BLOCK_BYTES = 1 << 25  # of the matrices of some patterns
@@ -41,7 +39,7 @@ class FilteredLoss(NamedTuple):
     parameter_slope: float
 
 
-def log_filter(filter_: GraphFilter, spectra: Spectra) -> NDArray:
+def log_filter(filter_: GraphFilter, spectra: Eigenpairs) -> NDArray:
     """Return ``log f`` (C, d) of eigenvalues, kept from overflowing in ``exp``."""
     return np.minimum(filter_.log_values(spectra.eigenvalues), LARGEST)
 
@@ -76,7 +74,7 @@ def filtered_loss(
 
 
 def _of_patterns(
-    filter_: GraphFilter, spectra: Spectra, targets: Targets, flat: NDArray, gradient: bool
+    filter_: GraphFilter, spectra: Eigenpairs, targets: Targets, flat: NDArray, gradient: bool
 ) -> tuple[float, float, NDArray]:
     """Return value, slope in the log-parameter, and the derivative in each ``L_c`` (C, d, d)."""
     eigenvalues, vectors = spectra

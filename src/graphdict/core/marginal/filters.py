@@ -18,16 +18,6 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FILTERS",
-    "PAPERS",
-    "GraphFilter",
-    "HeatFilter",
-    "HeatKernel",
-    "PowerFilter",
-    "divided_differences",
-]
-
 LARGE = 30.0  # exponents from which on exp(y) - 1 is exp(y)
 NEAR = 1e-5  # relative distance below which a divided difference is a derivative
 
@@ -55,7 +45,7 @@ class GraphFilter(Protocol):
         """Return ``d log f / d log(parameter)``, of the same shape."""
 
     def factor(self, centre: float, parameter: float) -> float:
-        """Return what to multiply weights by so that ``f(centre)`` outlives a new parameter."""
+        """Return the factor of weights that keeps ``f(centre)`` as it is under a new parameter."""
 
     def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
         """Return the order of magnitude of weights, up to a constant for all of them.
@@ -162,7 +152,7 @@ class HeatKernel:
         return np.log1p(2 * variance / distances)
 
 
-PAPERS = PowerFilter(1.0)
+IDENTITY = PowerFilter(1.0)  # the paper's model: the precision is the Laplacian
 """The filter of the paper's model."""
 
 FILTERS: dict[str, type[PowerFilter] | type[HeatFilter] | type[HeatKernel]] = {

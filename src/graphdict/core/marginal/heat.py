@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.marginal.filtered_loss import Targets
 from graphdict.core.marginal.filters import HeatKernel
-from graphdict.core.marginal.spectra import zero_sum_basis
-
-__all__ = ["first_heat_kernel", "heat_kernel", "shift_weights"]
 
 SMALLEST = 1e-9  # of the largest: second moments below it are rounding
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from graphdict.core.marginal.missing import draw_missing
 from graphdict.core.marginal.random_rows import RowRandom, standard_normals
 
-__all__ = ["Imputer"]
-
 LOOKED_AT, LOOKS = 1 << 16, 16  # samples that the covariance is learned from, in so many runs
 FLOOR = 1e-3  # least eigenvalue of the covariance, relative to their mean
 

@@ -29,11 +29,10 @@ from graphdict.core import graphs
 from graphdict.core.marginal.missing import expected_distances, observed_log_likelihoods
 from graphdict.core.marginal.protocols import AtomDraw, AtomPenalty, SignalBlock
 from graphdict.core.marginal.support import pattern_components
+from graphdict.core.terms.barriers import log_determinants
 from graphdict.native import doubles
 from graphdict.native.log_determinant import atom_slopes
 from graphdict.native.products import energies, weighted_distances
-
-__all__ = ["NOISE", "GaussianFactors", "GaussianLikelihood"]
 
 NOISE = 1e-10  # variance, relative to that of the signals, in directions without any
 SMALLEST = 1e-9  # of the precision of the signals: weight of an edge that is still there, since
@@ -166,6 +165,7 @@ class GaussianLikelihood:
         atoms: NDArray,
         statistics: tuple[NDArray, ...],
         usage: NDArray,
+        *,
         levels: NDArray,
         log_prior: NDArray,
         rng: np.random.RandomState,
@@ -206,7 +206,7 @@ class GaussianLikelihood:
         values = np.empty(len(self.patterns))
         units = self._units(atoms)
         for rows, matrices in self.precisions(atoms):
-            values[rows] = _log_determinants(matrices)
+            values[rows] = log_determinants(matrices, raised=True)
         values -= np.log(units)  # the eigenvalue of constants is none
         for index, basis in self.components.items():
             values[index] -= (basis.shape[1] - 1) * np.log(units[index] * self.noise)
@@ -298,14 +298,3 @@ def _inverses(matrices: NDArray) -> NDArray:
         values = np.maximum(values, np.finfo(float).eps * values[:, -1:])
         inverses: NDArray = (vectors / values[:, None, :]) @ np.swapaxes(vectors, 1, 2)
         return inverses
-
-
-def _log_determinants(matrices: NDArray) -> NDArray:
-    """Return those of positive definite matrices, by Cholesky unless that breaks down."""
-    try:
-        factors = np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        values = np.linalg.eigvalsh(matrices)
-        smallest = np.finfo(float).eps * values[:, -1:]
-        return np.log(np.maximum(values, smallest)).sum(axis=1)
-    return 2 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)

@@ -11,8 +11,6 @@ from graphdict.core.marginal.e_step import ExpectedStatistics
 from graphdict.core.marginal.patterns import fit_probabilities
 from graphdict.core.marginal.protocols import AtomPenalty
 
-__all__ = ["m_step"]
-
 ATOM_STEPS = 3  # on the atoms for each pass over the samples
 
 

@@ -18,8 +18,6 @@ from graphdict import native
 from graphdict.core import graphs
 from graphdict.native import doubles
 
-__all__ = ["conditional_moments", "draw_missing", "expected_distances", "observed_log_likelihoods"]
-
 
 def observed_log_likelihoods(signals: NDArray, covariances: NDArray) -> NDArray:
     """Return ``log p(x_o | c)`` (T, C): zero where fewer than two nodes were observed."""

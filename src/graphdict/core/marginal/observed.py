@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Completed", "MissingNodes", "ObservedSignals"]
+from graphdict.core.annotations import Integers
 
 BLOCK_BYTES = 1 << 26
 
@@ -26,12 +26,12 @@ BLOCK_BYTES = 1 << 26
 class MissingNodes(NamedTuple):
     """Samples that miss the same number of values."""
 
-    nodes: NDArray[np.intp]  # (sets, m) which nodes are missing
-    rows: NDArray[np.intp]  # samples
-    which: NDArray[np.intp]  # the set of each of them
+    nodes: Integers  # (sets, m) which nodes are missing
+    rows: Integers  # samples
+    which: Integers  # the set of each of them
 
     @property
-    def entries(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def entries(self) -> tuple[Integers, Integers]:
         """Rows and columns (sets, m, m) of matrices of the missing nodes."""
         return self.nodes[:, :, None], self.nodes[:, None, :]
 
@@ -71,11 +71,11 @@ class ObservedSignals:
         found = []
         for size in np.unique(sizes):
             for chosen in _pieces(np.flatnonzero(sizes == size), int(size)):
-                places = np.full(len(sets), -1)
-                places[chosen] = np.arange(len(chosen))
-                own = np.flatnonzero(places[which] >= 0)
+                position_of = np.full(len(sets), -1)
+                position_of[chosen] = np.arange(len(chosen))
+                own = np.flatnonzero(position_of[which] >= 0)
                 nodes = np.nonzero(sets[chosen])[1].reshape(len(chosen), size)
-                found.append(MissingNodes(nodes, rows[own], places[which[own]]))
+                found.append(MissingNodes(nodes, rows[own], position_of[which[own]]))
         return found
 
     def complete(self, precision: NDArray) -> Completed:
@@ -88,8 +88,8 @@ class ObservedSignals:
             matrices = precision[gap.entries]
             logs[gap.rows] -= np.linalg.slogdet(matrices)[1][gap.which]
             inverses = np.linalg.inv(matrices)
-            places = gap.rows[:, None], gap.nodes[gap.which]
-            signals[places] = -np.einsum("tij,tj->ti", inverses[gap.which], pulls[places])
+            entries = gap.rows[:, None], gap.nodes[gap.which]
+            signals[entries] = -np.einsum("tij,tj->ti", inverses[gap.which], pulls[entries])
             covariances.append(inverses)
         logs += np.log(np.maximum(self.seen, 1) / self.signals.shape[1])
         return Completed(signals, logs, covariances)

@@ -17,15 +17,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "activation_levels",
-    "count_patterns",
-    "default_max_active",
-    "enumerate_patterns",
-    "fit_probabilities",
-    "pattern_sizes",
-    "uniform_probabilities",
-]
+from graphdict.core.annotations import Booleans, Floats, Integers
 
 COMFORTABLE = 5000  # patterns that a fit handles within seconds to minutes
 LARGEST = 200_000
@@ -46,7 +38,7 @@ def default_max_active(n_atoms: int, levels: int = 1) -> int:
     return size
 
 
-def activation_levels(levels: int) -> NDArray[np.float64]:
+def activation_levels(levels: int) -> Floats:
     """Return the activations (levels,) that an active atom may have: ``1/m, 2/m, ..., 1``."""
     return np.arange(1, levels + 1) / levels
 
@@ -78,7 +70,7 @@ def enumerate_patterns(n_atoms: int, max_active: int, levels: int = 1) -> NDArra
     return patterns
 
 
-def pattern_sizes(patterns: NDArray) -> NDArray[np.intp]:
+def pattern_sizes(patterns: NDArray) -> Integers:
     """Return the number of active atoms (C,) of patterns (C, K)."""
     return np.count_nonzero(patterns, axis=1)
 
@@ -117,8 +109,8 @@ def fit_probabilities(patterns: NDArray, counts: NDArray, current: NDArray, prio
     return _floored(probabilities)
 
 
-def _atoms_at_levels(patterns: NDArray) -> list[NDArray[np.bool_]]:
-    """Return for every atom and level which patterns (C,) have the one at the other."""
+def _atoms_at_levels(patterns: NDArray) -> list[Booleans]:
+    """Return, for each atom at each level, which patterns (C,) have that atom at that level."""
     if patterns.dtype == bool:
         return list(patterns.T)
     return [atom == level for atom in patterns.T for level in np.unique(atom[atom > 0])]

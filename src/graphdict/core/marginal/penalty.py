@@ -17,15 +17,6 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.marginal.patterns import uniform_probabilities
 
-__all__ = [
-    "ConcavePenalty",
-    "bic_strength",
-    "shrinkage",
-    "shrinkage_for",
-    "usual_alpha",
-    "with_sparsity",
-]
-
 NO_VARIANCE = 1e-10  # relative to the largest
 LEAST_ALPHA = 1e-4  # of the signals' variance: keeps the weight between two silent nodes finite
 RELATIVE_WIDTH = 0.03  # of the mean weight 1 / N that a complete graph would have
@@ -97,6 +88,7 @@ def shrinkage_for(patterns: NDArray, alpha_w: float, variance: float) -> Concave
 def with_sparsity(
     penalty: ConcavePenalty,
     sparsity: float,
+    *,
     samples: int,
     per_atom: float,
     edges: int,

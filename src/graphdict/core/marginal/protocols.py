@@ -7,8 +7,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AtomDraw", "AtomPenalty", "PatternLikelihood", "SignalBlock"]
-
 
 class SignalBlock(NamedTuple):
     """Consecutive windows of signals."""
@@ -151,7 +149,7 @@ class PatternLikelihood(Protocol):
         penalty : AtomPenalty
             In units of ``-2 / T`` of the log-likelihood.
         steps : int
-            None of them leaves everything as it is.
+            Number of steps; 0 returns likelihood and atoms unchanged.
 
         Returns
         -------
@@ -177,6 +175,7 @@ class PatternLikelihood(Protocol):
         atoms: NDArray,
         statistics: tuple[NDArray, ...],
         usage: NDArray,
+        *,
         levels: NDArray,
         log_prior: NDArray,
         rng: np.random.RandomState,

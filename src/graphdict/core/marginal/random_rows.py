@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RowRandom", "even_memberships", "random_memberships", "standard_normals"]
-
 CHUNK = 1 << 16
 
 Draw = Callable[[np.random.RandomState, int, int], NDArray]

@@ -26,13 +26,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import multigammaln
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans
+from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filtered_loss import Targets
 from graphdict.core.marginal.filters import GraphFilter
 from graphdict.core.marginal.protocols import AtomPenalty
-from graphdict.core.marginal.spectra import adjoint, zero_sum_basis
-
-__all__ = ["SignedLikelihood", "best_pool_size", "is_definite", "make_definite"]
+from graphdict.core.marginal.spectra import adjoint
 
 ENOUGH, SHORTEST = 1e-4, 1e-6  # of the promised fall; step worth trying
 SETTLED = 1e-12  # of the loss: a Newton step that promises less is the last
@@ -78,7 +78,7 @@ class SignedLikelihood(FilteredLikelihood):
         """Return ones (K, E): what is zero is no edge, and everything else is."""
         return np.ones((self.activations.shape[1], graphs.n_edges(self.nodes)))
 
-    def draw_atoms(self, *given: Any) -> Any:
+    def draw_atoms(self, *given: Any, **prior: Any) -> Any:
         raise NotImplementedError("atoms of either sign cannot be drawn")
 
 
@@ -150,7 +150,7 @@ def _factor(weights: NDArray) -> Any:
     return factor if np.isfinite(factor[0]).all() else None
 
 
-def _newton(weights: NDArray, on: NDArray[np.bool_], moments: NDArray, steps: int) -> NDArray:
+def _newton(weights: NDArray, on: Booleans, moments: NDArray, steps: int) -> NDArray:
     """Return weights (E,) of lower ``tr(S L) - log det L``, after so many Newton steps.
 
     Only weights ``on`` (E,) move. Those to start from are definite.

@@ -14,19 +14,10 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.graphs import zero_sum_basis
 
-__all__ = [
-    "Spectra",
-    "adjoint",
-    "pattern_spectra",
-    "reduce_moments",
-    "reduced_laplacians",
-    "zero_sum_basis",
-]
-
 TINY = 1e-13  # of the largest eigenvalue: none is smaller
 
 
-class Spectra(NamedTuple):
+class Eigenpairs(NamedTuple):
     """Eigenvalues, smallest first, and eigenvectors in the coordinates of the basis."""
 
     eigenvalues: NDArray  # (C, d), all positive
@@ -39,7 +30,7 @@ def reduced_laplacians(atoms: NDArray) -> NDArray:
     return basis.T @ graphs.laplacian(atoms) @ basis
 
 
-def pattern_spectra(activations: NDArray, atoms: NDArray) -> Spectra:
+def pattern_spectra(activations: NDArray, atoms: NDArray) -> Eigenpairs:
     """Return the spectra of ``L_c = sum_k activations_ck L_k`` for (C, K) and atoms (K, E)."""
     reduced = reduced_laplacians(atoms)
     size = reduced.shape[-1]
@@ -47,7 +38,7 @@ def pattern_spectra(activations: NDArray, atoms: NDArray) -> Spectra:
     eigenvalues, vectors = np.linalg.eigh(mixed)
     largest = eigenvalues[:, -1:]
     least = np.where(largest > 0, TINY * largest, 1.0)  # 1 where a pattern has no edges
-    return Spectra(np.maximum(eigenvalues, least), vectors)
+    return Eigenpairs(np.maximum(eigenvalues, least), vectors)
 
 
 def reduce_moments(moments: NDArray) -> NDArray:

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans, Integers
 from graphdict.core.marginal.dictionary import PatternDictionary
-
-__all__ = ["impossible_edges", "pattern_components", "prune_edges"]
 
 SILENT_SHARE = 0.9  # of an atom's samples in which a node is silent, from which on it has no edges
 
@@ -33,7 +32,7 @@ def pattern_components(patterns: NDArray, atoms: NDArray) -> dict[int, NDArray]:
     return found
 
 
-def _components(edges: NDArray[np.bool_]) -> NDArray | None:
+def _components(edges: Booleans) -> NDArray | None:
     """Return the unit vectors (N, components) of a graph of edges (E,); None if it is connected."""
     if edges.all():
         return None
@@ -43,7 +42,7 @@ def _components(edges: NDArray[np.bool_]) -> NDArray | None:
 
 def impossible_edges(
     mass: NDArray, silent: NDArray, moments: NDArray, noise: float, share: float = SILENT_SHARE
-) -> NDArray[np.bool_]:
+) -> Booleans:
     """Return the edges (K, E) that an atom cannot have, since its signals have no variance there.
 
     Two silent nodes have no difference and would attract an edge of unbounded weight; a silent node
@@ -69,7 +68,7 @@ def impossible_edges(
     return quiet[:, rows] | quiet[:, cols] | (labels[:, rows] != labels[:, cols])
 
 
-def _zero_sum_groups(mass: NDArray, moments: NDArray, noise: float) -> NDArray[np.intp]:
+def _zero_sum_groups(mass: NDArray, moments: NDArray, noise: float) -> Integers:
     """Return a label (K, N) for the group of each node; groups sum to zero whenever atom k is on.
 
     Indicators of such groups span the null space of the atom's second moments, whose projector then
@@ -89,7 +88,7 @@ def _zero_sum_groups(mass: NDArray, moments: NDArray, noise: float) -> NDArray[n
     return labels
 
 
-def prune_edges(dictionary: PatternDictionary, keep: NDArray[np.bool_]) -> PatternDictionary:
+def prune_edges(dictionary: PatternDictionary, keep: Booleans) -> PatternDictionary:
     """Return the dictionary with exact zeros for weights not in ``keep`` (K, E).
 
     No pattern's graph is disconnected by it: where one would be, the spanning tree of its strongest
@@ -107,7 +106,7 @@ def prune_edges(dictionary: PatternDictionary, keep: NDArray[np.bool_]) -> Patte
     return dictionary.with_atoms(np.where(keep, atoms, 0))
 
 
-def _strongest_tree(weights: NDArray) -> NDArray[np.bool_]:
+def _strongest_tree(weights: NDArray) -> Booleans:
     """Return the edges (E,) of the spanning forest of largest weights (E,)."""
     lengths = np.divide(1, weights, out=np.zeros_like(weights), where=weights > 0)
     tree = minimum_spanning_tree(graphs.adjacency(lengths)).toarray()

@@ -18,18 +18,6 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import digamma, gammaln
 
-__all__ = [
-    "LEAST_TAILS",
-    "MOST_TAILS",
-    "best_tails",
-    "gains",
-    "log_densities",
-    "tail_densities",
-    "tail_statistic",
-    "tails_to_try",
-    "update_tails",
-]
-
 Dimension = int | NDArray  # of all samples, or (T, 1) of each
 LEAST_TAILS, MOST_TAILS = 2.05, 1000.0  # variances exist above 2; from 1,000 on it is Gaussian
 

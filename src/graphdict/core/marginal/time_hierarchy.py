@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
-__all__ = ["hierarchy_patterns", "n_levels", "time_positions"]
+from graphdict.core.annotations import Integers
 
 PER_LEAF = 4  # positions in time for each leaf of the tree
 
@@ -66,8 +66,8 @@ def time_positions(
     count: int,
     first: int = 0,
     some: int | None = None,
-    starts: Sequence[int] | NDArray[np.intp] = (0,),
-) -> NDArray[np.intp]:
+    starts: Sequence[int] | Integers = (0,),
+) -> Integers:
     """Return the position in time (rows,), out of ``count``, of each sample or window.
 
     With ``some``, those of so many rows from the one numbered ``first`` on: (some,). ``starts`` are
@@ -78,5 +78,5 @@ def time_positions(
     begins = np.asarray(starts, dtype=np.intp)
     own = np.searchsorted(begins, place, side="right") - 1
     ends = np.append(begins[1:], rows)
-    found: NDArray[np.intp] = (place - begins[own]) * count // (ends - begins)[own]
+    found: Integers = (place - begins[own]) * count // (ends - begins)[own]
     return found

@@ -10,32 +10,28 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.protocols import BlockStates
-from graphdict.core.solvers.base import History, signal_precision
+from graphdict.core.annotations import Floats
+from graphdict.core.protocols import BlockStates, Executor
+from graphdict.core.solvers.base import Callback, History, Solution, signal_precision
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.descent import Descent
-
-__all__ = ["alternating"]
 
 STEPS = 50  # of BiPDS in each half
 
 
 class _Point(NamedTuple):
     iteration: int
-    atoms: NDArray[np.float64]
+    atoms: Floats
     coefficients: BlockStates
-    dual: NDArray[np.float64] | None
+    dual: Floats | None
     objective: float
 
 
-class _Run(Descent):
+class Alternating(Descent):
     """One half of each kind in turn, until both together gain next to nothing."""
 
-    def start(
-        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64]
-    ) -> _Point:
+    def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
         atoms = signal_precision(atoms, self.problem)
         states = self.scatter(coefficients, atoms)
         return _Point(0, atoms, states, None, self.objective(states, atoms))
@@ -47,8 +43,8 @@ class _Run(Descent):
         objective = self.objective(states, saved["atoms"])
         return _Point(saved["iteration"], saved["atoms"], states, saved["dual"], objective)
 
-    def judge(self, point: _Point, standstill: bool, small: bool) -> tuple[_Point, bool]:
-        return point, standstill
+    def check_end(self, point: _Point, stalled: bool, small: bool) -> tuple[_Point, bool]:
+        return point, stalled
 
     def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
         """Return the point after a half of each kind, and what each gained, relatively."""
@@ -61,7 +57,7 @@ class _Run(Descent):
             )  # fmt: skip
             gain = max(point.objective - half.objective, 0.0)
             moved = "coefficients" if held == "atoms" else "atoms"
-            residuals[moved] = _relative(gain, half.objective)
+            residuals[moved] = _relative_gain(gain, half.objective)
             if half.objective <= point.objective:  # infinity, too, is lowered
                 states = self.scatter(half.coefficients, half.atoms)
                 point = _Point(point.iteration, half.atoms, states, half.dual, half.objective)
@@ -70,8 +66,47 @@ class _Run(Descent):
         return point, residuals
 
 
-alternating = _Run.solve
+def alternating(
+    executor: Executor,
+    coefficients: Floats | BlockStates,
+    atoms: Floats,
+    *,
+    fixed: str | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-4,
+    callback: Callback | None = None,
+    stage: Any = None,
+) -> Solution:
+    """Minimise the problem of an executor by BiPDS on one variable at a time.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of a problem of any terms.
+    coefficients : array (T, K) or states of the executor
+    atoms : array (K, E)
+        Where to start; neither is modified.
+    fixed : {"atoms", "coefficients"}, optional
+        A variable to hold at its start: each iteration is then one half.
+    max_iter, tol
+        Stop after ``max_iter`` iterations of two halves each, or when an iteration lowers the
+        objective by less than a hundredth of ``tol``, relatively.
+    callback : callable, optional
+        Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
+        iteration; returning True stops.
+    stage : Stage, optional
+        Of a checkpoint: keeps what an interrupted run needs to go on.
+
+    Returns
+    -------
+    Solution
+        Where it stopped. It has no dual variable.
+    """
+    return Alternating(executor, fixed, tol).solve(
+        coefficients, atoms, max_iter=max_iter, callback=callback, stage=stage
+    )
 
 
-def _relative(gain: float, objective: float) -> float:
+def _relative_gain(gain: float, objective: float) -> float:
+    """Return a gain as a share of the objective, or of 1 where that is more; 1 if infinite."""
     return gain / max(abs(objective), 1.0) if np.isfinite(gain) else 1.0

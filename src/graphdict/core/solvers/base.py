@@ -11,19 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.core.protocols import BlockStates
 from graphdict.exceptions import InterruptedFitWarning, warn
 from graphdict.native import contiguous
-
-__all__ = [
-    "Callback",
-    "History",
-    "Progress",
-    "Solution",
-    "in_precision",
-    "signal_precision",
-    "warn_interrupted",
-]
 
 
 @dataclass
@@ -120,12 +111,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        iteration: int,
-        objective: float,
-        residual: float,
-        atoms: NDArray[np.float64],
-        coefficients: Lazy,
+        self, iteration: int, objective: float, residual: float, atoms: Floats, coefficients: Lazy
     ):
         self.iteration = iteration
         self.objective = objective
@@ -134,12 +120,12 @@ class Progress:
         self._coefficients = coefficients
 
     @cached_property
-    def coefficients(self) -> NDArray[np.float64]:
+    def coefficients(self) -> Floats:
         """Coefficients (T, K) of the iterate."""
         return self._coefficients() if callable(self._coefficients) else self._coefficients
 
 
-Lazy = NDArray[np.float64] | Callable[[], NDArray[np.float64]]
+Lazy = Floats | Callable[[], Floats]
 Callback = Callable[[Progress], "bool | None"]
 """Called at each check; returning True stops the solver there."""
 
@@ -164,9 +150,9 @@ class Solution:
         Whether Ctrl-C, or the callback, ended it.
     """
 
-    atoms: NDArray[np.float64]
-    read_coefficients: Callable[[], NDArray[np.float64]] = field(repr=False)
-    read_dual: Callable[[], NDArray[np.float64] | None] = field(repr=False)
+    atoms: Floats
+    read_coefficients: Callable[[], Floats] = field(repr=False)
+    read_dual: Callable[[], Floats | None] = field(repr=False)
     objective: float
     history: History
     n_iter: int
@@ -175,7 +161,7 @@ class Solution:
     stopped: bool = False  # by the callback
 
     @cached_property
-    def coefficients(self) -> NDArray[np.float64]:
+    def coefficients(self) -> Floats:
         """Coefficients (T, K)."""
         return self.read_coefficients()
 
@@ -194,13 +180,20 @@ class Solution:
         return cls(**summary, read_coefficients=read, read_dual=_gone)
 
     @cached_property
-    def dual(self) -> NDArray[np.float64] | None:
+    def dual(self) -> Floats | None:
         """Dual variable (T, ...) of BiPDS; None of solvers without one."""
         return self.read_dual()
 
 
-def _gone() -> NDArray[np.float64]:
+def _gone() -> Floats:
     raise RuntimeError("the coefficients of this solution were not stored: code the samples again")
+
+
+def relative_size(size: Any, reference: Any) -> float:
+    """Return ``size / reference``, ``size`` where the reference is zero, and inf at an overflow."""
+    if not (np.isfinite(size) and np.isfinite(reference)):
+        return np.inf
+    return float(size / reference) if reference > 0 else float(size)
 
 
 def warn_interrupted(iteration: int) -> None:
@@ -211,13 +204,13 @@ def warn_interrupted(iteration: int) -> None:
     )
 
 
-def in_precision(array: Any, like: NDArray[np.float64]) -> Any:
+def in_precision(array: Any, like: Floats) -> Any:
     """Return an array in the precision of ``like``, in C order; states are returned as they are."""
     if isinstance(array, BlockStates):
         return array
     return contiguous(array, like.dtype)
 
 
-def signal_precision(atoms: NDArray[np.float64], problem: Any) -> NDArray[np.float64]:
+def signal_precision(atoms: Floats, problem: Any) -> Floats:
     """Return atoms in the precision of the signals, in which everything is then done."""
-    return contiguous(atoms, getattr(problem.fit, "dtype", atoms.dtype))
+    return contiguous(atoms, getattr(problem.signal_term, "dtype", atoms.dtype))

@@ -27,9 +27,9 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.protocols import Backend, BlockStates, Executor
+from graphdict.core.annotations import Floats
+from graphdict.core.protocols import Backend, BlockStates, Executor, Iterations
 from graphdict.core.solvers import primal_dual
 from graphdict.core.solvers.base import (
     Callback,
@@ -43,9 +43,6 @@ from graphdict.core.solvers.base import (
 from graphdict.core.solvers.points import Point, residuals
 from graphdict.core.solvers.primal_dual import PassMessage, PassSums
 from graphdict.core.solvers.step_sizes import NO_SIGMA, StepSizes, first_dual, first_sigma
-from graphdict.native import log_barrier
-
-__all__ = ["bipds"]
 
 PACKED = (
     "iteration", "atoms", "split_atoms", "steps", "lipschitz", "gradient_atoms", "objective",
@@ -54,10 +51,10 @@ PACKED = (
 
 def bipds(
     executor: Executor,
-    coefficients: NDArray[np.float64] | BlockStates,
-    atoms: NDArray[np.float64],
+    coefficients: Floats | BlockStates,
+    atoms: Floats,
     *,
-    dual: NDArray[np.float64] | None = None,
+    dual: Floats | None = None,
     fixed: str | None = None,
     max_iter: int = 1000,
     tol: float = 1e-4,
@@ -93,21 +90,21 @@ def bipds(
     try:
         while iteration < max_iter:
             due = min(iteration + check_every - iteration % check_every, max_iter)
-            point = run.go_on(point, due - 1)
+            point = run.iterate_until(point, due - 1)
             iteration = due
             following = run.step(point, check=True)
             # Where both variables are zero, neither has a gradient to leave by.
             collapsed = np.isfinite(best.objective) and not (
-                following.atoms.any() or following.sums.size
+                following.atoms.any() or following.sums.squared_coefficients
             )
             if last_iterate and not following.is_finite():
                 best = replace(best, objective=np.nan)
                 break
             if not last_iterate and (collapsed or not following.is_finite()):
-                point = replace(run.retreat(best), iteration=iteration)
+                point = replace(run.restart_from_best(best), iteration=iteration)
                 continue
             gaps = residuals(run.problem, fixed, point, following)
-            point = run.settle(following)
+            point = run.persist(following)
             history.add(point.objective, gaps, iteration)
             converged = history.residual[-1] <= tol
             if (last_iterate or point.objective <= best.objective) or (
@@ -130,7 +127,8 @@ def bipds(
         warn_interrupted(iteration)
     return Solution(
         best.atoms, partial(run.read, best, "coefficients"), partial(run.read, best, "dual"),
-        best.objective, history, iteration, converged, interrupted, stopped,
+        objective=best.objective, history=history, n_iter=iteration,
+        converged=converged, interrupted=interrupted, stopped=stopped,
     )  # fmt: skip
 
 
@@ -143,18 +141,16 @@ class _Run:
         self.linear = self.problem.linear
         self.fixed = fixed
         self.given = (*given[:2], NO_SIGMA if given[2] == 0 else given[2])
-        self.distances: list[NDArray[np.float64]] = []  # of fixed coefficients
+        self.distances: list[Floats] = []  # of fixed coefficients
         self.held_value: float | None = None  # of priors that tie fixed coefficients together
         self.steps: StepSizes
         # Priors that tie samples together move the coefficients of all samples at once, here.
-        self.coupled = fixed != "coefficients" and not self.problem.coefficients.separable
-        boxes = self.problem.atoms.box, self.problem.coefficients.box
+        self.coupled = fixed != "coefficients" and not self.problem.coefficient_priors.separable
+        boxes = self.problem.atom_priors.box, self.problem.coefficient_priors.box
         # A compiled loop takes a given step of zero for one that is not given.
         self.boxes = None if fixed is not None or None in boxes or 0 in given else boxes
 
-    def start(
-        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64], dual: Any
-    ) -> Point:
+    def start(self, coefficients: Floats | BlockStates, atoms: Floats, dual: Any) -> Point:
         """Return the starting point, with its gradients and objective."""
         problem, executor = self.problem, self.executor
         states = executor.scatter(in_precision(coefficients, atoms))
@@ -164,30 +160,37 @@ class _Run:
             duals = executor.scatter(in_precision(dual, atoms))
             sigma = first_sigma(executor, states, duals, atoms)
         if self.fixed == "coefficients":
-            self._hold(states)
+            self._cache_fixed_coefficients(states)
         extra, value, lipschitz = executor.scatter(None), None, 0.0
         if self.coupled:
-            group, whole = problem.coefficients, executor.gather(states)
-            extra = executor.scatter(_like(whole, group.gradient(whole)))
+            group, whole = problem.coefficient_priors, executor.gather(states)
+            extra = executor.scatter(_broadcast_like(whole, group.gradient(whole)))
             value, lipschitz = group.value(whole), group.lipschitz(whole)
-        step = PassMessage(atoms, atoms, 1.0, sigma, True, self.fixed)
-        states, sums = executor.map_blocks(primal_dual.begin, [states, duals, extra], step)
-        gram, image = np.asarray(PassSums(*sums).gram), self.problem.images(atoms)
-        self.steps = StepSizes(problem, self.fixed, self.given, sigma, gram, atoms, image)
-        split_atoms = tuple(np.zeros_like(atoms) for _ in problem.atoms.split)
-        steps = (1.0, 1.0, self.steps.sigma)
-        return self._point(
-            0, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz, value, image, True
+        message = PassMessage(
+            atoms, extrapolated=atoms, tau=1.0, sigma=sigma, check=True, fixed=self.fixed
         )
+        states, found = executor.map_blocks(primal_dual.begin, [states, duals, extra], message)
+        sums, image = PassSums(*found), self.problem.images(atoms)
+        self.steps = StepSizes(
+            problem, atoms, np.asarray(sums.gram),
+            image=image, fixed=self.fixed, given=self.given, sigma=sigma,
+        )  # fmt: skip
+        split_atoms = tuple(np.zeros_like(atoms) for _ in problem.atom_priors.split)
+        return Point(
+            iteration=0, atoms=atoms, split_atoms=split_atoms, states=states,
+            steps=(1.0, 1.0, self.steps.sigma), lipschitz=lipschitz,
+            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums, image=image,
+            objective=self._objective(atoms, sums, value),
+        )  # fmt: skip
 
-    def _hold(self, states: BlockStates) -> None:
+    def _cache_fixed_coefficients(self, states: BlockStates) -> None:
         """Find once what coefficients that stay as they are contribute."""
         self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
-        group = self.problem.coefficients
+        group = self.problem.coefficient_priors
         if not group.separable:
             self.held_value = group.value(self.executor.gather(states))
 
-    def go_on(self, point: Point, until: int) -> Point:
+    def iterate_until(self, point: Point, until: int) -> Point:
         """Take iterations without checks, up to number ``until``, and return the point there."""
         while point.iteration < until:
             further = None if self.boxes is None else self._iterate(point, until)
@@ -196,18 +199,19 @@ class _Run:
 
     def _iterate(self, point: Point, until: int) -> Point | None:
         """Take some iterations at once; None where the backend has no loop for that."""
-        found = self.executor.iterate(
-            point.states, until - point.iteration,
-            dictionary=(point.atoms, point.image, point.gradient_atoms, point.sums.gram),
-            boxes=self.boxes, rules=lambda: self.steps.rules(self.linear.norm),
+        assert self.boxes is not None
+        asked = Iterations(
+            until - point.iteration, point.atoms, point.image, point.gradient_atoms,
+            point.sums.gram, self.boxes, lambda: self.steps.rules(self.linear.norm),
         )  # fmt: skip
+        found = self.executor.iterate(point.states, asked)
         if found is None:
             return None
-        states, (atoms, image, gradient, gram), done, tau_atoms, tau = found
         return replace(
-            point, iteration=point.iteration + done, atoms=atoms, states=states,
-            steps=(tau_atoms, tau, self.steps.sigma), gradient_atoms=gradient,
-            sums=PassSums(0.0, gram), image=image, objective=np.nan,
+            point, iteration=point.iteration + found.done, atoms=found.atoms, states=found.states,
+            steps=(found.tau_atoms, found.tau_coefficients, self.steps.sigma),
+            gradient_atoms=found.gradient_atoms, sums=PassSums(0.0, found.gram),
+            image=found.images, objective=np.nan,
         )  # fmt: skip
 
     def step(self, point: Point, check: bool) -> Point:
@@ -217,68 +221,71 @@ class _Run:
         tau_atoms, tau, sigma = steps
         atoms = point.atoms
         if self.fixed != "atoms":
-            atoms = primal_dual.descend(problem.atoms, atoms, point.gradient_atoms, tau_atoms)
+            atoms = primal_dual.descend(problem.atom_priors, atoms, point.gradient_atoms, tau_atoms)
         extrapolated = 2 * atoms - point.atoms
         split_atoms = primal_dual.ascend_split_duals(
-            problem.atoms, point.split_atoms, extrapolated, tau_atoms
+            problem.atom_priors, point.split_atoms, extrapolated, tau_atoms
         )
-        image, atom_move = problem.images(atoms), None
-        if self.fixed is None and image is not None and image.ndim == 2:
-            atom_move = log_barrier.AtomMove.of(atoms, image, point.image, sigma)  # type: ignore[arg-type]
-        message = PassMessage(atoms, extrapolated, tau, sigma, check, self.fixed, atom_move)
+        image = problem.images(atoms)
+        extrapolated_image = None
+        if image is not None and point.image is not None:
+            extrapolated_image = 2 * image - point.image
+        message = PassMessage(
+            atoms, extrapolated, tau=tau, sigma=sigma, check=check, fixed=self.fixed,
+            images=image, extrapolated_images=extrapolated_image,
+        )  # fmt: skip
         value, lipschitz = None, 0.0
         if self.coupled:
-            group = problem.coefficients
+            group = problem.coefficient_priors
             together = executor.gather(point.states, primal_dual.movable_arrays)
             count = 2 + len(group.split)
             old, gradient, *split_duals = np.split(together, count, axis=1)
-            moved = primal_dual.move(group, old, gradient, split_duals, tau)
+            moved = primal_dual.move(group, old, gradient, split_duals, tau=tau)
             lipschitz = group.lipschitz(moved.coefficients)
             value = group.value(moved.coefficients) if check else None
             coefficients = in_precision(moved.coefficients, atoms)
-            extra = _like(coefficients, moved.extra)
+            extra = _broadcast_like(coefficients, moved.extra)
             given = [executor.scatter(x) for x in (coefficients, extra, *moved.split_duals)]
-            states, sums = executor.map_blocks(primal_dual.follow, [point.states, *given], message)
+            states, found = executor.map_blocks(primal_dual.follow, [point.states, *given], message)
         else:
-            states, sums = executor.map_blocks(primal_dual.advance, [point.states], message)
-        return self._point(
-            point.iteration + 1, atoms, split_atoms, states, steps, PassSums(*sums), lipschitz,
-            value, image, check,
-        )  # fmt: skip
-
-    def _point(
-        self, iteration: int, atoms: NDArray[np.float64],
-        split_atoms: tuple[NDArray[np.float64], ...], states: BlockStates,
-        steps: tuple[float, float, float], sums: PassSums, lipschitz: float, value: float | None,
-        image: NDArray[np.float64] | None, check: bool,
-    ) -> Point:  # fmt: skip
-        if self.fixed == "atoms":
-            gradient = np.zeros_like(atoms)
-        else:
-            gradient = sums.gradient_atoms + self.problem.atoms.gradient(atoms)
-            for part in (*self.distances, *split_atoms):
-                gradient = gradient + part
-            if self.linear is not None and isinstance(sums.mixed_dual, np.ndarray):
-                gradient = gradient + self.linear.adjoint(sums.mixed_dual)
-        objective = np.nan
-        if check:
-            objective = sums.value + self.problem.atoms.value(atoms)
-            value = self.held_value if value is None else value
-            objective += 0.0 if value is None else value / self.problem.total
-            objective = np.inf if np.isnan(objective) else objective  # terms that overflow
+            states, found = executor.map_blocks(primal_dual.advance, [point.states], message)
+        sums = PassSums(*found)
         return Point(
-            iteration, atoms, split_atoms, states, steps, lipschitz, gradient, sums, image,
-            objective,
+            iteration=point.iteration + 1, atoms=atoms, split_atoms=split_atoms, states=states,
+            steps=steps, lipschitz=lipschitz,
+            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums, image=image,
+            objective=self._objective(atoms, sums, value) if check else np.nan,
         )  # fmt: skip
 
-    def retreat(self, best: Point) -> Point:
+    def _gradient_atoms(
+        self, atoms: Floats, split_atoms: tuple[Floats, ...], sums: PassSums
+    ) -> Floats:
+        """Return the gradient in the atoms (K, E), from the sums of a pass over the samples."""
+        if self.fixed == "atoms":
+            return np.zeros_like(atoms)
+        gradient = sums.gradient_atoms + self.problem.atom_priors.gradient(atoms)
+        for part in (*self.distances, *split_atoms):
+            gradient = gradient + part
+        if self.linear is not None and isinstance(sums.mixed_dual, np.ndarray):
+            gradient = gradient + self.linear.adjoint(sums.mixed_dual)
+        result: Floats = gradient
+        return result
+
+    def _objective(self, atoms: Floats, sums: PassSums, tied_value: float | None) -> float:
+        """Return the objective; ``tied_value`` is that of priors which tie samples together."""
+        objective = sums.value + self.problem.atom_priors.value(atoms)
+        tied_value = self.held_value if tied_value is None else tied_value
+        objective += 0.0 if tied_value is None else tied_value / self.problem.total
+        return np.inf if np.isnan(objective) else objective  # terms that overflow
+
+    def restart_from_best(self, best: Point) -> Point:
         """Return to the best point after overflow or collapse to zero; halve the primal steps."""
-        self.steps.caution *= 0.5
+        self.steps.primal_factor *= 0.5
         return replace(
             best, states=self.executor.map_blocks(primal_dual.without_overflow, [best.states])[0]
         )
 
-    def settle(self, point: Point) -> Point:
+    def persist(self, point: Point) -> Point:
         return replace(point, states=self.executor.persist(point.states)[0])
 
     def save(
@@ -293,11 +300,13 @@ class _Run:
     def restore(self, saved: dict[str, Any]) -> tuple[Point, Point, History]:
         point = self._unpacked(saved["point"])
         best = point if saved["best"] is None else self._unpacked(saved["best"])
-        gram, atoms = point.sums.gram, point.atoms
-        self.steps = StepSizes(self.problem, self.fixed, self.given, 1.0, gram, atoms, point.image)
+        self.steps = StepSizes(
+            self.problem, point.atoms, point.sums.gram,
+            image=point.image, fixed=self.fixed, given=self.given,
+        )  # fmt: skip
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
-            self._hold(self.executor.scatter(saved["point"]["samples"][1]))
+            self._cache_fixed_coefficients(self.executor.scatter(saved["point"]["samples"][1]))
         return point, best, History.resumed(saved["history"])
 
     def _packed(self, point: Point) -> dict[str, Any]:
@@ -305,7 +314,7 @@ class _Run:
             samples = [self.read(point, "coefficients")]
         else:
             together = self.executor.gather(point.states, primal_dual.movable_arrays)
-            samples = np.split(together, 2 + len(self.problem.coefficients.split), axis=1)
+            samples = np.split(together, 2 + len(self.problem.coefficient_priors.split), axis=1)
         return {
             **{name: getattr(point, name) for name in PACKED}, "sums": list(point.sums),
             "samples": [self.read(point, "dual"), *samples],
@@ -321,7 +330,7 @@ class _Run:
         image = self.problem.images(found["atoms"])
         return Point(**found, states=states, sums=PassSums(*saved["sums"]), image=image)
 
-    def read(self, point: Point, name: str) -> NDArray[np.float64]:
+    def read(self, point: Point, name: str) -> Floats:
         """Return the array ``name`` of a point's states, for all samples."""
         return self.executor.gather(point.states, attrgetter(name))
 
@@ -329,9 +338,9 @@ class _Run:
 # Steps ----------------------------------------------------------------------------------------
 
 
-def _distances(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
+def _distances(backend: Backend, rows: slice, coefficients: Floats) -> Any:
     return None, (backend.problem.weighted_distances(rows, coefficients),)
 
 
-def _like(coefficients: NDArray[np.float64], values: Any) -> NDArray[np.float64]:
+def _broadcast_like(coefficients: Floats, values: Any) -> Floats:
     return np.broadcast_to(np.asarray(values, dtype=coefficients.dtype), coefficients.shape)

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, Executor
 from graphdict.core.terms import L1, UnitBox
-
-__all__ = ["code_samples", "code_shard", "codes_samples_alone", "keep_value", "total_objective"]
+from graphdict.core.terms.base import Barrier, is_exactly, strength
 
 BLOCK_BYTES = 1 << 24
 
 
 def codes_samples_alone(problem: Problem) -> bool:
     """Whether the problem in the coefficients is a small one for each sample on its own."""
-    return (
-        all(hasattr(problem.barrier, method) for method in ("slope", "curvature"))
-        and problem.linear is not None
-        and all(isinstance(term, (UnitBox, L1)) for term in problem.coefficient_terms)
+    return problem.linear is not None and has_small_problems(
+        problem.barrier, problem.coefficient_terms
+    )
+
+
+def has_small_problems(barrier: Barrier, coefficient_terms: Sequence[Any]) -> bool:
+    """Whether the terms allow it: a barrier with both derivatives, and sparsity alone."""
+    return all(hasattr(barrier, method) for method in ("slope", "curvature")) and all(
+        is_exactly(term, UnitBox, L1) for term in coefficient_terms
     )
 
 
 def code_samples(
-    executor: Executor, atoms: NDArray[np.float64], *, max_iter: int = 100, tol: float = 1e-12
-) -> NDArray[np.float64]:
+    executor: Executor, atoms: Floats, *, max_iter: int = 100, tol: float = 1e-12
+) -> Floats:
     """Return the optimal coefficients (T, K) of every row of the executor's problem.
 
     A sample is done when its duality gap (in units of log-likelihood) is below ``tol`` and its
@@ -38,11 +43,11 @@ def code_samples(
 
 
 def code_shard(
-    shard: Any, columns: Any, atoms: NDArray[np.float64], max_iter: int = 100, tol: float = 1e-12
+    shard: Any, columns: Any, atoms: Floats, max_iter: int = 100, tol: float = 1e-12
 ) -> Any:
     """Find the coefficients of a shard for each of its blocks, and their share of the objective."""
     backend, problem = shard.backend, shard.backend.problem
-    shrinkage = sum(t.alpha for t in problem.coefficient_terms if isinstance(t, L1))
+    shrinkage = strength(problem.coefficient_terms, L1)
     images = problem.images(atoms.astype(np.float64))
     alive = atoms.any(axis=1)
     coefficients = np.zeros((problem.rows, len(atoms)), dtype=atoms.dtype)
@@ -51,37 +56,33 @@ def code_shard(
         size = max(1, BLOCK_BYTES // (8 * (images.size + 4 * len(images) ** 2)))
         for start in range(0, problem.rows, size):
             rows = slice(start, min(start + size, problem.rows))
-            costs = problem.fit.energies(atoms, rows).astype(np.float64) + shrinkage
+            costs = problem.signal_term.energies(atoms, rows).astype(np.float64) + shrinkage
             coefficients[rows, alive] = backend.solve_coefficients(
                 costs[:, alive], images, max_iter, tol
             )
     return shard.map(keep_value, [[coefficients[rows] for rows in shard.blocks]], atoms)
 
 
-def total_objective(executor: Executor, coefficients: Any, atoms: NDArray[np.float64]) -> float:
+def total_objective(executor: Executor, coefficients: Any, atoms: Floats) -> float:
     """Return ``F`` at a point whose coefficients are with an executor, but for priors on atoms."""
     problem = executor.problem
-    if problem.coefficients.separable:
+    if problem.coefficient_priors.separable:
         result: float = executor.map_blocks(keep_value, [coefficients], atoms)[1][0]
         return result
     result = executor.map_blocks(_samples_value, [coefficients], atoms)[1][0]
-    result += problem.coefficients.value(executor.gather(coefficients)) / problem.total
+    result += problem.coefficient_priors.value(executor.gather(coefficients)) / problem.total
     return result
 
 
-def keep_value(
-    backend: Backend, rows: slice, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-) -> Any:
+def keep_value(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats) -> Any:
     """Leave coefficients as they are and find their share of the objective."""
-    energies = backend.problem.fit.energies(atoms, rows)
+    energies = backend.problem.signal_term.energies(atoms, rows)
     return coefficients, (backend.problem.rows_value(rows, coefficients, energies, atoms),)
 
 
-def _samples_value(
-    backend: Backend, rows: slice, coefficients: NDArray[np.float64], atoms: NDArray[np.float64]
-) -> Any:
+def _samples_value(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats) -> Any:
     """Find the share of the objective that is the likelihood of a block."""
     problem = backend.problem
-    energies = problem.fit.energies(atoms, rows)
+    energies = problem.signal_term.energies(atoms, rows)
     image = problem.operator.forward(coefficients, atoms)
     return None, (problem.samples_value(rows, coefficients, energies, image),)

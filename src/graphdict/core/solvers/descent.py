@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.core.protocols import Backend, BlockStates, Executor
 from graphdict.core.solvers.base import (
     Callback,
@@ -19,22 +19,21 @@ from graphdict.core.solvers.base import (
 )
 from graphdict.core.solvers.coding import total_objective
 
-__all__ = ["Descent"]
-
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
-STANDSTILL = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
+STALL_TOLERANCE = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
 
 
 class Descent:
-    """One run of a solver. Its points are tuples with the names of :meth:`save`."""
+    """One run of a solver, which :meth:`solve` does.
+
+    A subclass says what a step is. Its points are tuples with the names of :meth:`save`.
+    """
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
         self.executor, self.problem = executor, executor.problem
         self.fixed, self.tol = fixed, tol
 
-    def start(
-        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64]
-    ) -> Any:
+    def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> Any:
         """Return the point to begin at."""
         raise NotImplementedError
 
@@ -58,53 +57,48 @@ class Descent:
         """Return the point with its states computed, where an executor puts that off."""
         return point._replace(coefficients=self.executor.persist(point.coefficients)[0])
 
-    def judge(self, point: Any, standstill: bool, small: bool) -> tuple[Any, bool]:
+    def check_end(self, point: Any, stalled: bool, small: bool) -> tuple[Any, bool]:
         """Return the point to go on from, and whether that is the end.
 
-        ``standstill`` says that the iteration gained next to nothing, ``small`` that its residuals
+        ``stalled`` says that the iteration gained next to nothing, ``small`` that its residuals
         are below the tolerance.
         """
-        return point, standstill or small
+        return point, stalled or small
 
     def finish(self, point: Any) -> Any:
         """Return the point to end with, unless the user interrupted."""
         return point
 
-    def scatter(self, coefficients: Any, atoms: NDArray[np.float64]) -> BlockStates:
+    def scatter(self, coefficients: Any, atoms: Floats) -> BlockStates:
         """Return coefficients (T, K) as states of the executor, in the precision of the atoms."""
         return self.executor.scatter(in_precision(coefficients, atoms))
 
-    def raised(self, states: BlockStates) -> BlockStates:
+    def lift_zeros(self, states: BlockStates) -> BlockStates:
         """Return coefficients that multiplicative updates can move: none is zero."""
         if self.fixed == "coefficients":
             return states
-        raised: BlockStates = self.executor.map_blocks(_raise, [states])[0]
-        return raised
+        lifted: BlockStates = self.executor.map_blocks(_lift_zeros, [states])[0]
+        return lifted
 
-    def objective(self, states: BlockStates, atoms: NDArray[np.float64]) -> float:
+    def objective(self, states: BlockStates, atoms: Floats) -> float:
         """Return the objective of coefficients and atoms."""
-        value: float = self.problem.atoms.value(atoms)
+        value: float = self.problem.atom_priors.value(atoms)
         return total_objective(self.executor, states, atoms) + value
 
-    @classmethod
     def solve(
-        cls,
-        executor: Executor,
-        coefficients: NDArray[np.float64] | BlockStates,
-        atoms: NDArray[np.float64],
+        self,
+        coefficients: Floats | BlockStates,
+        atoms: Floats,
         *,
-        fixed: str | None = None,
         max_iter: int = 1000,
-        tol: float = 1e-4,
         callback: Callback | None = None,
         stage: Any = None,
     ) -> Solution:
-        """Minimise the problem of an executor from a starting point.
+        """Minimise the problem of the executor from a starting point.
 
         ``stage`` of a checkpoint keeps what an interrupted run needs to go on; all else is as in
         :func:`graphdict.solvers.mm`.
         """
-        self = cls(executor, fixed, tol)
         converged, interrupted, stopped = False, False, False
         if stage is None or stage.saved is None:
             point, history = self.start(coefficients, atoms), History()
@@ -128,8 +122,8 @@ class Descent:
                     partial(self.executor.gather, point.coefficients),
                 )  # fmt: skip
                 stopped = callback is not None and bool(callback(progress))
-                standstill = gain <= STANDSTILL * tol * max(abs(point.objective), 1.0)
-                point, done = self.judge(point, standstill, history.residual[-1] <= tol)
+                stalled = gain <= STALL_TOLERANCE * self.tol * max(abs(point.objective), 1.0)
+                point, done = self.check_end(point, stalled, history.residual[-1] <= self.tol)
                 converged = done and not stopped
                 if stopped or converged:
                     break
@@ -143,9 +137,10 @@ class Descent:
             point = self.finish(point)
         return Solution(
             point.atoms, partial(self.executor.gather, point.coefficients), lambda: None,
-            point.objective, history, iteration, converged, interrupted, stopped,
+            objective=point.objective, history=history, n_iter=iteration,
+            converged=converged, interrupted=interrupted, stopped=stopped,
         )  # fmt: skip
 
 
-def _raise(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
+def _lift_zeros(backend: Backend, rows: slice, coefficients: Floats) -> Any:
     return np.clip(coefficients, FLOOR, 1), ()

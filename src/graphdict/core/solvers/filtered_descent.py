@@ -11,14 +11,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.core.marginal.spectra import reduced_laplacians
 from graphdict.core.solvers.base import Callback, History, Progress, Solution
-from graphdict.core.solvers.filtered_objective import Array, Evaluation, FilteredObjective
-
-__all__ = ["Penalties", "code_filtered", "filtered_descent"]
+from graphdict.core.solvers.filtered_objective import Evaluation, FilteredObjective
 
 MEMORY = 20  # steps that L-BFGS-B remembers
 SUFFICIENT, SHORTER = 1e-4, 0.25  # decrease that a step must bring, and what follows if it does not
@@ -33,7 +31,7 @@ class Penalties(NamedTuple):
     alpha_orth: float = 0.0
 
     def evaluate(
-        self, objective: FilteredObjective, atoms: Array, coefficients: Array
+        self, objective: FilteredObjective, atoms: Floats, coefficients: Floats
     ) -> Evaluation:
         """Return the penalised cost of a sample, and its gradients."""
         found = objective.evaluate(atoms, coefficients)
@@ -48,8 +46,8 @@ class Penalties(NamedTuple):
 
 def filtered_descent(
     objective: FilteredObjective,
-    atoms: Array,
-    coefficients: Array,
+    atoms: Floats,
+    coefficients: Floats,
     penalties: Penalties,
     *,
     max_iter: int,
@@ -79,11 +77,11 @@ def filtered_descent(
     # A coefficient touches one window, a weight all of them: in these units they curve alike.
     unit = (float(atoms.mean()) or 1.0) / np.sqrt(samples)
 
-    def unpack(point: Array) -> tuple[Array, Array]:
+    def unpack(point: Floats) -> tuple[Floats, Floats]:
         weights = point[: atoms.size].reshape(atoms.shape) * unit
         return weights, point[atoms.size :].reshape(coefficients.shape)
 
-    def cost(point: Array) -> tuple[float, Array]:
+    def cost(point: Floats) -> tuple[float, Floats]:
         if not np.isfinite(point).all():
             raise FloatingPointError
         found = penalties.evaluate(objective, *unpack(point))
@@ -122,14 +120,14 @@ def filtered_descent(
         end["interrupted"] = True
     weights, shown = unpack(best)
     return Solution(
-        weights, lambda: shown, lambda: None, values[-1], history, len(history.objective),
-        converged, **end,
+        weights, lambda: shown, lambda: None, objective=values[-1], history=history,
+        n_iter=len(history.objective), converged=converged, **end,
     )  # fmt: skip
 
 
 def code_filtered(
-    objective: FilteredObjective, atoms: Array, alpha_c: float, *, max_iter: int, tol: float
-) -> tuple[Array, float]:
+    objective: FilteredObjective, atoms: Floats, alpha_c: float, *, max_iter: int, tol: float
+) -> tuple[Floats, float]:
     """Find the coefficients of greatest density for given atoms (K, E), window by window.
 
     Projected gradient with steps of Barzilai and Borwein, each shortened until its window's cost
@@ -146,18 +144,20 @@ def code_filtered(
     worst = 0.0
     for rows in objective.blocks():
         part = replace(objective, windows=objective.windows[rows], counts=objective.counts[rows])
-        found[rows], residual = _code_windows(part, flat, found[rows], alpha_c, max_iter, tol)
+        found[rows], residual = _code_windows(
+            part, flat, found[rows], alpha_c=alpha_c, max_iter=max_iter, tol=tol
+        )
         worst = max(worst, residual)
     return found, worst
 
 
 def _code_windows(
-    objective: FilteredObjective, flat: Array, point: Array, alpha_c: float, max_iter: int,
+    objective: FilteredObjective, flat: Floats, point: Floats, *, alpha_c: float, max_iter: int,
     tol: float,
-) -> tuple[Array, float]:  # fmt: skip
+) -> tuple[Floats, float]:  # fmt: skip
     """Return coefficients (B, K) of windows, and the largest residual."""
 
-    def cost(which: NDArray[np.intp], at: Array) -> tuple[Array, Array]:
+    def cost(which: Integers, at: Floats) -> tuple[Floats, Floats]:
         counts = objective.counts[which]
         part = replace(objective, windows=objective.windows[which], counts=counts)
         costs, derivatives = part.costs(at @ flat)

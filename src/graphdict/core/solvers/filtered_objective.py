@@ -15,17 +15,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.marginal.filtered_loss import log_filter
 from graphdict.core.marginal.filters import GraphFilter, divided_differences
-from graphdict.core.marginal.spectra import Spectra, adjoint, reduced_laplacians
+from graphdict.core.marginal.spectra import Eigenpairs, adjoint, reduced_laplacians
 from graphdict.core.marginal.tails import gains, log_densities
 
-__all__ = ["Evaluation", "FilteredObjective"]
-
-Array = NDArray[np.float64]
 BLOCK_BYTES = 1 << 25  # of the matrices of some windows
 TINY = 1e-13  # of the largest eigenvalue of all graphs: none is smaller
 TINIEST = 1e-100  # where no graph has an edge
@@ -35,8 +32,8 @@ class Evaluation(NamedTuple):
     """The mean over samples of twice the negative log-density, and its gradients."""
 
     value: float
-    in_atoms: Array  # (K, E)
-    in_coefficients: Array  # (windows, K)
+    in_atoms: Floats  # (K, E)
+    in_coefficients: Floats  # (windows, K)
 
 
 @dataclass(frozen=True)
@@ -48,14 +45,14 @@ class FilteredObjective:
     how many it has.
     """
 
-    windows: Array
-    counts: NDArray[np.intp]
+    windows: Floats
+    counts: Integers
     filter: GraphFilter
     tails: float
 
     @classmethod
     def of(
-        cls, signals: Array, counts: NDArray[np.intp], filter_: GraphFilter, tails: float
+        cls, signals: Floats, counts: Integers, filter_: GraphFilter, tails: float
     ) -> FilteredObjective:
         """Return the objective of signals (T, N), in consecutive windows of ``counts`` samples."""
         coordinates = np.asarray(signals, dtype=np.float64) @ zero_sum_basis(signals.shape[1])
@@ -63,7 +60,7 @@ class FilteredObjective:
         windows[_filled(counts)] = coordinates
         return cls(windows, counts, filter_, tails)
 
-    def evaluate(self, atoms: Array, coefficients: Array) -> Evaluation:
+    def evaluate(self, atoms: Floats, coefficients: Floats) -> Evaluation:
         """Return the cost of a sample and its gradients at atoms (K, E), coefficients (B, K)."""
         reduced = reduced_laplacians(atoms)
         flat = reduced.reshape(len(atoms), -1)
@@ -79,7 +76,7 @@ class FilteredObjective:
         gradient = adjoint(matrices.reshape(reduced.shape))
         return Evaluation(value / total, gradient / total, slopes / total)
 
-    def energies(self, atoms: Array, coefficients: Array) -> tuple[Array, Array]:
+    def energies(self, atoms: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
         """Return energies (T,) of samples, and the log-determinants (T,) of their precisions."""
         flat = reduced_laplacians(atoms).reshape(len(atoms), -1)
         energies, log_determinants = np.zeros(self.windows.shape[:2]), np.zeros(len(self.counts))
@@ -90,12 +87,12 @@ class FilteredObjective:
             log_determinants[rows] = logs.sum(axis=1)
         return energies[_filled(self.counts)], np.repeat(log_determinants, self.counts)
 
-    def log_densities(self, atoms: Array, coefficients: Array) -> Array:
+    def log_densities(self, atoms: Floats, coefficients: Floats) -> Floats:
         """Return the log-density (T,) of every sample."""
         found = self.energies(atoms, coefficients)
         return log_densities(*found, self.tails, self.windows.shape[2])
 
-    def gains(self, atoms: Array, coefficients: Array) -> Array:
+    def gains(self, atoms: Floats, coefficients: Floats) -> Floats:
         """Return the posterior mean (T,) of what multiplies the precision of every sample."""
         energies, _ = self.energies(atoms, coefficients)
         return gains(energies, self.tails, self.windows.shape[2])
@@ -106,7 +103,7 @@ class FilteredObjective:
         step = max(1, BLOCK_BYTES // (8 * size * size))
         return [slice(first, first + step) for first in range(0, len(self.windows), step)]
 
-    def costs(self, laplacians: Array) -> tuple[Array, Array]:
+    def costs(self, laplacians: Floats) -> tuple[Floats, Floats]:
         """Return the cost of each window, and its derivative in the window's Laplacian.
 
         ``laplacians`` (B, d * d) are those of the windows in the basis of the zero-sum signals. The
@@ -127,20 +124,20 @@ class FilteredObjective:
         inner[:, diagonal, diagonal] -= self.counts[:, None] * slopes
         return costs, vectors @ inner @ np.swapaxes(vectors, 1, 2)
 
-    def _spectra(self, laplacians: Array) -> tuple[Array, Spectra, Array]:
+    def _spectra(self, laplacians: Floats) -> tuple[Floats, Eigenpairs, Floats]:
         """Return ``log f`` (B, d), spectra and the samples turned into them (B, m, d)."""
         size = self.windows.shape[2]
         eigenvalues, vectors = np.linalg.eigh(laplacians.reshape(-1, size, size))
         least = max(TINY * float(eigenvalues[:, -1].max()), TINIEST)
-        spectra = Spectra(np.maximum(eigenvalues, least), vectors)
+        spectra = Eigenpairs(np.maximum(eigenvalues, least), vectors)
         return log_filter(self.filter, spectra), spectra, self.windows @ vectors
 
 
-def _filled(counts: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _filled(counts: Integers) -> Booleans:
     """Return which places (B, m) of the windows hold a sample."""
     return np.arange(int(counts.max())) < counts[:, None]
 
 
-def _row_sums(squares: Array, values: Array) -> Array:
+def _row_sums(squares: Floats, values: Floats) -> Floats:
     """Return ``sum_i squares_bti values_bi`` (B, m)."""
     return (squares @ values[:, :, None])[:, :, 0]

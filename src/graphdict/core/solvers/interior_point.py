@@ -14,14 +14,11 @@ is this method for any barrier; compiled backends have the same for theirs.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.native.log_barrier import InteriorPointRules
-
-__all__ = ["RULES", "WARM_UP", "InteriorPoint"]
+from graphdict.core.annotations import Floats
 
 WARM_UP = 4  # multiplicative updates that bring a start to the right magnitude
 TIE_BREAK = 1e-6  # curvature, relative to a sample's costs, that picks the smallest of equal optima
@@ -29,13 +26,25 @@ CENTRING = 0.1  # how much of the complementarity the next step aims to leave
 REACH = 0.99  # of the way to the nearest bound that a step may go
 AT_BOUND = 1e-6
 DAMPING = 1e-13  # atoms that are alike would make the system singular
+
+
+class InteriorPointRules(NamedTuple):
+    """The constants of the method, as a compiled loop takes them."""
+
+    tie_break: float
+    centring: float
+    reach: float
+    at_bound: float
+    damping: float
+
+
 RULES = InteriorPointRules(TIE_BREAK, CENTRING, REACH, AT_BOUND, DAMPING)
 
 
 class InteriorPoint:
     """The method on some samples: costs (T, K) and the images ``M(W)`` (K, ...) of the atoms."""
 
-    def __init__(self, barrier: Any, costs: NDArray[np.float64], images: NDArray[np.float64]):
+    def __init__(self, barrier: Any, costs: Floats, images: Floats):
         self.barrier = barrier
         self.images = images
         self.flat = images.reshape(len(images), -1)
@@ -44,12 +53,12 @@ class InteriorPoint:
         self.costs = np.maximum(costs, TIE_BREAK * self.gain(self.start)[0])
         self.ridge = TIE_BREAK * self.costs
 
-    def gain(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def gain(self, x: Floats) -> tuple[Floats, Floats]:
         """Return minus the gradient of the barrier (T, K), and the image it saw."""
         image = (x @ self.flat).reshape(len(x), *self.images.shape[1:])
         return self.barrier.slope(image).reshape(len(x), -1) @ self.flat.T, image
 
-    def solve(self, max_iter: int, tol: float) -> NDArray[np.float64]:
+    def solve(self, max_iter: int, tol: float) -> Floats:
         """Return the coefficients (T, K) of all samples, each solved until its gap is closed."""
         inside = self.start
         for _ in range(WARM_UP):
@@ -65,7 +74,7 @@ class InteriorPoint:
             gradient = costs + self.ridge[todo] * result[todo] - gain
             gap = low[todo] * result[todo] + high[todo] * rest[todo]
             gap = gap.mean(axis=1, keepdims=True) / 2
-            residual = np.abs(gradient - low[todo] + high[todo]) / (costs + gain)
+            residual = np.abs(gradient - low[todo] + high[todo]) / (costs + np.abs(gain))
             unsolved = (gap[:, 0] > tol) | (residual.max(axis=1) > 1e3 * tol)
             if not unsolved.any():
                 break
@@ -88,17 +97,17 @@ class InteriorPoint:
         return result
 
 
-def _solve(matrices: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def _solve(matrices: Floats, right: Floats) -> Floats:
     """Solve positive definite systems, scaled to a unit diagonal for accuracy."""
     unit = np.sqrt(np.einsum("tkk->tk", matrices))
     scaled = matrices / (unit[:, :, None] * unit[:, None, :])
     scaled += DAMPING * np.eye(matrices.shape[-1])
-    result: NDArray[np.float64] = np.linalg.solve(scaled, (right / unit)[..., None])[..., 0] / unit
+    result: Floats = np.linalg.solve(scaled, (right / unit)[..., None])[..., 0] / unit
     return result
 
 
-def _step_length(x: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
+def _step_length(x: Floats, step: Floats) -> Floats:
     """Return how far each sample may go along ``step`` with ``x`` positive: at most one."""
     ratio = np.divide(-REACH * x, step, out=np.ones_like(x), where=step < 0)
-    result: NDArray[np.float64] = np.minimum(ratio.min(axis=1, keepdims=True), 1.0)
+    result: Floats = np.minimum(ratio.min(axis=1, keepdims=True), 1.0)
     return result

@@ -22,28 +22,23 @@ edge to zero lowers ``F``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.problem import Problem
-from graphdict.core.protocols import Backend, BlockStates, Deferred, Executor, deferred
-from graphdict.core.solvers.base import History, signal_precision
+from graphdict.core.annotations import Floats
+from graphdict.core.protocols import Backend, BlockStates, Deferred, Executor, returns_deferred
+from graphdict.core.solvers.base import (
+    Callback,
+    History,
+    Solution,
+    relative_size,
+    signal_precision,
+)
 from graphdict.core.solvers.descent import FLOOR, Descent
-from graphdict.core.terms import L1, NonNegative, Orthogonality, UnitBox
-from graphdict.core.terms.base import name_of
-
-__all__ = [
-    "Update",
-    "at_least",
-    "mm",
-    "mm_lacks",
-    "over_relax",
-    "stationarity",
-    "update_coefficients",
-]
+from graphdict.core.solvers.mm_terms import mm_lacks
+from graphdict.core.terms import L1, Orthogonality
+from graphdict.core.terms.base import strength
 
 INNER = 4  # updates of a block for each pass over the data
 # Of the mean: without it, nodes that never differ would attract infinite weight. It is larger in
@@ -51,53 +46,43 @@ INNER = 4  # updates of a block for each pass over the data
 LEAST_COST = 1e-10
 
 
-def at_least(cost: NDArray[np.float64], dtype: Any) -> NDArray[np.float64]:
-    """Return what weights cost (K, E), with no cost next to nothing in numbers of that type."""
+def at_least(cost: Floats, dtype: Any) -> Floats:
+    """Return costs (K, E) raised to a small positive number, since updates divide by them."""
     precision = np.finfo(dtype)
     least = max(LEAST_COST, 100 * float(precision.eps))
-    raised: NDArray[np.float64] = np.maximum(
-        cost, least * (float(cost.mean()) or 1.0) + precision.tiny
-    )
+    raised: Floats = np.maximum(cost, least * (float(cost.mean()) or 1.0) + precision.tiny)
     return raised
-
-
-def mm_lacks(problem: Problem) -> str | None:
-    """Return why MM cannot solve this problem, or None where it can."""
-    if not hasattr(problem.barrier, "slope"):
-        return f"the barrier {name_of(problem.barrier)} lacks slope(rows)"
-    for term in problem.atom_terms:
-        if not isinstance(term, (NonNegative, L1, Orthogonality)):
-            return f"the atom prior {name_of(term)} has no multiplicative update"
-    for term in problem.coefficient_terms:
-        if not isinstance(term, (UnitBox, L1)):
-            return f"the coefficient prior {name_of(term)} has no multiplicative update"
-    return None
 
 
 class Update(NamedTuple):
     """What multiplicative updates of the coefficients need, the same for all samples."""
 
-    atoms: NDArray[np.float64]
-    images: NDArray[np.float64] | None  # ``M(W)``, where the operator is the lift of an ``M``
-    energies: NDArray[np.float64] | None  # of fixed atoms, else they are found
-    fixed: str | None
+    atoms: Floats
+    images: Floats | None  # ``M(W)``, where the operator is the lift of an ``M``
     shrinkage: float  # what a coefficient costs beside its energy
-    rounds: int
     over_relaxed: bool
+    fixed: str | None = None
+    energies: Floats | None = None  # of fixed atoms, else they are found
+    rounds: int = INNER
+
+
+def _refuse(lack: str | None) -> None:
+    if lack is not None:
+        raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
 
 
 class _Point(NamedTuple):
     """One point of the iteration, and the sums over samples that the next step needs."""
 
     iteration: int
-    atoms: NDArray[np.float64]
+    atoms: Floats
     coefficients: BlockStates
     energies: BlockStates  # of fixed atoms, else None for every block
     distances: Any  # (p Delta)' Z
     objective: float
 
 
-class _Run(Descent):
+class MajoriseMinimise(Descent):
     """Steps that lower the objective, until one gains next to nothing or both residuals are small.
 
     Residuals are relative sizes of the projected gradient, each entry weighted by its variable.
@@ -106,36 +91,37 @@ class _Run(Descent):
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
         super().__init__(executor, fixed, tol)
         problem = self.problem
-        if (lack := mm_lacks(problem)) is not None:
-            raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
+        _refuse(mm_lacks(problem.barrier, problem.atom_terms, problem.coefficient_terms))
         self.linear = problem.linear
-        self.sparsity = _strength(problem.atom_terms, L1)
-        self.overlap = _strength(problem.atom_terms, Orthogonality)
-        self.shrinkage = _strength(problem.coefficient_terms, L1)
+        self.sparsity = strength(problem.atom_terms, L1)
+        self.overlap = strength(problem.atom_terms, Orthogonality)
+        self.shrinkage = strength(problem.coefficient_terms, L1)
 
-    def start(
-        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64]
-    ) -> _Point:
-        atoms = signal_precision(atoms, self.problem)
+    def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
+        problem = self.problem
+        shape = problem.atom_terms, problem.coefficient_terms, self.linear, atoms.shape[1]
+        _refuse(mm_lacks(problem.barrier, *shape))
+        atoms = signal_precision(atoms, problem)
         if self.fixed != "atoms":
             positive = atoms[atoms > 0]
             least = FLOOR * float(positive.mean()) if positive.size else 1.0
             atoms = np.maximum(atoms, least)
-        states = self.raised(self.scatter(coefficients, atoms))
+        states = self.lift_zeros(self.scatter(coefficients, atoms))
         energies, distances = self._begin(atoms, states)
-        return _Point(0, atoms, states, energies, distances, self.objective(states, atoms))
+        return _Point(
+            iteration=0, atoms=atoms, coefficients=states, energies=energies, distances=distances,
+            objective=self.objective(states, atoms),
+        )  # fmt: skip
 
     def restore(self, saved: dict[str, Any], states: BlockStates) -> _Point:
-        atoms = saved["atoms"]
-        energies, _ = self._begin(atoms, states)
-        return _Point(
-            saved["iteration"], atoms, states, energies, saved["distances"], saved["objective"]
-        )
+        energies, _ = self._begin(saved["atoms"], states)
+        kept = {name: saved[name] for name in ("iteration", "atoms", "distances", "objective")}
+        return _Point(**kept, coefficients=states, energies=energies)
 
     def save(self, point: _Point, history: History) -> dict[str, Any]:
         return {**super().save(point, history), "distances": point.distances}
 
-    def _begin(self, atoms: NDArray[np.float64], states: BlockStates) -> tuple[BlockStates, Any]:
+    def _begin(self, atoms: Floats, states: BlockStates) -> tuple[BlockStates, Any]:
         energies, (distances,) = self.executor.map_blocks(
             _begin, [states], atoms, self.fixed == "atoms"
         )
@@ -157,26 +143,24 @@ class _Run(Descent):
         atoms = point.atoms
         if self.fixed != "atoms":
             atoms = self._update_atoms(point, over_relaxed, residuals)
-        message = Update(
-            atoms, self.problem.images(atoms), None, self.fixed, self.shrinkage, INNER,
-            over_relaxed,
-        )  # fmt: skip
+        images = self.problem.images(atoms)
+        message = Update(atoms, images, self.shrinkage, over_relaxed, fixed=self.fixed)
         columns = [point.coefficients, point.energies]
         states, sums = self.executor.map_blocks(update_coefficients, columns, message)
         value, square, scale, distances, of_images = sums
         if isinstance(of_images, np.ndarray):
             distances = self.linear.adjoint(of_images)
         if self.fixed != "coefficients":
-            residuals["coefficients"] = _relative(square, scale)
-        return _Point(
-            point.iteration + 1, atoms, states, point.energies,
-            distances if self.fixed is None else point.distances,
-            value + self.problem.atoms.value(atoms),
-        ), residuals  # fmt: skip
+            residuals["coefficients"] = relative_size(square**0.5, scale**0.5)
+        following = point._replace(
+            iteration=point.iteration + 1, atoms=atoms, coefficients=states,
+            objective=value + self.problem.atom_priors.value(atoms),
+        )  # fmt: skip
+        return following if self.fixed else following._replace(distances=distances), residuals
 
     def _update_atoms(
         self, point: _Point, over_relaxed: bool, residuals: dict[str, float]
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Take ``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
         atoms = updated = point.atoms
         cost = point.distances + self.sparsity
@@ -192,10 +176,9 @@ class _Run(Descent):
             gain = np.maximum(gain, tiny)
             others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
             if inner == 0:
-                squares = stationarity(atoms, cost + others - gain, cost, np.inf)
-                residuals["atoms"] = _relative(*squares)
-            root = np.sqrt(np.square(cost) + 4 * others * gain) if self.overlap else cost
-            factor = 2 * gain / (cost + root)
+                square, scale = stationarity(atoms, cost + others - gain, cost, np.inf)
+                residuals["atoms"] = relative_size(square**0.5, scale**0.5)
+            factor = atom_factors(cost, others, gain)
             updated = updated * (over_relax(factor) if over_relaxed else factor)
         return updated
 
@@ -215,65 +198,90 @@ class _Run(Descent):
         return point
 
 
-mm = _Run.solve
+def mm(
+    executor: Executor,
+    coefficients: Floats | BlockStates,
+    atoms: Floats,
+    *,
+    fixed: str | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-4,
+    callback: Callback | None = None,
+    stage: Any = None,
+) -> Solution:
+    """Minimise the problem of an executor by majorise-minimise updates.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of a problem whose terms have updates (:func:`mm_lacks`).
+    coefficients : array (T, K) or states of the executor
+    atoms : array (K, E)
+        Where to start; neither is modified.
+    fixed : {"atoms", "coefficients"}, optional
+        A variable to hold at its start.
+    max_iter, tol
+        Stop after ``max_iter`` iterations, once the relative size of the projected gradient is
+        below ``tol`` for both variables, or when an iteration lowers the objective by less than a
+        hundredth of ``tol``, relatively.
+    callback : callable, optional
+        Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
+        iteration; returning True stops.
+    stage : Stage, optional
+        Of a checkpoint: keeps what an interrupted run needs to go on.
+
+    Returns
+    -------
+    Solution
+        Where it stopped, with small weights set to zero where that lowers the objective.
+    """
+    return MajoriseMinimise(executor, fixed, tol).solve(
+        coefficients, atoms, max_iter=max_iter, callback=callback, stage=stage
+    )
 
 
 # Steps ----------------------------------------------------------------------------------------
 
 
-def _begin(
-    backend: Backend,
-    rows: slice,
-    coefficients: NDArray[np.float64],
-    atoms: NDArray[np.float64],
-    keep: bool,
-) -> Any:
+def _begin(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, keep: bool) -> Any:
     """Find the energies of atoms that stay as they are; ``(p Delta)' Z`` of those that do not."""
     if keep:
-        return backend.problem.fit.energies(atoms, rows), (0.0,)
+        return backend.problem.signal_term.energies(atoms, rows), (0.0,)
     return None, (backend.problem.weighted_distances(rows, coefficients),)
 
 
-@deferred
+@returns_deferred
 def _atom_slopes(
-    backend: Backend,
-    rows: slice,
-    coefficients: NDArray[np.float64],
-    atoms: NDArray[np.float64],
-    images: NDArray[np.float64] | None,
+    backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
 ) -> Deferred:
     return backend.atom_slopes(rows, coefficients, atoms, images)
 
 
-@deferred
+@returns_deferred
 def update_coefficients(
-    backend: Backend,
-    rows: slice,
-    coefficients: NDArray[np.float64],
-    energies: NDArray[np.float64] | None,
-    update: Update,
+    backend: Backend, rows: slice, coefficients: Floats, energies: Floats | None, update: Update
 ) -> Deferred:
     """Take the multiplicative updates of a block."""
     return backend.update_coefficients(rows, coefficients, update._replace(energies=energies))
 
 
-def over_relax(factor: NDArray[np.float64]) -> NDArray[np.float64]:
+def atom_factors(cost: Floats, others: Floats | float, gain: Floats) -> Floats:
+    """Return the factors (K, E) by which the minimiser of the bound differs from the weights.
+
+    ``cost`` and ``gain`` are ``C`` and ``R`` of the module's formula, ``others`` is ``O``: what
+    orthogonality asks of each weight, zero where nothing is asked.
+    """
+    root = np.sqrt(np.square(cost) + 4 * others * gain) if np.any(others) else cost
+    result: Floats = 2 * gain / (cost + root)
+    return result
+
+
+def over_relax(factor: Floats) -> Floats:
     """Return the power 1.5 of multiplicative factors: a longer step in the same direction."""
     return factor * np.sqrt(factor)
 
 
-def _strength(terms: Sequence[Any], kind: Any) -> float:
-    return float(sum(term.alpha for term in terms if isinstance(term, kind)))
-
-
-def stationarity(
-    x: NDArray[np.float64], gradient: NDArray[np.float64], scale: NDArray[np.float64], high: float
-) -> tuple[float, float]:
+def stationarity(x: Floats, gradient: Floats, scale: Floats, high: float) -> tuple[float, float]:
     """Return squared sizes of the projected gradient and of ``scale``, each weighted by ``x``."""
     free = x * np.where((x >= high) & (gradient < 0), 0, gradient)
     return float(np.vdot(free, free)), float(np.vdot(x * scale, x * scale))
-
-
-def _relative(square: float, reference: float) -> float:
-    result: float = (square / max(reference, 1e-300)) ** 0.5
-    return result

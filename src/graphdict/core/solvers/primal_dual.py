@@ -11,145 +11,128 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.problem import Problem, TermGroup
-from graphdict.core.protocols import Backend, Deferred, deferred
+from graphdict.core.annotations import Floats
+from graphdict.core.problem import Problem
+from graphdict.core.protocols import Backend, Deferred, returns_deferred
 from graphdict.core.solvers.step_sizes import split_step
-from graphdict.native import log_barrier, proxes
-
-__all__ = [
-    "BlockIterate",
-    "CheckNumbers",
-    "Moved",
-    "PassMessage",
-    "PassSums",
-    "advance",
-    "ascend_split_duals",
-    "begin",
-    "check_numbers",
-    "check_sums",
-    "descend",
-    "evaluate",
-    "follow",
-    "movable_arrays",
-    "move",
-    "restore",
-    "without_overflow",
-]
+from graphdict.core.term_group import TermGroup
+from graphdict.native import proxes
 
 
 class BlockIterate(NamedTuple):
     """The state of a block: everything of an iterate that is the size of the samples."""
 
-    coefficients: NDArray[np.float64]
-    dual: NDArray[np.float64]
+    coefficients: Floats
+    dual: Floats
     # In the coefficients, of all but the direct proxes, dual included.
-    gradient: NDArray[np.float64] | None
-    split_duals: tuple[NDArray[np.float64], ...]  # of the terms that have no direct prox
-    energies: NDArray[np.float64] | None  # of fixed atoms
+    gradient: Floats | None
+    split_duals: tuple[Floats, ...]  # of the terms that have no direct prox
+    energies: Floats | None  # of fixed atoms
 
 
 class Moved(NamedTuple):
     """Coefficients after their primal step."""
 
-    coefficients: NDArray[np.float64]
-    split_duals: tuple[NDArray[np.float64], ...]
+    coefficients: Floats
+    split_duals: tuple[Floats, ...]
     extra: Any  # what priors and split-off duals add to the gradient there
 
 
 class PassMessage(NamedTuple):
     """What a pass over the samples needs, the same for all samples."""
 
-    atoms: NDArray[np.float64]
-    extrapolated: NDArray[np.float64]  # atoms
+    atoms: Floats
+    extrapolated: Floats  # atoms
     tau: float  # step of the coefficients
     sigma: float  # step of the dual
     check: bool  # whether objective and residuals are wanted
     fixed: str | None
-    atom_move: log_barrier.AtomMove | None = None  # the same for images that are vectors
+    # What the operator sees of both, ``M(W)``, where it lifts a map of graphs.
+    images: Floats | None = None
+    extrapolated_images: Floats | None = None
 
 
 class PassSums(NamedTuple):
-    """Sums over a block; numbers only where the point is checked, all squares but the value."""
+    """What a pass finds, summed over blocks; numbers are zero where the point is not checked.
 
-    gradient_atoms: Any
-    gram: Any  # Delta' diag(p) Delta
-    value: float = 0.0
-    dual_gap: float = 0.0
-    image: float = 0.0
-    energy: float = 0.0
-    coefficient_gap: float = 0.0
-    split_gap: float = 0.0
-    size: float = 0.0  # of the coefficients
-    wrong: int = 0  # entries that are not finite
+    A *gap* is the distance from optimality in one variable. Gaps and what they are compared with
+    are squared, so that they can be summed. Checkpoints keep the sums in this order.
+    """
+
+    gradient_atoms: Any  # (K, E)
+    gram: Any  # Delta' diag(p) Delta (K, K)
+    value: float = 0.0  # of the objective, but for priors on atoms and those that tie rows
+    squared_dual_gap: float = 0.0
+    squared_image: float = 0.0  # of A(Delta, W)
+    squared_energies: float = 0.0  # of e(W)
+    squared_coefficient_gap: float = 0.0
+    squared_split_gap: float = 0.0  # of the duals of split-off terms
+    squared_coefficients: float = 0.0
+    non_finite: int = 0  # number of entries that are infinite or NaN
     mixed_dual: Any = 0.0  # Delta' diag(p) Y, whose M* the gradient in the atoms lacks still
 
 
 class CheckNumbers(NamedTuple):
-    """What a check needs of all arrays of a block: the value, then squares."""
+    """The numbers of :class:`PassSums` that compiled loops find too, in their order."""
 
     value: float  # of the objective, but for priors
-    dual_gap: float
-    image: float
-    energy: float
-    coefficient_gap: float
-    size: float
+    squared_dual_gap: float
+    squared_image: float
+    squared_energies: float
+    squared_coefficient_gap: float
+    squared_coefficients: float
 
 
 # Steps ----------------------------------------------------------------------------------------
 
 
 def begin(
-    backend: Backend, rows: slice, coefficients: NDArray[np.float64], dual: NDArray[np.float64],
-    extra: Any, step: PassMessage,
+    backend: Backend, rows: slice, coefficients: Floats, dual: Floats,
+    extra: Any, message: PassMessage,
 ) -> Any:  # fmt: skip
     """Find gradients and objective at a given point."""
     problem = backend.problem
-    split_duals = tuple(np.zeros_like(coefficients) for _ in problem.coefficients.split)
-    energies = problem.fit.energies(step.atoms, rows) if step.fixed == "atoms" else None
+    split_duals = tuple(np.zeros_like(coefficients) for _ in problem.coefficient_priors.split)
+    held = message.fixed == "atoms"
+    energies = problem.signal_term.energies(message.atoms, rows) if held else None
     if extra is None:
-        extra = problem.coefficients.gradient(coefficients, rows)
+        extra = problem.coefficient_priors.gradient(coefficients, rows)
     iterate = BlockIterate(coefficients, dual, None, split_duals, energies)
-    return evaluate(problem, rows, iterate, extra, None, step)
+    return evaluate(problem, rows, message, before=None, after=iterate, extra=extra)
 
 
-@deferred
-def advance(backend: Backend, rows: slice, before: BlockIterate, step: PassMessage) -> Deferred:
+@returns_deferred
+def advance(backend: Backend, rows: slice, before: BlockIterate, message: PassMessage) -> Deferred:
     """Take one iteration of Algorithm 1 for samples that no prior ties to others."""
-    group = backend.problem.coefficients
+    group = backend.problem.coefficient_priors
     moved: Moved | None = None
-    if step.fixed == "coefficients":
+    if message.fixed == "coefficients":
         moved = Moved(before.coefficients, before.split_duals, 0.0)
-    elif not (backend.moves_coefficients and step.fixed is None and group.box is not None):
+    elif not (backend.moves_coefficients and message.fixed is None and group.box is not None):
         moved = move(
-            group, before.coefficients, before.gradient, before.split_duals, step.tau, rows
-        )
-    return backend.primal_dual_pass(rows, before, moved, step)
+            group, before.coefficients, before.gradient, before.split_duals,
+            tau=message.tau, rows=rows,
+        )  # fmt: skip
+    return backend.primal_dual_pass(rows, before, moved, message)
 
 
-@deferred
+@returns_deferred
 def follow(
-    backend: Backend, rows: slice, before: BlockIterate, coefficients: NDArray[np.float64],
-    extra: NDArray[np.float64], *rest: Any,
+    backend: Backend, rows: slice, before: BlockIterate, coefficients: Floats,
+    extra: Floats, *rest: Any,
 ) -> Deferred:  # fmt: skip
     """Take one iteration where the coefficients were moved together with all others."""
-    *split_duals, step = rest
+    *split_duals, message = rest
     moved = Moved(coefficients, tuple(split_duals), extra)
-    return backend.primal_dual_pass(rows, before, moved, step)
+    return backend.primal_dual_pass(rows, before, moved, message)
 
 
-def restore(
-    backend: Backend,
-    rows: slice,
-    dual: NDArray[np.float64],
-    coefficients: NDArray[np.float64],
-    *rest: Any,
-) -> Any:
+def restore(backend: Backend, rows: slice, dual: Floats, coefficients: Floats, *rest: Any) -> Any:
     """Make the state of a stored iterate from its arrays."""
     *arrays, atoms, fixed = rest
     gradient = arrays.pop(0) if arrays else None
-    energies = backend.problem.fit.energies(atoms, rows) if fixed == "atoms" else None
+    energies = backend.problem.signal_term.energies(atoms, rows) if fixed == "atoms" else None
     return BlockIterate(coefficients, dual, gradient, tuple(arrays), energies), ()
 
 
@@ -158,7 +141,7 @@ def without_overflow(backend: Backend, rows: slice, iterate: BlockIterate) -> An
     return iterate._replace(dual=np.nan_to_num(iterate.dual)), ()
 
 
-def movable_arrays(iterate: BlockIterate) -> NDArray[np.float64]:
+def movable_arrays(iterate: BlockIterate) -> Floats:
     """Return coefficients, their gradient and the duals of split-off terms side by side."""
     return np.hstack([iterate.coefficients, iterate.gradient, *iterate.split_duals])  # type: ignore[list-item]
 
@@ -168,9 +151,10 @@ def movable_arrays(iterate: BlockIterate) -> NDArray[np.float64]:
 
 def move(
     group: TermGroup,
-    coefficients: NDArray[np.float64],
+    coefficients: Floats,
     gradient: Any,
-    split_duals: Sequence[NDArray[np.float64]],
+    split_duals: Sequence[Floats],
+    *,
     tau: float,
     rows: slice = slice(None),
 ) -> Moved:
@@ -181,12 +165,8 @@ def move(
 
 
 def descend(
-    group: TermGroup,
-    x: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-    tau: float,
-    rows: slice = slice(None),
-) -> NDArray[np.float64]:
+    group: TermGroup, x: Floats, gradient: Floats, tau: float, rows: slice = slice(None)
+) -> Floats:
     """Take a proximal gradient step of a variable, in its precision, whatever a prior returns."""
     gradient = np.asarray(gradient, dtype=x.dtype)
     if group.box is not None:
@@ -196,11 +176,11 @@ def descend(
 
 def ascend_split_duals(
     group: TermGroup,
-    duals: Sequence[NDArray[np.float64]],
-    extrapolated: NDArray[np.float64],
+    duals: Sequence[Floats],
+    extrapolated: Floats,
     tau: float,
     rows: slice = slice(None),
-) -> tuple[NDArray[np.float64], ...]:
+) -> tuple[Floats, ...]:
     """Take dual steps of the split-off terms, whose operator is the identity."""
     if not duals or not tau:
         return tuple(duals)
@@ -217,94 +197,108 @@ def ascend_split_duals(
 def evaluate(
     problem: Problem,
     rows: slice,
-    iterate: BlockIterate,
-    extra: Any,
+    message: PassMessage,
+    *,
     before: BlockIterate | None,
-    step: PassMessage,
+    after: BlockIterate,
+    extra: Any,
 ) -> tuple[BlockIterate, PassSums]:
-    """Find the gradients at a point; its objective and residuals where it is checked."""
-    operator, fixed = problem.operator, step.fixed
-    coefficients, dual = iterate.coefficients, iterate.dual
-    energies: Any = iterate.energies
-    weighted = problem.shares(rows, coefficients) * coefficients
-    if energies is None and (fixed != "coefficients" or step.check):
-        energies = problem.fit.energies(step.atoms, rows)
+    """Return the iterate ``after`` a step with its gradient, and the sums of the pass.
+
+    ``extra`` is what priors and split-off duals add to the gradient. There is nothing ``before``
+    the first point.
+    """
+    operator, fixed = problem.operator, message.fixed
+    coefficients, dual = after.coefficients, after.dual
+    energies: Any = after.energies
+    weighted = problem.share_weighted(rows, coefficients)
+    if energies is None and (fixed != "coefficients" or message.check):
+        energies = problem.signal_term.energies(message.atoms, rows)
     if fixed != "coefficients":
-        gradient = energies + operator.adjoint_coefficients(dual, step.atoms) + extra
-        iterate = iterate._replace(gradient=gradient)
+        gradient = energies + operator.adjoint_coefficients(dual, message.atoms) + extra
+        after = after._replace(gradient=gradient)
     gradient_atoms: Any = 0.0
     if fixed != "atoms":
         gradient_atoms = operator.adjoint_atoms(weighted, dual)
         if fixed is None:
-            gradient_atoms += problem.fit.weighted_distances(weighted, rows)
+            gradient_atoms += problem.signal_term.weighted_distances(weighted, rows)
     sums = PassSums(gradient_atoms, weighted.T @ coefficients)
-    if step.check:
-        numbers = check_numbers(problem, rows, before, iterate, energies, step)
-        sums = check_sums(problem, rows, before, iterate, sums, step, numbers)
-    return iterate, sums
+    if message.check:
+        numbers = check_numbers(
+            problem, rows, message, before=before, after=after, energies=energies
+        )
+        sums = check_sums(problem, rows, message, sums, before=before, after=after, numbers=numbers)
+    return after, sums
 
 
 def check_numbers(
     problem: Problem,
     rows: slice,
+    message: PassMessage,
+    *,
     before: BlockIterate | None,
     after: BlockIterate,
-    energies: NDArray[np.float64],
-    step: PassMessage,
+    energies: Floats,
 ) -> CheckNumbers:
     """Return the objective without priors, and squared sizes that residuals are made of."""
     coefficients, gradient = after.coefficients, after.gradient
-    image = problem.operator.forward(coefficients, step.atoms)
+    image = problem.operator.forward(coefficients, message.atoms)
     value = problem.samples_value(rows, coefficients, energies, image)
-    dual_gap, coefficient_gap = -image, 0.0
+    dual_gap, squared_coefficient_gap = -image, 0.0
     if before is not None:
         # How far A(Delta, W) is from a subgradient of h* at the dual, which it is to be. It is
         # exactly zero where nothing moves any more.
         extrapolated = 2 * coefficients - before.coefficients
-        dual_gap = problem.operator.forward(extrapolated, step.extrapolated) - image
-        dual_gap += (before.dual - after.dual) / (step.sigma or 1.0)
+        dual_gap = problem.operator.forward(extrapolated, message.extrapolated) - image
+        dual_gap += (before.dual - after.dual) / (message.sigma or 1.0)
         if gradient is not None and before.gradient is not None:
             slack = (
                 gradient
                 - before.gradient
-                - (coefficients - before.coefficients) / (step.tau or 1.0)
+                - (coefficients - before.coefficients) / (message.tau or 1.0)
             )
-            coefficient_gap = _weighted_square(problem, rows, slack)
+            squared_coefficient_gap = _weighted_square(problem, rows, slack)
     return CheckNumbers(
-        value, _square(dual_gap), _square(image), _weighted_square(problem, rows, energies),
-        coefficient_gap, _square(coefficients),
-    )  # fmt: skip
+        value=value,
+        squared_dual_gap=_square(dual_gap),
+        squared_image=_square(image),
+        squared_energies=_weighted_square(problem, rows, energies),
+        squared_coefficient_gap=squared_coefficient_gap,
+        squared_coefficients=_square(coefficients),
+    )
 
 
 def check_sums(
     problem: Problem,
     rows: slice,
+    message: PassMessage,
+    sums: PassSums,
+    *,
     before: BlockIterate | None,
     after: BlockIterate,
-    sums: PassSums,
-    step: PassMessage,
     numbers: CheckNumbers,
 ) -> PassSums:
-    """Complete the sums of a checked point: with priors, and whether all is finite."""
-    value, split_gap, wrong = numbers.value, 0.0, 0
-    if problem.coefficients.separable:
-        value += problem.coefficients.value(after.coefficients, rows) / problem.total
-    if before is not None and after.split_duals and step.tau:
+    """Return the sums with the numbers of a check, priors included, and what is not finite."""
+    value, squared_split_gap, non_finite = numbers.value, 0.0, 0
+    if problem.coefficient_priors.separable:
+        value += problem.coefficient_priors.value(after.coefficients, rows) / problem.total
+    if before is not None and after.split_duals and message.tau:
         change = after.coefficients - before.coefficients
-        sigma = split_step(step.tau, len(after.split_duals))
+        sigma = split_step(message.tau, len(after.split_duals))
         for old, new in zip(before.split_duals, after.split_duals, strict=True):
-            split_gap += _square((old - new) / sigma + change)
-    if not np.isfinite(numbers.dual_gap + numbers.coefficient_gap):
+            squared_split_gap += _square((old - new) / sigma + change)
+    if not np.isfinite(numbers.squared_dual_gap + numbers.squared_coefficient_gap):
         # Which may be an overflow of the square alone.
         arrays = [array for array in (after.dual, after.gradient) if array is not None]
-        wrong = sum(int(np.count_nonzero(~np.isfinite(array))) for array in arrays)
-    return sums._replace(**{**numbers._asdict(), "value": value}, split_gap=split_gap, wrong=wrong)
+        non_finite = sum(int(np.count_nonzero(~np.isfinite(array))) for array in arrays)
+    found = {**numbers._asdict(), "value": value}
+    return sums._replace(**found, squared_split_gap=squared_split_gap, non_finite=non_finite)
 
 
-def _square(x: NDArray[np.float64]) -> float:
+def _square(x: Floats) -> float:
     return float(np.vdot(x, x))
 
 
-def _weighted_square(problem: Problem, rows: slice, x: NDArray[np.float64]) -> float:
+def _weighted_square(problem: Problem, rows: slice, x: Floats) -> float:
     """Return the squared norm of rows, each counted by its share of the samples."""
-    return float(problem.weights[rows] @ np.einsum("tk,tk->t", x, x))
+    return float(problem.shares[rows] @ np.einsum("tk,tk->t", x, x))

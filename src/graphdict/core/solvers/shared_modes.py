@@ -15,35 +15,31 @@ cone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphdict.core.problem import Problem
+from graphdict.core.annotations import Floats
 from graphdict.core.protocols import Backend, BlockStates, Executor
-from graphdict.core.solvers.base import History, signal_precision
+from graphdict.core.solvers.base import Callback, History, Solution, signal_precision
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.coding import code_shard, codes_samples_alone
 from graphdict.core.solvers.descent import Descent
-from graphdict.core.solvers.mm import INNER, Update, update_coefficients
+from graphdict.core.solvers.mm import Update, update_coefficients
 from graphdict.core.terms.atoms import Orthogonality
-from graphdict.core.terms.base import name_of
+from graphdict.core.terms.base import is_exactly, name_of, strength
 from graphdict.core.terms.cone import GraphsOfModes, minimise_quadratic
 from graphdict.core.terms.constraints import L1, Sum, UnitBox
-
-__all__ = ["lacks_newton", "shared_modes"]
 
 HALVINGS = 30
 CODING_STEPS = 20  # of BiPDS, where priors tie samples together
 
 
-def lacks_newton(problem: Problem) -> str | None:
-    """Return why this problem is beyond the solver, or None where it is not."""
-    if not any(isinstance(term, GraphsOfModes) for term in problem.atom_terms):
-        return "its atoms are not constrained to share eigenvectors"
-    for term in problem.atom_terms:
-        if not isinstance(term, (GraphsOfModes, Sum, Orthogonality)):
+def lacks_newton(atom_terms: Sequence[Any]) -> str | None:
+    """Return why there is no Newton step for terms beside the cone, or None where there is."""
+    for term in atom_terms:
+        if not is_exactly(term, GraphsOfModes, Sum, Orthogonality):
             return f"the atom prior {name_of(term)} is not a sum or a product of weights"
     return None
 
@@ -52,14 +48,14 @@ class _Point(NamedTuple):
     """Where an iteration is."""
 
     iteration: int
-    spectra: NDArray[np.float64]  # (K, M), in double precision
-    atoms: NDArray[np.float64]  # their weights (K, E), in the precision of the signals
+    spectra: Floats  # (K, M), in double precision
+    atoms: Floats  # their weights (K, E), in the precision of the signals
     coefficients: BlockStates
     objective: float
     exact: bool = False  # whether coefficients are now optimal for the atoms before
 
 
-class _Run(Descent):
+class SharedModes(Descent):
     """The two half steps, until one iteration gains next to nothing.
 
     Residuals are the square roots of what the halves gain. Atoms to start from lie in the cone.
@@ -67,23 +63,20 @@ class _Run(Descent):
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
         super().__init__(executor, fixed, tol)
-        terms = self.problem.atom_terms
-        self.cone: GraphsOfModes = next(t for t in terms if isinstance(t, GraphsOfModes))
-        self.overlap = sum(t.alpha for t in terms if isinstance(t, Orthogonality))
-        multiplicative = all(isinstance(t, (UnitBox, L1)) for t in self.problem.coefficient_terms)
-        penalties = [t.alpha for t in self.problem.coefficient_terms if isinstance(t, L1)]
-        self.shrinkage = float(sum(penalties)) if multiplicative else None
+        atoms, coefficients = self.problem.atom_terms, self.problem.coefficient_terms
+        self.cone: GraphsOfModes = next(t for t in atoms if is_exactly(t, GraphsOfModes))
+        self.overlap = strength(atoms, Orthogonality)
+        multiplicative = all(is_exactly(t, UnitBox, L1) for t in coefficients)
+        self.shrinkage = strength(coefficients, L1) if multiplicative else None
         self.codes_alone = fixed is None and codes_samples_alone(self.problem)
-        self.dtype = getattr(self.problem.fit, "dtype", np.dtype(np.float64))
+        self.dtype = getattr(self.problem.signal_term, "dtype", np.dtype(np.float64))
 
-    def start(
-        self, coefficients: NDArray[np.float64] | BlockStates, atoms: NDArray[np.float64]
-    ) -> _Point:
+    def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
         """Begin as given; coefficients and weights that are zero are raised, or none would move."""
         atoms = signal_precision(atoms, self.problem)
         states, spectra = self.scatter(coefficients, atoms), self.cone.project(atoms)
         given = self._point(0, spectra, states)
-        raised = self._point(0, self.cone.interior(spectra), self.raised(states))
+        raised = self._point(0, self.cone.interior(spectra), self.lift_zeros(states))
         if not np.isfinite(given.objective):
             return raised
         # From nearly the same point, the raised one can leave where the given one is stuck.
@@ -98,8 +91,8 @@ class _Run(Descent):
         spectra, rest = saved["spectra"], (saved["objective"], saved["exact"])
         return _Point(saved["iteration"], spectra, self._weights(spectra), states, *rest)
 
-    def judge(self, point: _Point, standstill: bool, small: bool) -> tuple[_Point, bool]:
-        settled = standstill or small
+    def check_end(self, point: _Point, stalled: bool, small: bool) -> tuple[_Point, bool]:
+        settled = stalled or small
         done = settled and (point.exact or not self.codes_alone)
         return point._replace(exact=point.exact or settled), done
 
@@ -119,7 +112,7 @@ class _Run(Descent):
         _, sums = self.executor.map_blocks(_derivatives, [states], spectra)
         distances, gain, curvature = sums
         weights = self.cone.weights(spectra)
-        slopes = distances + self.problem.atoms.gradient(weights)
+        slopes = distances + self.problem.atom_priors.gradient(weights)
         gradient = slopes @ self.cone.matrix - gain
         target = minimise_quadratic(self._hessian(curvature), gradient, spectra, self.cone)
         length = 1.0
@@ -130,7 +123,7 @@ class _Run(Descent):
             length /= 2
         return point._replace(iteration=point.iteration + 1)
 
-    def _hessian(self, curvature: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _hessian(self, curvature: Floats) -> Floats:
         """Return the matrix (K M, K M) of the quadratic model, from pairs of atoms (P, M)."""
         pairs, modes = curvature.shape
         count = round((np.sqrt(8 * pairs + 1) - 1) / 2)
@@ -160,9 +153,7 @@ class _Run(Descent):
             )
             return self._better(point, self.scatter(found.coefficients, atoms))
         for over_relaxed in (True, False):
-            message = Update(
-                atoms, self.problem.images(atoms), None, None, self.shrinkage, INNER, over_relaxed
-            )
+            message = Update(atoms, self.problem.images(atoms), self.shrinkage, over_relaxed)
             columns = [point.coefficients, executor.scatter(None)]
             states, _ = executor.map_blocks(update_coefficients, columns, message)
             following = self._better(point, states)
@@ -177,24 +168,62 @@ class _Run(Descent):
             return point
         return point._replace(coefficients=states, objective=objective)
 
-    def _weights(self, spectra: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _weights(self, spectra: Floats) -> Floats:
         return self.cone.weights(spectra).astype(self.dtype, copy=False)
 
-    def _point(self, iteration: int, spectra: NDArray[np.float64], states: BlockStates) -> _Point:
+    def _point(self, iteration: int, spectra: Floats, states: BlockStates) -> _Point:
         """Return the point of spectra and coefficients, with its atoms and objective."""
         atoms = self._weights(spectra)
         return _Point(iteration, spectra, atoms, states, self.objective(states, atoms))
 
 
-shared_modes = _Run.solve
+def shared_modes(
+    executor: Executor,
+    coefficients: Floats | BlockStates,
+    atoms: Floats,
+    *,
+    fixed: str | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-4,
+    callback: Callback | None = None,
+    stage: Any = None,
+) -> Solution:
+    """Minimise the problem of an executor over spectra and coefficients in turn.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of a problem with :class:`GraphsOfModes <graphdict.core.terms.cone.GraphsOfModes>` among the
+        atom priors, and beside it none that :func:`lacks_newton` names.
+    coefficients : array (T, K) or states of the executor
+    atoms : array (K, E)
+        Where to start, in the cone; neither is modified.
+    fixed : {"coefficients"}, optional
+        Hold the coefficients at their start.
+    max_iter, tol
+        Stop after ``max_iter`` iterations, once what both halves gain is below the square of
+        ``tol``, or when an iteration lowers the objective by less than a hundredth of ``tol``,
+        relatively.
+    callback : callable, optional
+        Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
+        iteration; returning True stops.
+    stage : Stage, optional
+        Of a checkpoint: keeps what an interrupted run needs to go on.
+
+    Returns
+    -------
+    Solution
+        Where it stopped; its atoms are in the cone.
+    """
+    return SharedModes(executor, fixed, tol).solve(
+        coefficients, atoms, max_iter=max_iter, callback=callback, stage=stage
+    )
 
 
 # Steps ----------------------------------------------------------------------------------------
 
 
-def _derivatives(
-    backend: Backend, rows: slice, coefficients: NDArray[np.float64], spectra: NDArray[np.float64]
-) -> Any:
+def _derivatives(backend: Backend, rows: slice, coefficients: Floats, spectra: Floats) -> Any:
     """Find ``(p Delta)' Z`` (K, E), and both derivatives of the logarithms in the spectra.
 
     The second derivative (P, M) has one row for each of the P pairs of atoms.
@@ -203,7 +232,7 @@ def _derivatives(
     distances = problem.weighted_distances(rows, coefficients).astype(np.float64)
     coefficients = coefficients.astype(np.float64)
     inverse = 1 / (coefficients @ spectra)
-    weighted = problem.shares(rows, coefficients) * coefficients
+    weighted = problem.share_weighted(rows, coefficients)
     first, second = np.triu_indices(coefficients.shape[1])
     pairs = weighted[:, first] * coefficients[:, second]
     return None, (distances, weighted.T @ inverse, pairs.T @ np.square(inverse))

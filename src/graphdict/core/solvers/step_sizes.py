@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, BlockStates, Executor
 from graphdict.core.solvers.base import in_precision
 from graphdict.core.terms import base
-from graphdict.native.log_barrier import StepSizeRules
-
-__all__ = ["NO_SIGMA", "StepSizes", "first_dual", "first_sigma", "split_step"]
 
 ROWS_FOR_SIGMA = 1000  # from which the first sigma is found
 NO_SIGMA = 1e-30  # stands for a sigma of zero, at which proxes of a dual of zero divide by it
 SAFETY = 0.99
 PATIENCE = 20  # checks over which residuals must fall, or the steps are halved
-CHANGING = ("sigma", "floors", "room", "caution", "checks_since_halving")
-EARLIER_NAMES = {"checks_since_halving": "checks_at_this_pace"}  # in checkpoints of 0.1
+CHANGING = ("sigma", "min_norms", "sigma_rate", "primal_factor", "checks_since_halving")
+EARLIER_NAMES = {  # in earlier checkpoints
+    "min_norms": "floors", "sigma_rate": "room", "primal_factor": "caution",
+    "checks_since_halving": "checks_at_this_pace",
+}  # fmt: skip
 MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step can explode
+
+
+class StepSizeRules(NamedTuple):
+    """What step sizes follow from between two checks, as a compiled loop takes it."""
+
+    norm: float  # of the map of single graphs
+    floor_atoms: float
+    floor_coefficients: float
+    sigma: float
+    safety: float
+    tau_atoms: float  # as given, else zero
+    tau_coefficients: float
 
 
 class StepSizes:
@@ -31,28 +43,24 @@ class StepSizes:
     def __init__(
         self,
         problem: Problem,
-        fixed: str | None,
-        given: tuple[float | None, float | None, float | None],
-        sigma: float,
-        gram: NDArray[np.float64],
-        atoms: NDArray[np.float64],
-        image: NDArray[np.float64] | None = None,
+        atoms: Floats,
+        gram: Floats,
+        *,
+        image: Floats | None = None,
+        fixed: str | None = None,
+        given: tuple[float | None, float | None, float | None] = (None, None, None),
+        sigma: float = 1.0,
     ):
         self.problem = problem
         self.fixed = fixed
         self.given = given
         self.sigma = sigma if given[2] is None else given[2]
-        self.floors = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
-        self.room = 1.0  # how much sigma may still be rebalanced
-        self.caution = 1.0  # shrinks the primal steps after trouble
+        self.min_norms = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
+        self.sigma_rate = 1.0  # by which share sigma may still be rebalanced
+        self.primal_factor = 1.0  # of the primal steps, halved after trouble
         self.checks_since_halving = 0
 
-    def _norms(
-        self,
-        gram: NDArray[np.float64],
-        atoms: NDArray[np.float64],
-        image: NDArray[np.float64] | None,
-    ) -> tuple[float, float]:
+    def _norms(self, gram: Floats, atoms: Floats, image: Floats | None) -> tuple[float, float]:
         operator = self.problem.operator
         # Rows enter an operator alike, so its norm sees of the coefficients only their Gram matrix.
         if not np.isfinite(gram.sum()):
@@ -64,11 +72,7 @@ class StepSizes:
         return operator.norm_atoms(root), operator.norm_coefficients(atoms)
 
     def at(
-        self,
-        gram: NDArray[np.float64],
-        atoms: NDArray[np.float64],
-        image: NDArray[np.float64] | None,
-        lipschitz: float,
+        self, gram: Floats, atoms: Floats, image: Floats | None, lipschitz: float
     ) -> tuple[float, float, float]:
         """Return ``tau_w, tau_c, sigma`` by Condat's condition at the current point.
 
@@ -76,35 +80,35 @@ class StepSizes:
         ``lipschitz`` that of the smooth priors on ``Delta``.
         """
         norms = self._norms(gram, atoms, image)
-        norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.floors))
+        norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.min_norms))
         shares = 2 if self.fixed is None else 1
         bound_atoms = shares * self.sigma * (norm_atoms * norm_atoms)
-        bound_atoms += self.problem.atoms.lipschitz(atoms) / 2
+        bound_atoms += self.problem.atom_priors.lipschitz(atoms) / 2
         bound_coefficients = shares * self.sigma * (norm_coefficients * norm_coefficients)
         bound_coefficients += lipschitz / 2
         # The other half of 1 / tau is for the duals of the split-off terms, where there are any.
-        bound_atoms *= 2 if self.problem.atoms.split else 1
-        bound_coefficients *= 2 if self.problem.coefficients.split else 1
+        bound_atoms *= 2 if self.problem.atom_priors.split else 1
+        bound_coefficients *= 2 if self.problem.coefficient_priors.split else 1
         tau_atoms, tau, _ = self.given
         # Only a step that was given may be zero, which holds its variable.
         least = float(np.finfo(atoms.dtype).tiny)
         if tau_atoms is None:
-            tau_atoms = max(self.caution * SAFETY / max(bound_atoms, 1e-300), least)
+            tau_atoms = max(self.primal_factor * SAFETY / max(bound_atoms, 1e-300), least)
         if tau is None:
-            tau = max(self.caution * SAFETY / max(bound_coefficients, 1e-300), least)
+            tau = max(self.primal_factor * SAFETY / max(bound_coefficients, 1e-300), least)
         return tau_atoms, tau, self.sigma
 
     def rules(self, norm: float) -> StepSizeRules:
-        """Return what a compiled loop finds the same step sizes from.
+        """Return the numbers from which a compiled loop computes the step sizes of :meth:`at`.
 
         Only where no prior is smooth or split off, no variable is fixed and no given step is zero;
         ``norm`` is that of the map of single graphs.
         """
         tau_atoms, tau, _ = self.given
-        floor_atoms, floor_coefficients = self.floors
         return StepSizeRules(
-            norm, floor_atoms, floor_coefficients, self.sigma, self.caution * SAFETY,
-            tau_atoms or 0.0, tau or 0.0,
+            norm, self.min_norms[0], self.min_norms[1], self.sigma,
+            safety=self.primal_factor * SAFETY, tau_atoms=tau_atoms or 0.0,
+            tau_coefficients=tau or 0.0,
         )  # fmt: skip
 
     def save(self) -> dict[str, Any]:
@@ -120,12 +124,12 @@ class StepSizes:
         if self.given[2] is not None:
             return
         primal = max(residuals.get("atoms", 0.0), residuals.get("coefficients", 0.0))
-        factor = 1 + self.room
+        factor = 1 + self.sigma_rate
         if residuals["dual"] > 2 * primal or not np.isfinite(objective):
             self.sigma *= factor
         elif primal > 2 * residuals["dual"]:
             self.sigma /= factor
-        self.room *= 0.97
+        self.sigma_rate *= 0.97
 
     def halve_if_stuck(self, residual: list[float]) -> None:
         """Halve the primal steps where residuals have not fallen for long: the iterates circle."""
@@ -134,7 +138,7 @@ class StepSizes:
             return
         recent, earlier = min(residual[-PATIENCE:]), min(residual[:-PATIENCE])
         if recent > 0.9 * earlier:
-            self.caution *= 0.5
+            self.primal_factor *= 0.5
             self.checks_since_halving = 0
 
 
@@ -144,10 +148,7 @@ def split_step(tau: float, count: int) -> float:
 
 
 def first_dual(
-    executor: Executor,
-    coefficients: BlockStates,
-    atoms: NDArray[np.float64],
-    given: float | None = None,
+    executor: Executor, coefficients: BlockStates, atoms: Floats, given: float | None = None
 ) -> tuple[BlockStates, float]:
     """Return ``Y = prox_{sigma h*}(sigma A)``, for the returned ``sigma`` as large as ``sigma A``.
 
@@ -168,23 +169,19 @@ def first_dual(
 
 
 def first_sigma(
-    executor: Executor, coefficients: BlockStates, dual: BlockStates, atoms: NDArray[np.float64]
+    executor: Executor, coefficients: BlockStates, dual: BlockStates, atoms: Floats
 ) -> float:
     """Return the ``sigma`` at which ``sigma A(Delta, W)`` is as large as a given dual."""
     return _ratio(*executor.map_blocks(_sizes, [coefficients, dual], atoms)[1])
 
 
-def _some_rows(backend: Backend, rows: slice, coefficients: NDArray[np.float64]) -> Any:
+def _some_rows(backend: Backend, rows: slice, coefficients: Floats) -> Any:
     """Return a few of the rows, spread over all."""
     return coefficients[:: max(1, backend.problem.total // ROWS_FOR_SIGMA)], ()
 
 
 def _dual_step(
-    backend: Backend,
-    rows: slice,
-    coefficients: NDArray[np.float64],
-    atoms: NDArray[np.float64],
-    sigma: float,
+    backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, sigma: float
 ) -> Any:
     """Return the dual of a block after a step of size ``sigma`` from zero."""
     problem = backend.problem
@@ -193,13 +190,7 @@ def _dual_step(
     return in_precision(dual, image), ()
 
 
-def _sizes(
-    backend: Backend,
-    rows: slice,
-    coefficients: NDArray[np.float64],
-    dual: NDArray[np.float64],
-    atoms: NDArray[np.float64],
-) -> Any:
+def _sizes(backend: Backend, rows: slice, coefficients: Floats, dual: Floats, atoms: Floats) -> Any:
     """Return a block's share of the squared sizes of the dual and of ``A(Delta, W)``."""
     image = backend.problem.operator.forward(coefficients, atoms)
     return None, (float(np.vdot(dual, dual)), float(np.vdot(image, image)))

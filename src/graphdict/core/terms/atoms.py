@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Orthogonality"]
+from graphdict.core.annotations import Floats
 
 
 @dataclass(frozen=True)
@@ -24,16 +23,16 @@ class Orthogonality:
 
     alpha: float
 
-    def value(self, atoms: NDArray[np.float64]) -> float:
+    def value(self, atoms: Floats) -> float:
         """Return the term at atoms (K, E)."""
         atoms = atoms.astype(np.float64, copy=False)  # products may be too large
         return self.alpha * float(np.vdot(atoms, atoms.sum(axis=0) - atoms)) / 2
 
-    def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(self, atoms: Floats) -> Floats:
         """Return the gradient (K, E): of each atom, ``alpha`` times the sum of the others."""
-        result: NDArray[np.float64] = self.alpha * (atoms.sum(axis=0) - atoms)
+        result: Floats = self.alpha * (atoms.sum(axis=0) - atoms)
         return result
 
-    def lipschitz(self, atoms: NDArray[np.float64]) -> float:
+    def lipschitz(self, atoms: Floats) -> float:
         """Return the largest eigenvalue in modulus of ``alpha (1 1' - I)``."""
         return self.alpha * max(len(atoms) - 1, 1)

@@ -26,30 +26,52 @@ several terms exactly instead of splitting them, and ask a term about some sampl
     never_split = True                    the term's own prox is taken, and other proximable terms
                                           are split off: every iterate satisfies this constraint
 
-A term without any of these is always given the whole array.
+A term without any of these is always given the whole array. A subclass of a term inherits them and
+may be another function all the same: whoever knows a formula of one class asks :func:`is_exactly`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = [
-    "elementwise",
-    "entrywise",
-    "gradient",
-    "lipschitz",
-    "name_of",
-    "prox",
-    "prox_conjugate",
-    "proximable",
-    "smooth",
-    "value",
-]
+from graphdict.core.annotations import Floats
 
 ALL = slice(None)
+MARKERS = ("elementwise", "entrywise", "precedes_elementwise", "never_split")
+
+
+class Barrier(Protocol):
+    """``h``: a convex function of what the likelihood sees of a graph, one sample in each row.
+
+    It also has ``prox(rows, step)`` or ``prox_conjugate(dual, step)``, both as those of a term.
+    With ``slope(rows)``, minus the gradient in the shape of the rows, solver="mm" has its updates,
+    and with ``curvature(rows, images)`` besides, the Hessians (T, K, K) in the coefficients of K
+    atoms with these images (K, ...), coding takes Newton steps. Rows are (T, ...), and each
+    sample's numbers depend on its own row alone.
+    """
+
+    @property
+    def values(self) -> Callable[[Floats], Floats]:
+        """Return the barrier of each row (T,), ``inf`` outside its domain."""
+
+
+class SignalTerm(Protocol):
+    """How much signals vary over graphs: ``<delta_t, e_t(W)>``, linear in each of the two.
+
+    A fit also needs ``features(rows)``, by which samples are clustered where it begins, and a term
+    that can be cut has ``part(rows)``, the term of these rows alone. One that is costly to keep
+    says ``read_when_used = True``, and one whose samples are elsewhere brings their ``executor``.
+    Rows are those of the problem: samples, or windows of them.
+    """
+
+    @property
+    def energies(self) -> Callable[..., Floats]:
+        """Return ``e(W)`` (T, K) of ``(atoms, rows)``, the gradient in the coefficients."""
+
+    @property
+    def weighted_distances(self) -> Callable[..., Floats]:
+        """Return the gradient in the atoms (K, E) of ``(coefficients, rows)``."""
 
 
 def proximable(term: Any) -> bool:
@@ -67,35 +89,45 @@ def name_of(term: Any) -> str:
     return getattr(term, "__name__", type(term).__name__)
 
 
+def is_exactly(term: Any, *kinds: type) -> bool:
+    """Whether a term is of one of these classes itself: a subclass may be another function."""
+    return type(term) in kinds
+
+
+def strength(terms: Iterable[Any], *kinds: type) -> float:
+    """Return the sum of the ``alpha`` of those terms that are exactly of these classes."""
+    return float(sum(term.alpha for term in terms if is_exactly(term, *kinds)))
+
+
 def entrywise(term: Any) -> bool:
     """Whether the term is a sum of separate functions of the entries, and is given the rows."""
     return bool(getattr(term, "entrywise", False))
 
 
-def elementwise(term: Any) -> bool:
+def sums_over_entries(term: Any) -> bool:
     """Whether the term is a sum over entries, of one function or of separate ones."""
     return bool(getattr(term, "elementwise", False)) or entrywise(term)
 
 
-def value(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
+def value(term: Any, x: Floats, rows: slice = ALL) -> float:
     """Return the term at ``x``, which holds the given rows of all."""
     result: float = _call(term, "value", x, rows)
     return result
 
 
-def gradient(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
+def gradient(term: Any, x: Floats, rows: slice = ALL) -> Floats:
     """Return the gradient of a smooth term."""
-    result: NDArray[np.float64] = _call(term, "gradient", x, rows)
+    result: Floats = _call(term, "gradient", x, rows)
     return result
 
 
-def lipschitz(term: Any, x: NDArray[np.float64], rows: slice = ALL) -> float:
+def lipschitz(term: Any, x: Floats, rows: slice = ALL) -> float:
     """Return the Lipschitz constant of the gradient of a smooth term."""
     result: float = _call(term, "lipschitz", x, rows)
     return result
 
 
-def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> NDArray[np.float64]:
+def prox(term: Any, x: Floats, step: float, rows: slice = ALL) -> Floats:
     """Apply the prox of ``step * term``, by Moreau's identity where only the dual's is known.
 
     Parameters
@@ -111,15 +143,13 @@ def prox(term: Any, x: NDArray[np.float64], step: float, rows: slice = ALL) -> N
     array like ``x``
     """
     if hasattr(term, "prox"):
-        result: NDArray[np.float64] = _call(term, "prox", x, rows, step)
+        result: Floats = _call(term, "prox", x, rows, step)
         return result
     result = x - step * _call(term, "prox_conjugate", x / step, rows, 1 / step)
     return result
 
 
-def prox_conjugate(
-    term: Any, y: NDArray[np.float64], step: float, rows: slice = ALL
-) -> NDArray[np.float64]:
+def prox_conjugate(term: Any, y: Floats, step: float, rows: slice = ALL) -> Floats:
     """Apply the prox of ``step * term*``, by Moreau's identity where only the primal's is known.
 
     Parameters
@@ -135,13 +165,13 @@ def prox_conjugate(
     array like ``y``
     """
     if hasattr(term, "prox_conjugate"):
-        result: NDArray[np.float64] = _call(term, "prox_conjugate", y, rows, step)
+        result: Floats = _call(term, "prox_conjugate", y, rows, step)
         return result
     result = y - step * _call(term, "prox", y / step, rows, 1 / step)
     return result
 
 
-def _call(term: Any, method: str, x: NDArray[np.float64], rows: slice, *step: float) -> Any:
+def _call(term: Any, method: str, x: Floats, rows: slice, *step: float) -> Any:
     """Call a method of a term, with ``rows`` if it is entrywise; its errors name the term."""
     try:
         return getattr(term, method)(x, *step, *((rows,) if entrywise(term) else ()))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graphdict.core.annotations import Floats, Integers
 from graphdict.native.proxes import total_variation_prox
-
-__all__ = ["ConstantOverWindows", "TotalVariation", "window_counts", "window_means"]
 
 
 @dataclass(frozen=True)
@@ -28,14 +26,14 @@ class TotalVariation:
     starts: tuple[int, ...] = ()
     precedes_elementwise = True
 
-    def value(self, coefficients: NDArray[np.float64]) -> float:
+    def value(self, coefficients: Floats) -> float:
         """Return the term at coefficients (T, K)."""
         jumps = np.abs(np.diff(coefficients, axis=0))
         jumps[np.array(self.starts, dtype=np.intp) - 1] = 0
         return self.alpha * float(jumps.sum(dtype=np.float64))
 
-    def prox(self, coefficients: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-        """Return the exact prox (T, K), in O(T K) (see :mod:`graphdict.native.proxes`)."""
+    def prox(self, coefficients: Floats, step: float) -> Floats:
+        """Return the exact prox (T, K), in O(T K)."""
         parts = np.split(coefficients, self.starts)
         return np.concatenate([total_variation_prox(part, self.alpha * step) for part in parts])
 
@@ -53,17 +51,17 @@ class ConstantOverWindows:
     size: int
     precedes_elementwise = True
 
-    def value(self, coefficients: NDArray[np.float64]) -> float:
+    def value(self, coefficients: Floats) -> float:
         """Return 0 where coefficients (T, K) are constant over each window, else ``inf``."""
         return 0.0 if np.allclose(coefficients, self.prox(coefficients, 1.0)) else float("inf")
 
-    def prox(self, coefficients: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, coefficients: Floats, step: float) -> Floats:
         """Return the mean (T, K) over the window of each sample, whatever the ``step``."""
         counts = window_counts(len(coefficients), self.size)
         return np.repeat(window_means(coefficients, counts), counts, axis=0)
 
 
-def window_counts(samples: int, size: int) -> NDArray[np.intp]:
+def window_counts(samples: int, size: int) -> Integers:
     """Return the number of samples in each window of ``size``; the last one may be shorter."""
     size = min(size, max(samples, 1))
     if size == 1:
@@ -73,7 +71,7 @@ def window_counts(samples: int, size: int) -> NDArray[np.intp]:
     return counts
 
 
-def window_means(rows: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
+def window_means(rows: Floats, counts: Integers) -> Floats:
     """Return the mean of ``rows`` (T, ...) within consecutive windows of the given lengths."""
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     sums = np.add.reduceat(rows, starts, axis=0)

@@ -11,18 +11,16 @@ constant, in its interior, and ``lambda >= 0`` follows.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import nnls
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats
 from graphdict.core.operators import Spectra
-
-__all__ = ["GraphsOfModes", "minimise_quadratic"]
 
 REACH = 0.995  # of the way to the nearest face that a step may go
 MAX_STEPS = 100
@@ -41,30 +39,30 @@ class GraphsOfModes:
         if modes != nodes - 1:
             raise ValueError(
                 f"modes must be all {nodes - 1} that are orthogonal to constants on the {nodes} "
-                f"nodes that vary, got {modes}; GraphDictSpectralRelaxed takes fewer"
+                f"nodes that vary, got {modes}"
             )
         self.spectra = Spectra(spectra.modes.astype(np.float64))
         self.nodes = nodes
 
     @cached_property
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> Floats:
         """``B`` (E, M), from spectra to weights."""
         rows, cols = graphs.edge_index(self.nodes)
         modes = self.spectra.modes
         return -modes[rows] * modes[cols]
 
     @cached_property
-    def gram(self) -> NDArray[np.float64]:
+    def gram(self) -> Floats:
         """``B' B`` (M, M): positive definite, since spectra and weights determine each other."""
         return self.matrix.T @ self.matrix
 
     @cached_property
-    def _root(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _root(self) -> tuple[Floats, Floats]:
         """``R`` with ``R' R = B' B``, and ``R^{-T} B'``, by which projections are solved."""
         root: Any = np.linalg.cholesky(self.gram).T
         return root, solve_triangular(root, self.matrix.T, trans="T")
 
-    def value(self, atoms: NDArray[np.float64]) -> float:
+    def value(self, atoms: Floats) -> float:
         """Return zero where all atoms are such graphs but for rounding, infinity elsewhere."""
         exact = self.weights(self.spectra.apply(atoms.astype(np.float64)))
         rounding = 1e-8 if atoms.dtype.itemsize > 4 else 1e-4
@@ -73,11 +71,11 @@ class GraphsOfModes:
         inside = off <= allowed and float(atoms.min(initial=0)) >= -allowed
         return 0.0 if inside else float("inf")
 
-    def prox(self, atoms: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, atoms: Floats, step: float) -> Floats:
         """Return the nearest such graphs (K, E)."""
         return self.weights(self.project(atoms)).astype(atoms.dtype, copy=False)
 
-    def project(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+    def project(self, atoms: Floats) -> Floats:
         """Return the spectra (K, M) of the nearest graphs, by their dual problem in ``z >= 0``.
 
         ``min |R^{-T} B' z + R lambda_0|``, with ``lambda_0`` those of the nearest matrix. Atoms
@@ -91,38 +89,34 @@ class GraphsOfModes:
                 for spectrum in nearest
             ]
         )
-        result: NDArray[np.float64] = solve_triangular(root, found.T, check_finite=False).T
+        result: Floats = solve_triangular(root, found.T, check_finite=False).T
         return result
 
-    def weights(self, spectra: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights(self, spectra: Floats) -> Floats:
         """Return the weights (K, E) of spectra in the cone; what rounding made negative is zero."""
         found = spectra @ self.matrix.T
         least = 1e-10 * found.max(axis=-1, initial=0, keepdims=True)
         return np.where(found < least, 0, found)
 
-    def interior(self, spectra: NDArray[np.float64], share: float = 1e-3) -> NDArray[np.float64]:
+    def interior(self, spectra: Floats, share: float = 1e-3) -> Floats:
         """Add as much of the complete graph as makes every weight a share of the mean, or more."""
         found = spectra @ self.matrix.T
         mean = found.mean(axis=1)
         typical = mean[mean > 0].mean() if (mean > 0).any() else 1.0
         lacking = np.maximum(share * np.maximum(mean, share * typical) - found.min(axis=1), 0)
-        result: NDArray[np.float64] = spectra + self.nodes * lacking[:, None]
+        result: Floats = spectra + self.nodes * lacking[:, None]
         return result
 
 
-def _nnls_residual(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> Any:
+def _nnls_residual(matrix: Floats, right: Floats) -> Any:
     """Return ``right - matrix z`` at the least-squares ``z >= 0``."""
     multipliers, _ = nnls(matrix, right, maxiter=50 * max(matrix.shape))
     return right - matrix @ multipliers
 
 
 def minimise_quadratic(
-    hessian: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-    spectra: NDArray[np.float64],
-    cone: GraphsOfModes,
-    tol: float = 1e-12,
-) -> NDArray[np.float64]:
+    hessian: Floats, gradient: Floats, spectra: Floats, cone: GraphsOfModes, tol: float = 1e-12
+) -> Floats:
     """Minimise a convex quadratic function of K spectra over the cone.
 
         <g, x - lambda> + (x - lambda)' H (x - lambda) / 2    over  B x_k >= 0
@@ -159,13 +153,14 @@ def minimise_quadratic(
         factor = _factorise(hessian, matrix, multipliers / slack)
         if factor is None:
             break
-        target = -slack * multipliers
-        _, ds, dz = _direction(factor, off, target, slack, multipliers, matrix)
+        direction = partial(
+            _direction, factor, matrix, off=off, slack=slack, multipliers=multipliers
+        )
+        _, ds, dz = direction(-slack * multipliers)
         ahead = np.vdot(slack + _length(slack, ds) * ds,
                         multipliers + _length(multipliers, dz) * dz) / slack.size  # fmt: skip
         centring = (float(ahead) / gap) ** 3 * gap
-        target = centring - slack * multipliers - ds * dz
-        dx, ds, dz = _direction(factor, off, target, slack, multipliers, matrix)
+        dx, ds, dz = direction(centring - slack * multipliers - ds * dz)
         if not np.isfinite(dx).all():
             break
         along, across = REACH * _length(slack, ds), REACH * _length(multipliers, dz)
@@ -178,9 +173,7 @@ def minimise_quadratic(
     return x
 
 
-def _factorise(
-    hessian: NDArray[np.float64], matrix: NDArray[np.float64], ratios: NDArray[np.float64]
-) -> Any:
+def _factorise(hessian: Floats, matrix: Floats, ratios: Floats) -> Any:
     """Return the Cholesky factor of ``H + blockdiag_k B' diag(z_k / s_k) B``, or None."""
     system = hessian.copy()
     modes = matrix.shape[1]
@@ -196,21 +189,16 @@ def _factorise(
 
 
 def _direction(
-    factor: Any,
-    off: NDArray[np.float64],
-    target: NDArray[np.float64],
-    slack: NDArray[np.float64],
-    multipliers: NDArray[np.float64],
-    matrix: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Solve the Newton equations for the step of spectra, slacks and multipliers."""
+    factor: Any, matrix: Floats, target: Floats, *, off: Floats, slack: Floats, multipliers: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return the Newton step of spectra, slacks and multipliers to a ``target`` of slackness."""
     right = (target / slack) @ matrix - off
     dx = cho_solve(factor, right.ravel(), check_finite=False).reshape(off.shape)
     ds = dx @ matrix.T
     return dx, ds, (target - multipliers * ds) / slack
 
 
-def _length(x: NDArray[np.float64], step: NDArray[np.float64]) -> float:
+def _length(x: Floats, step: Floats) -> float:
     """Return how far ``x`` may go along ``step`` and stay positive: at most one."""
     with np.errstate(over="ignore"):
         ratios = np.divide(-x, step, out=np.ones_like(x), where=step < 0)

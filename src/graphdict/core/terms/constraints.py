@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["L1", "Interval", "NonNegative", "Sum", "UnitBox"]
+from graphdict.core.annotations import Floats
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,12 @@ class Interval:
         """``(low, high)``: what makes other terms recognise a constraint."""
         return self.low, self.high
 
-    def value(self, x: NDArray[np.float64]) -> float:
+    def value(self, x: Floats) -> float:
         """Return 0 where all entries of ``x`` are in the interval, else ``inf``."""
         inside = bool(np.all(x >= self.low) and np.all(x <= self.high))
         return 0.0 if inside else float("inf")
 
-    def prox(self, x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, x: Floats, step: float) -> Floats:
         """Return the nearest array in the interval, whatever the ``step``."""
         return np.clip(x, self.low, self.high)
 
@@ -66,11 +65,11 @@ class L1:
     alpha: float
     elementwise = True
 
-    def value(self, x: NDArray[np.float64]) -> float:
+    def value(self, x: Floats) -> float:
         """Return ``alpha |x|_1`` of an array of any shape."""
         return self.alpha * float(np.abs(x).sum(dtype=np.float64))
 
-    def prox(self, x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    def prox(self, x: Floats, step: float) -> Floats:
         """Return ``x`` with all entries ``alpha * step`` nearer to zero, or at it."""
         shrunk = np.copysign(np.maximum(np.abs(x) - self.alpha * step, 0), x)
         return shrunk + 0  # no negative zeros
@@ -86,11 +85,11 @@ class Sum:
 
     alpha: float
 
-    def value(self, x: NDArray[np.float64]) -> float:
+    def value(self, x: Floats) -> float:
         return self.alpha * float(x.sum(dtype=np.float64))
 
-    def gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(self, x: Floats) -> Floats:
         return np.full_like(x, self.alpha)
 
-    def lipschitz(self, x: NDArray[np.float64]) -> float:
+    def lipschitz(self, x: Floats) -> float:
         return 0.0

@@ -18,11 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
-
-__all__ = ["GappySmoothness", "Gaps"]
+from graphdict.core.annotations import Floats, Integers
 
 ALL = slice(None)
 BLOCK_BYTES = 1 << 22
@@ -34,17 +32,17 @@ ROUNDS = 12
 class Gaps:
     """How observed pairs stand for all: their weights ``b`` (E,) and mean differences (E,)."""
 
-    pairs: NDArray[np.float64]
-    means: NDArray[np.float64]
+    pairs: Floats
+    means: Floats
 
     @classmethod
-    def learn(cls, signals: NDArray[np.float64], counts: NDArray[np.intp]) -> Gaps:
+    def learn(cls, signals: Floats, counts: Integers) -> Gaps:
         """Learn from prepared signals (T, N) with NaN, in windows of ``counts`` samples."""
         edges = graphs.n_edges(signals.shape[1])
         return cls._learn(lambda: (seen for _, *seen in _blocks(signals, counts)), edges)
 
     @classmethod
-    def of_windows(cls, means: NDArray[np.float64], seen: NDArray[np.float64]) -> Gaps:
+    def of_windows(cls, means: Floats, seen: Floats) -> Gaps:
         """Learn from mean squared differences (B, E) of windows, zero where not ``seen``."""
         return cls._learn(lambda: [(means, seen)], means.shape[1])
 
@@ -66,7 +64,7 @@ class Gaps:
         return cls(pairs, np.divide(sums, mass, out=np.full_like(sums, usual), where=known))
 
     @classmethod
-    def of_graphs(cls, weights: NDArray[np.float64]) -> Gaps:
+    def of_graphs(cls, weights: Floats) -> Gaps:
         """Return what new signals need of a model of complete ones, whose mean graph is given (E,).
 
         An average sample has the difference between any two nodes that this graph explains best.
@@ -76,22 +74,20 @@ class Gaps:
         usual = nodes / total if total > 0 else 1.0
         return cls(np.ones(len(weights)), np.full(len(weights), usual))
 
-    def sum_of_distances(self, signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum_of_distances(self, signals: Floats) -> Floats:
         """Return ``sum_t z~_t`` (E,)."""
         counts = np.ones(len(signals), dtype=np.intp)
-        result: NDArray[np.float64] = self.distances(signals, counts).sum(axis=0, dtype=np.float64)
+        result: Floats = self.distances(signals, counts).sum(axis=0, dtype=np.float64)
         return result
 
-    def distances(
-        self, signals: NDArray[np.float64], counts: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def distances(self, signals: Floats, counts: Integers) -> Floats:
         """Return ``z~`` of each window (B, E); of each sample where windows have one."""
         filled = np.empty((len(counts), len(self.pairs)), dtype=signals.dtype)
         for windows, means, seen in _blocks(signals, counts):
             filled[windows] = self.fill(means, seen)
         return filled
 
-    def fill(self, means: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float64]:
+    def fill(self, means: Floats, seen: Floats) -> Floats:
         """Return ``z~`` (B, E) of windows from their means where pairs were ``seen``."""
         scale, share = _scales(seen, self.pairs)
         block = means * (scale[:, None] * self.pairs)
@@ -104,29 +100,27 @@ class Gaps:
 class GappySmoothness:
     """The smoothness term of signals with gaps, whose distances are formed a block at a time."""
 
-    def __init__(self, signals: NDArray[np.float64], gaps: Gaps):
+    def __init__(self, signals: Floats, gaps: Gaps):
         self.signals = signals
         self.gaps = gaps
 
     def part(self, rows: slice) -> GappySmoothness:
         return GappySmoothness(self.signals[rows], self.gaps)
 
-    def features(self, rows: slice = ALL) -> NDArray[np.float64]:
+    def features(self, rows: slice = ALL) -> Floats:
         return np.nan_to_num(self.signals[rows])
 
-    def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
+    def energies(self, atoms: Floats, rows: slice = ALL) -> Floats:
         blocks = [block @ atoms.T for _, block in self._blocks(rows)]
         return np.concatenate(blocks).astype(atoms.dtype, copy=False)
 
-    def weighted_distances(
-        self, coefficients: NDArray[np.float64], rows: slice = ALL
-    ) -> NDArray[np.float64]:
+    def weighted_distances(self, coefficients: Floats, rows: slice = ALL) -> Floats:
         total = np.zeros((coefficients.shape[1], len(self.gaps.pairs)), dtype=coefficients.dtype)
         for some, block in self._blocks(rows):
             total += coefficients[some].T @ block
         return total
 
-    def _blocks(self, rows: slice) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def _blocks(self, rows: slice) -> Iterator[tuple[slice, Floats]]:
         signals = self.signals[rows]
         size = max(1, BLOCK_BYTES // (8 * len(self.gaps.pairs)))
         for start in range(0, len(signals), size):
@@ -134,17 +128,13 @@ class GappySmoothness:
             yield some, self.gaps.distances(signals[some], np.ones(some.stop - start, np.intp))
 
 
-def _scales(
-    seen: NDArray[np.float64], pairs: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scales(seen: Floats, pairs: Floats) -> tuple[Floats, Floats]:
     """Return ``a`` and ``q`` of each row, as the module defines them."""
     share = seen @ pairs / max(1, int(np.count_nonzero(pairs)))
     return 1 / np.maximum(share, LEAST), share
 
 
-def _blocks(
-    signals: NDArray[np.float64], counts: NDArray[np.intp]
-) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
+def _blocks(signals: Floats, counts: Integers) -> Iterator[tuple[slice, Floats, Floats]]:
     """Yield mean squared differences of some windows, zero where unseen, and what was seen."""
     edges = graphs.n_edges(signals.shape[1])
     ends = np.cumsum(counts)

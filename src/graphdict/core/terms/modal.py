@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats, Integers
 from graphdict.core.operators import Spectra
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.missing import Gaps
-
-__all__ = ["ModalSmoothness", "ModeMixing", "modal_smoothness"]
 
 ALL = slice(None)
 BLOCK = 1 << 21
@@ -28,12 +26,7 @@ class ModalSmoothness:
 
     kind = "powers"
 
-    def __init__(
-        self,
-        powers: NDArray[np.float64],
-        spectra: Spectra,
-        components: NDArray[np.float64] | None = None,
-    ):
+    def __init__(self, powers: Floats, spectra: Spectra, components: Floats | None = None):
         self.powers = powers
         self.spectra = spectra
         self.components = components  # of single samples
@@ -43,15 +36,13 @@ class ModalSmoothness:
         components = None if self.components is None else self.components[rows]
         return ModalSmoothness(self.powers[rows], self.spectra, components)
 
-    def features(self, rows: slice = ALL) -> NDArray[np.float64]:
+    def features(self, rows: slice = ALL) -> Floats:
         return (self.powers if self.components is None else self.components)[rows]
 
-    def energies(self, atoms: NDArray[np.float64], rows: slice = ALL) -> NDArray[np.float64]:
+    def energies(self, atoms: Floats, rows: slice = ALL) -> Floats:
         return self.powers[rows] @ self.spectra.apply(atoms).T
 
-    def weighted_distances(
-        self, coefficients: NDArray[np.float64], rows: slice = ALL
-    ) -> NDArray[np.float64]:
+    def weighted_distances(self, coefficients: Floats, rows: slice = ALL) -> Floats:
         return self.spectra.adjoint(coefficients.T @ self.powers[rows])
 
 
@@ -62,20 +53,20 @@ class ModeMixing:
         self.alpha = alpha
         self.spectra = spectra
 
-    def value(self, atoms: NDArray[np.float64]) -> float:
+    def value(self, atoms: Floats) -> float:
         mixed = self._mixed(atoms).astype(np.float64, copy=False)  # its square may be too large
         return self.alpha / 2 * float(np.vdot(mixed, mixed))
 
-    def gradient(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(self, atoms: Floats) -> Floats:
         modes = self.spectra.modes
         matrices = modes @ self._mixed(atoms) @ modes.T
         return self.alpha * graphs.laplacian_adjoint(matrices)
 
-    def lipschitz(self, atoms: NDArray[np.float64]) -> float:
+    def lipschitz(self, atoms: Floats) -> float:
         """Return ``2 N alpha``: the norm of the map to Laplacians, modes being orthonormal."""
         return 2 * self.alpha * len(self.spectra.modes)
 
-    def _mixed(self, atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mixed(self, atoms: Floats) -> Floats:
         """Return ``U' L_k U`` (K, M, M) without its diagonal."""
         modes = self.spectra.modes
         found = modes.T @ graphs.laplacian(atoms) @ modes
@@ -83,14 +74,14 @@ class ModeMixing:
 
 
 def modal_smoothness(
-    signals: NDArray[np.float64],
-    counts: NDArray[np.intp],
+    signals: Floats,
+    counts: Integers,
     keep: bool | None = None,
     gaps: Gaps | None = None,
     *,
     spectra: Spectra,
 ) -> ModalSmoothness:
-    """Return the smoothness term, as ``likelihoods.smoothness``, of graphs that share eigenvectors.
+    """Return the term of signals, as ``smoothness`` does, for graphs that share eigenvectors.
 
     With ``gaps`` the powers are those of the differences that stand for all. These need not be
     differences of any signal; a power that would be negative is zero.
@@ -110,7 +101,7 @@ def modal_smoothness(
     return ModalSmoothness(window_means(powers, counts), spectra)
 
 
-def _blocks(counts: NDArray[np.intp], numbers: int) -> Iterator[tuple[slice, slice]]:
+def _blocks(counts: Integers, numbers: int) -> Iterator[tuple[slice, slice]]:
     """Yield windows and their samples, about ``BLOCK`` with so many numbers for each sample."""
     ends = np.concatenate([[0], np.cumsum(counts)])
     size = max(1, BLOCK // (numbers * int(counts.max(initial=1))))

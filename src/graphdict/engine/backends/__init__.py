@@ -46,9 +46,9 @@ def name_of_backend(problem: Any) -> str:
 
 def _class_for(problem: Problem) -> type[PlainBackend]:
     # What is on disk is not read to find out.
-    signals = getattr(problem.fit, "stands_for", type(problem.fit))
+    signals = getattr(problem.signal_term, "stands_for", type(problem.signal_term))
     kinds = _kind(signals), _kind(type(problem.linear)), _kind(type(problem.barrier))
-    precision = getattr(problem.fit, "dtype", None)
+    precision = getattr(problem.signal_term, "dtype", None)
     if precision not in (np.float32, np.float64):
         return PlainBackend
     other = CompiledBackend if kinds[2] in COMPILED_CODING else PlainBackend

@@ -18,19 +18,18 @@ from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.penalty import shrinkage_for
 from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.filtered_search import anneal_filtered
 from graphdict.engine.marginal.filtered_starts import (
     NO_PENALTY,
     FilteredRuns,
     random_filtered_start,
 )
-from graphdict.engine.marginal.learn import Settings, Trials, annealing_schedule, random_start
-from graphdict.engine.marginal.learn_filtered import MOST_FILTERED, anneal_filtered
+from graphdict.engine.marginal.learn import Trials, random_start
+from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
 from graphdict.engine.marginal.passes import evidence_by_block
-from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.series import mean_square
+from graphdict.engine.marginal.settings import Settings, annealing_schedule
 from graphdict.engine.marginal.subset import Blocks, cut_blocks, whole_windows
-
-__all__ = ["choose_patterns", "hold_out"]
 
 FOLDS = 5  # one block of samples in so many is held out
 BLOCKS = 20
@@ -38,16 +37,20 @@ MOST_ROWS = 20_000  # samples that suffice to choose
 CLEARLY = 2.0  # standard errors
 PATIENCE = 3  # numbers to try after the best: scores of single runs are not smooth
 ANNEALING_STEPS, TRIAL_STEPS = 20, 10  # half the annealing of a search: runs need not be the best
+SHORT: dict[str, Any] = {
+    "annealing": annealing_schedule(ANNEALING_STEPS), "max_iter": ANNEALING_STEPS + TRIAL_STEPS,
+}  # fmt: skip
 
 
 def choose_patterns(
     signals: Any,
-    recordings: Recordings,
-    window_size: int,
     patterns: NDArray,
     settings: Settings,
-    rng: np.random.RandomState,
     one: PatternDictionary | None = None,
+    *,
+    recordings: Recordings,
+    window_size: int,
+    rng: np.random.RandomState,
 ) -> Fit | None:
     """Return a short fit with the patterns that predict held-out samples best.
 
@@ -73,7 +76,9 @@ def choose_patterns(
         for size in range(1, int(sizes.max()) + 1):
             allowed = patterns[sizes <= size]
             if one is None:
-                fit = _short_fit(data, allowed, noise, settings, rng, len(fits))
+                shrink = shrinkage_for(allowed, settings.alpha_w or 0.0, noise / NOISE)
+                start = random_start(data, allowed, noise, rng, settings)
+                (fit,) = Trials(data, shrink, settings, len(fits)).run([start], **SHORT)
             else:
                 if len(allowed) > MOST_FILTERED:
                     break
@@ -104,23 +109,6 @@ def _is_clearly_better(scores: list[NDArray]) -> bool:
         return bool(np.isfinite(scores[0]).all())
     gains = scores[-1] - scores[-2]
     return bool(gains.sum() > CLEARLY * len(gains) ** 0.5 * gains.std(ddof=1))
-
-
-def _short_fit(
-    data: OpenSignals,
-    allowed: NDArray,
-    noise: float,
-    settings: Settings,
-    rng: np.random.RandomState,
-    done: int,
-) -> Fit:
-    """Return a short run with some patterns (C, K); ``done`` were run before."""
-    start = random_start(data, allowed, noise, rng, settings)
-    shrink = shrinkage_for(allowed, settings.alpha_w or 0.0, noise / NOISE)
-    trials = Trials(data, shrink, settings, done)
-    annealing, steps = annealing_schedule(ANNEALING_STEPS), ANNEALING_STEPS + TRIAL_STEPS
-    (fit,) = trials.run([start], annealing=annealing, max_iter=steps)
-    return fit
 
 
 def hold_out(signals: Any, recordings: Recordings, window: int) -> tuple[Blocks, Blocks]:

@@ -28,8 +28,6 @@ from graphdict.engine.marginal.sample_values import coefficients_by_window
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.tasks import advance
 
-__all__ = ["WeightLevels", "average_draws"]
-
 FADED = 10 * SMALLEST  # of the signals' precision: a weight that only pruning would make zero
 STRONG = 0.2  # share of the weights, the largest ones, whose mean is the size of a strong edge
 ABSENT, LEAST, MOST = 1e-4, 0.05, 2.0  # relative to it: no edge, and the range of common weights
@@ -76,6 +74,7 @@ def average_draws(
     data: OpenSignals,
     fit: Fit,
     penalty: AtomPenalty,
+    *,
     draws: int,
     pattern_prior: str,
     rng: np.random.RandomState,
@@ -109,7 +108,7 @@ def average_draws(
             dictionary = m_step(dictionary, smoothed, penalty, pattern_prior, atom_steps=0)
             drawn = dictionary.likelihood.draw_atoms(
                 dictionary.atoms, expected.statistics, expected.usage,
-                levels.values, levels.log_prior(counts), rng,
+                levels=levels.values, log_prior=levels.log_prior(counts), rng=rng,
             )  # fmt: skip
             counts = drawn.counts
             dictionary = replace(dictionary, atoms=drawn.atoms)

@@ -21,8 +21,6 @@ from graphdict.engine.marginal.passes import certainty_of, e_step
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.series import memory_of, observed_pairs
 
-__all__ = ["MOST_NODES", "measure_edges"]
-
 MOST_NODES = 256  # for which errors of all pairs are found in good time
 LEAST_OBSERVED = 0.5  # share of the pairs of values: the others are what the fit says of them
 
@@ -51,7 +49,7 @@ def measure_edges(
     moments = expected.statistics[0] / np.maximum(expected.usage, 1e-300)[:, None, None]
     counts = certainty_of(data, dictionary) * observed / memory_of(data)
     if np.isfinite(likelihood.tails):  # a sample of unknown loudness says a little less
-        freedom = likelihood.tails + likelihood.dimension
+        freedom = likelihood.tails + likelihood.dimensions
         counts = counts * freedom / (freedom + 2)
     estimates = edge_estimates(likelihood, dictionary.atoms, moments, counts)
     confidence = edge_confidence(estimates, signed=isinstance(likelihood, SignedLikelihood))

@@ -20,8 +20,6 @@ from graphdict.engine.marginal.sample_values import coefficients_by_window
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.tasks import advance
 
-__all__ = ["Fit", "expectation_maximisation"]
-
 
 @dataclass
 class Fit:
@@ -35,6 +33,18 @@ class Fit:
     converged: bool
     interrupted: bool = False
     edge_probabilities: NDArray | None = None  # (K, E) where atoms are averages
+
+    @classmethod
+    def of(
+        cls, dictionary: PatternDictionary, expected: ExpectedStatistics, objective: float,
+        history: History, *, converged: bool, interrupted: bool = False,
+    ) -> Fit:  # fmt: skip
+        """Return the fit of a dictionary whose E-step is known."""
+        return cls(
+            dictionary, usage=expected.usage @ dictionary.patterns, objective=objective,
+            log_likelihood=expected.log_likelihood, history=history,
+            converged=converged, interrupted=interrupted,
+        )  # fmt: skip
 
     @property
     def is_finite(self) -> bool:
@@ -115,20 +125,9 @@ def expectation_maximisation(
         stage.flush()
     elif stage is not None:
         stage.finish({**_state(0, 0.0, dictionary, history.copy()), "converged": converged})
-    return _fit(dictionary, expected, objective, history, converged, interrupted)
-
-
-def _fit(
-    dictionary: PatternDictionary,
-    expected: ExpectedStatistics,
-    objective: float,
-    history: History,
-    converged: bool,
-    interrupted: bool,
-) -> Fit:
-    usage = expected.usage @ dictionary.patterns
-    likelihood = expected.log_likelihood
-    return Fit(dictionary, usage, objective, likelihood, history, converged, interrupted)
+    return Fit.of(
+        dictionary, expected, objective, history, converged=converged, interrupted=interrupted
+    )
 
 
 def _state(
@@ -153,7 +152,7 @@ def _restored(
     history.refill(result["history"])
     expected = e_step(data, dictionary, statistics=False)
     objective = _objective(dictionary, expected, penalty)
-    return _fit(dictionary, expected, objective, history, result["converged"], False)
+    return Fit.of(dictionary, expected, objective, history, converged=result["converged"])
 
 
 def _objective(

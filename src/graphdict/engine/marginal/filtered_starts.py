@@ -21,7 +21,8 @@ from graphdict.core.marginal.filter_search import (
     judge_by_halves,
     search_power,
 )
-from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets
 from graphdict.core.marginal.filters import GraphFilter, HeatKernel, PowerFilter
 from graphdict.core.marginal.heat import first_heat_kernel, heat_kernel, shift_weights
@@ -30,7 +31,7 @@ from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilitie
 from graphdict.core.marginal.penalty import ConcavePenalty
 from graphdict.core.marginal.tails import best_tails
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.learn import RULE_OUT_ROUNDS, STAY, Settings, rule_out_edges
+from graphdict.engine.marginal.learn import RULE_OUT_ROUNDS, STAY, rule_out_edges
 from graphdict.engine.marginal.passes import (
     e_step,
     e_step_by_halves,
@@ -39,18 +40,12 @@ from graphdict.engine.marginal.passes import (
 )
 from graphdict.engine.marginal.samples import OpenSignals
 from graphdict.engine.marginal.series import memory_of
-
-__all__ = [
-    "NO_PENALTY",
-    "FilteredRuns",
-    "InterruptedFitError",
-    "one_graph",
-    "random_filtered_start",
-]
+from graphdict.engine.marginal.settings import Settings
 
 NO_PENALTY = ConcavePenalty(0.0)
 FIRST_POWER, FIRST_TAILS = 2.0, 10.0  # where learning begins
 ONE_GRAPH_ROUNDS, ONE_GRAPH_STEPS = 3, 40
+COLDEST, ANNEALING_STEPS = 0.1, 20  # inverse temperatures of annealed runs
 START_STEPS = 15  # on atoms of random memberships
 HALVES_BLOCKS = 20  # in time, every second of which is the other half
 SILENT_SHARE = 0.5  # exact silence is no accident
@@ -87,6 +82,12 @@ class FilteredRuns:
     def variance(self) -> float:
         """Mean square of the signals."""
         return self.noise / NOISE
+
+    @property
+    def temperatures(self) -> list[float]:
+        """Inverse temperatures of an annealed run; lower ones where windows have many samples."""
+        longest = float(self.data.counts.max())
+        return np.geomspace(COLDEST / longest, 1, ANNEALING_STEPS, endpoint=False).tolist()
 
     @property
     def rough(self) -> float:
@@ -143,13 +144,15 @@ class FilteredRuns:
         atoms = shift_weights(dictionary.atoms, before, kernel)
         return replace(dictionary, likelihood=replace(likelihood, filter=kernel), atoms=atoms)
 
-    def rule_out(self, dictionary: PatternDictionary, **options: Any) -> PatternDictionary:
+    def rule_out(
+        self, dictionary: PatternDictionary, iterations: int = 30, **options: Any
+    ) -> PatternDictionary:
         """Return the dictionary without edges that its samples rule out."""
         for _ in range(RULE_OUT_ROUNDS):
             less = rule_out_edges(self.data, dictionary, SILENT_SHARE)
             if less is dictionary:
                 break
-            dictionary = self.run(less, 30, 6, **options).dictionary
+            dictionary = self.run(less, iterations, 6, **options).dictionary
         return dictionary
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from graphdict.core.marginal.patterns import count_patterns, default_max_active
 from graphdict.engine.logs import logger
 
-__all__ = ["LONG", "announce", "forecast"]
-
 LONG = 30.0  # seconds from which on a fit is announced
 MATRIX = 4.5e-10  # seconds for each pattern and N^3 in an iteration, on one core
 POSTERIOR = 2e-8  # seconds for each window and pattern
@@ -16,7 +14,7 @@ STARTS, REST = 60, 400  # iterations of a start, and after the search
 
 
 def forecast(
-    n_atoms: int, max_active: int | None, levels: int, n_init: int, windows: int, nodes: int
+    *, n_atoms: int, max_active: int | None, levels: int, n_init: int, windows: int, nodes: int
 ) -> str | None:
     """Return a sentence on how long a fit takes and what takes less; None for a short one.
 
@@ -24,7 +22,9 @@ def forecast(
     the estimator, and the numbers of windows and nodes.
     """
     largest = min(max_active or default_max_active(n_atoms, levels), n_atoms)
-    seconds, patterns = _seconds(n_atoms, largest, levels, n_init, windows, nodes)
+    patterns, fewer = (count_patterns(n_atoms, most, levels) for most in (largest, largest - 1))
+    iteration = MATRIX * nodes**3 + POSTERIOR * windows  # for each pattern
+    seconds = (STARTS * n_init + REST) * (patterns * iteration)
     if seconds < LONG:
         return None
     message = (
@@ -33,7 +33,7 @@ def forecast(
     )
     if largest == 1:
         return message
-    less, fewer = _seconds(n_atoms, largest - 1, levels, n_init, windows, nodes)
+    less = (STARTS * n_init + REST) * (fewer * iteration)
     return f"{message}; with at most {largest - 1} active ({fewer} patterns) about {_span(less)}"
 
 
@@ -43,19 +43,11 @@ def announce(model: Any, shape: tuple[int, ...]) -> None:
         return
     windows = -(-shape[0] // model.window_size)
     said = forecast(
-        model.n_atoms, model.max_active, model.levels, model.n_init, windows, shape[1]
+        n_atoms=model.n_atoms, max_active=model.max_active, levels=model.levels,
+        n_init=model.n_init, windows=windows, nodes=shape[1],
     )  # fmt: skip
     if said is not None:
         logger.info("%s: %s", type(model).__name__, said)
-
-
-def _seconds(
-    n_atoms: int, largest: int, levels: int, n_init: int, windows: int, nodes: int
-) -> tuple[float, int]:
-    """Return the seconds of a fit, and the number of its patterns."""
-    patterns = count_patterns(n_atoms, largest, levels)
-    iteration = patterns * (MATRIX * nodes**3 + POSTERIOR * windows)
-    return (STARTS * n_init + REST) * iteration, patterns
 
 
 def _span(seconds: float) -> str:

@@ -19,15 +19,21 @@ from numpy.typing import NDArray
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
 from graphdict.core.marginal.filter_search import Halves, Judge, add_own_pool, common_factor
-from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.support import prune_edges
-from graphdict.engine.marginal.filtered_starts import HALVES_BLOCKS, FilteredRuns, filtered
+from graphdict.engine.marginal.filtered_starts import (
+    HALVES_BLOCKS,
+    FilteredRuns,
+    filtered,
+    random_filtered_start,
+)
 from graphdict.engine.marginal.passes import e_step_of_half, evidence_by_block
-
-__all__ = ["choose_pool", "held_out_evidence", "judge_by_evidence", "without_unprofitable"]
+from graphdict.engine.tasks import advance
 
 STEPS = 25  # on the atoms of a half, from those of all samples
 POOL_ITERATIONS, POOL_STEPS = 8, 5  # of EM on a half, and on the atoms in each
+STARTS = 2  # in each half, where states are found anew
 MORE_STEPS = 15  # from the atoms of the choice before
 MORE_IN_COMMON = 3.0, 10.0, 30.0  # pooled samples to try first, in units of the dimension
 LESS_IN_COMMON = 1.0, 0.0  # and where more than the first are too many
@@ -61,12 +67,14 @@ def held_out_evidence(
     """Return the log-evidence of each half under atoms of the other, block by block.
 
     ``starts`` are the atoms (K, E) of either half to begin with, those of all samples by default.
+    The filter stays that of the dictionary.
     """
     halves = runs.halves(dictionary) if halves is None else halves
     starts = (dictionary.atoms, dictionary.atoms) if starts is None else starts
+    likelihood = replace(filtered(dictionary), learns_power=False)
     found = []
     for targets, start in zip(halves.fitted, starts, strict=True):
-        _, atoms = filtered(dictionary).for_atoms(start).minimise(start, targets, steps)
+        _, atoms = likelihood.for_atoms(start).minimise(start, targets, steps)
         found.append(atoms)
     return _judge(runs, dictionary, found)
 
@@ -84,53 +92,104 @@ def _judge(runs: FilteredRuns, dictionary: PatternDictionary, atoms: Sequence[ND
 def without_unprofitable(
     runs: FilteredRuns, dictionary: PatternDictionary, halves: Halves, atoms: Sequence[NDArray]
 ) -> list[NDArray]:
-    """Return atoms (K, E) of either half without some edges that do not pay in this half."""
+    """Return atoms (K, E) of either half without some edges that do not pay in this half.
+
+    Half of the samples lose half as much without an edge, so that edges cost half there: otherwise
+    those that all samples show would go.
+    """
     found = []
     for own, judged in zip(atoms, halves.judged, strict=True):
         whole = dictionary.with_atoms(own)
-        given = judged.usage, runs.effective_samples, runs.settings.sparsity
+        given = judged.usage, runs.effective_samples, 0.5 * runs.settings.sparsity
         bad = unprofitable_edges(filtered(whole), own, *given, last=False)
         found.append(prune_edges(whole, (own > 0) & ~bad).atoms)
     return found
 
 
-def choose_pool(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+def choose_pool(
+    runs: FilteredRuns,
+    dictionary: PatternDictionary,
+    one: PatternDictionary,
+    rng: np.random.RandomState,
+) -> tuple[PatternDictionary, bool]:
     """Return the dictionary with as many pooled samples as let one half explain the other best.
 
     Here responsibilities are learned from one half as well: those of all samples know of the other
-    half, and would ask for atoms that have less in common.
+    half, and would ask for atoms that have less in common. A window has so many samples that no
+    later step changes its state. So states that last over windows are found in each half anew.
+    Halves of few windows tell little of how much less atoms should have in common than the first
+    amount: there less has to be clearly better.
+
+    Returned is also whether several atoms explain the other half better than ``one`` graph, which
+    is asked of states that last over windows.
     """
     likelihood = filtered(dictionary)
     if likelihood.pool is None:
-        return dictionary
-    share, most, start = 0.0, -np.inf, (dictionary.atoms, dictionary.atoms)
+        return dictionary, True
+    lasting = runs.data.lasting and not likelihood.flat.any()
+    start: Sequence[NDArray] = (dictionary.atoms, dictionary.atoms)
+    if lasting:
+        start = [_learn_half_anew(runs, dictionary, one, half, rng) for half in (0, 1)]
+    share, best = 0.0, None
     for amounts in (MORE_IN_COMMON, LESS_IN_COMMON):
-        atoms: Sequence[NDArray] = start
+        atoms, clearly = start, lasting and amounts is LESS_IN_COMMON
         for amount in amounts:
             tried = amount * likelihood.dimension / runs.data.total
             atoms = [_learn_half(runs, dictionary, half, atoms[half], tried) for half in (0, 1)]
             judged = _judge(runs, dictionary, atoms)
-            if judged.total < most:
+            if best is not None and judged.total < best.total:
                 break
-            share, most = tried, judged.total
+            if best is not None and clearly and not judged.is_clearly_better_than(best):
+                break
+            share, best = tried, judged
             start = judged.atoms if amount == MORE_IN_COMMON[0] else start
         if share * runs.data.total > MORE_IN_COMMON[0] * likelihood.dimension:
             break
+    assert best is not None
     pool = PooledSamples(likelihood.pool.moments, share)
-    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
+    several = not lasting or best.total > held_out_evidence(runs, one).total
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool)), several
+
+
+def _learn_half_anew(
+    runs: FilteredRuns,
+    dictionary: PatternDictionary,
+    one: PatternDictionary,
+    half: int,
+    rng: np.random.RandomState,
+) -> NDArray:
+    """Return atoms (K, E) that explain one half best, of annealed EM on it from random starts."""
+    share, best, most = filtered(dictionary).dimension / runs.data.total, dictionary.atoms, -np.inf
+    for _ in range(STARTS):
+        atoms = random_filtered_start(runs, one, dictionary.patterns, rng).atoms
+        atoms = _learn_half(runs, dictionary, half, atoms, share, runs.temperatures)
+        given = dictionary.with_atoms(atoms), HALVES_BLOCKS, half
+        own = evidence_by_block(runs.data, *given)[half::2].sum()
+        if own > most:
+            best, most = atoms, own
+    return best
 
 
 def _learn_half(
-    runs: FilteredRuns, dictionary: PatternDictionary, half: int, atoms: NDArray, share: float
+    runs: FilteredRuns,
+    dictionary: PatternDictionary,
+    half: int,
+    atoms: NDArray,
+    share: float,
+    annealing: Sequence[float] = (),
 ) -> NDArray:
-    """Return atoms (K, E) after EM on one half with so many pooled samples of its own."""
+    """Return atoms (K, E) after EM on one half with so many pooled samples of its own.
+
+    ``annealing`` are inverse temperatures of the first iterations.
+    """
     likelihood = filtered(dictionary)
-    for _ in range(POOL_ITERATIONS):
-        given = replace(dictionary, atoms=atoms), HALVES_BLOCKS, half
+    for inverse_temperature in (*annealing, *[1.0] * POOL_ITERATIONS):
+        given = replace(dictionary, atoms=atoms), HALVES_BLOCKS, half, inverse_temperature
         usage, statistics = e_step_of_half(runs.data, *given)
         targets = likelihood.targets(statistics, usage, pooled=False)
         pooled = add_own_pool(likelihood, targets, share)
         _, atoms = likelihood.minimise(atoms, pooled, POOL_STEPS)
+        advance()
     return atoms
 
 

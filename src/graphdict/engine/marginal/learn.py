@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,23 +12,20 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.filters import PAPERS, GraphFilter
-from graphdict.core.marginal.likelihood import NOISE, GaussianLikelihood
+from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import (
     ConcavePenalty,
     shrinkage,
     shrinkage_for,
-    usual_alpha,
     with_sparsity,
 )
-from graphdict.core.marginal.protocols import AtomPenalty, PatternLikelihood
+from graphdict.core.marginal.protocols import AtomPenalty
 from graphdict.core.marginal.support import SILENT_SHARE, impossible_edges, prune_edges
 from graphdict.core.marginal.time_hierarchy import n_levels
-from graphdict.core.solvers.base import Callback, History, Progress
-from graphdict.engine.checkpoint import Checkpoint
+from graphdict.core.solvers.base import History, Progress
 from graphdict.engine.marginal.averaging import average_draws
-from graphdict.engine.marginal.em import Fit, expectation_maximisation
+from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.passes import second_moments
 from graphdict.engine.marginal.sample_values import coefficients_by_window
 from graphdict.engine.marginal.samples import OpenSignals
@@ -36,103 +33,19 @@ from graphdict.engine.marginal.series import (
     LEAST_SQUARE,
     mean_square,
     random_distances,
-    variances_of,
+)
+from graphdict.engine.marginal.settings import (
+    ANNEALING_STEPS,
+    TRIAL_STEPS,
+    Settings,
+    annealing_schedule,
 )
 
-__all__ = [
-    "Settings",
-    "Trials",
-    "annealing_schedule",
-    "hierarchy_start",
-    "learn",
-    "random_start",
-    "restart_idle_atoms",
-    "rule_out_edges",
-    "sparsity_penalty",
-]
-
-COLDEST, ANNEALING_STEPS, TRIAL_STEPS = 0.1, 40, 10
-USUAL_STEPS = 80  # of EM, all runs of the start that is finished together
 RULE_OUT_ROUNDS = 4  # fewer edges sharpen the posterior, which shows what else to rule out
 IDLE = 0.1  # share of the mean usage below which an atom is restarted
 PARENTS, TILT = 6, 0.5  # atoms to try to split, and how unlike their halves start
 RARELY = 0.1  # probability of patterns that a start did not allow, to begin with
 STAY = 0.9  # where the probability to stay begins
-
-
-def annealing_schedule(steps: int, first: float = COLDEST) -> list[float]:
-    """Return inverse temperatures that rise evenly from ``first`` to just below 1."""
-    return np.linspace(first, 1, steps, endpoint=False).tolist()
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to learn; the names up to ``callback`` are those of the estimator."""
-
-    alpha_w: float | None = None  # None where the signals say
-    sparsity: float = 1.0
-    prior: str = "independent"
-    n_init: int = 8
-    max_iter: int = 200
-    tol: float = 1e-5
-    average: int = 0
-    filter: GraphFilter | None = PAPERS  # None where it is learned
-    tails: float | None = np.inf  # degrees of freedom, None where they are learned
-    signed: bool = False
-    pooled: float | None = None  # samples that atoms have in common; None where they are chosen
-    callback: Callback | None = None
-    trial_callback: Callback | None = None  # called after each short run of the search
-    checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None, {}))
-    likelihood: Callable[[NDArray, NDArray, float], PatternLikelihood] = GaussianLikelihood.of
-    # made from patterns (C, K), atoms (K, E) and noise
-
-    @property
-    def pattern_prior(self) -> str:
-        """How pattern probabilities are fitted; see :func:`fit_probabilities`."""
-        return "free" if self.prior == "free" else "independent"
-
-    @property
-    def filtered(self) -> bool:
-        """Whether there may be a filter, tails or negative weights: see ``learn_filtered``."""
-        return self.filter != PAPERS or self.tails != np.inf or self.signed
-
-    def with_alpha(self, data: OpenSignals, atoms: int) -> Settings:
-        """Return the settings with a number for ``alpha_w``: one that suits the signals."""
-        if self.alpha_w is not None:
-            return self
-        return replace(self, alpha_w=usual_alpha(variances_of(data), atoms, data.total))
-
-    @property
-    def trials(self) -> int:
-        """Number of short runs until one start is left."""
-        total, left = self.n_init, self.n_init
-        while left > 1:
-            left = (left + 1) // 2
-            total += left
-        return total
-
-    @property
-    def planned_iterations(self) -> int:
-        """Iterations of EM that a fit usually takes, which is what its progress is told by."""
-        if self.prior == "hierarchy":
-            return USUAL_STEPS
-        later = self.trials - self.n_init
-        steps = self.n_init * (ANNEALING_STEPS + 5) + later * TRIAL_STEPS // 2
-        return steps + USUAL_STEPS + 3 * self.average // 2
-
-    def run(
-        self,
-        data: OpenSignals,
-        dictionary: PatternDictionary,
-        penalty: AtomPenalty,
-        **options: Any,
-    ) -> Fit:
-        """Run EM once, as a stage of the checkpoint, and return its result."""
-        defaults = {"pattern_prior": self.pattern_prior, "tol": self.tol, "max_iter": self.max_iter}
-        stage = self.checkpoint.stage()
-        return expectation_maximisation(
-            data, dictionary, penalty, stage=stage, **{**defaults, **options}
-        )
 
 
 def random_start(
@@ -169,8 +82,9 @@ def hierarchy_start(
 def learn(
     data: OpenSignals,
     patterns: NDArray,
-    noise: float,
     settings: Settings,
+    *,
+    noise: float,
     rng: np.random.RandomState,
     some: OpenSignals | None = None,
 ) -> Fit:
@@ -187,7 +101,7 @@ def learn(
     else:
         shrink = shrinkage_for(patterns, alpha, noise / NOISE)
         searched = data if some is None else some
-        found = _search(searched, patterns, noise, shrink, settings, rng)
+        found = _search(searched, patterns, shrink, settings, noise=noise, rng=rng)
         if not found.interrupted:
             found = restart_idle_atoms(searched, found, shrink, settings, rng)
         if found.interrupted:
@@ -207,9 +121,10 @@ def learn(
         best = settings.run(data, dictionary, shrink, **options)
         if best.interrupted or not settings.average:
             return best
-        given = settings.average, settings.pattern_prior, rng, settings.callback
-        stage = settings.checkpoint.stage()
-        return average_draws(data, best, shrink, *given, stage=stage)
+        return average_draws(
+            data, best, shrink, draws=settings.average, pattern_prior=settings.pattern_prior,
+            rng=rng, callback=settings.callback, stage=settings.checkpoint.stage(),
+        )  # fmt: skip
     penalty = sparsity_penalty(data, best, shrink, settings.sparsity)
     # Pruning only lowers the objective of this last stage, whose history is kept.
     options["history"] = History()
@@ -240,9 +155,10 @@ def rule_out_edges(
 def _search(
     data: OpenSignals,
     patterns: NDArray,
-    noise: float,
     penalty: AtomPenalty,
     settings: Settings,
+    *,
+    noise: float,
     rng: np.random.RandomState,
 ) -> Fit:
     """Return the best of annealed runs from random starts; the better half goes on each time.
@@ -354,5 +270,7 @@ def sparsity_penalty(
     dictionary, edges = fit.dictionary, fit.dictionary.atoms.shape[1]
     # Atoms are told apart where one is active at a time, or where it is known which ones are.
     separate = dictionary.known_in_time or pattern_sizes(dictionary.patterns).max() <= 1
-    per_atom, variance = float(fit.usage.mean()), mean_square(data)
-    return with_sparsity(shrink, sparsity, data.total, per_atom, edges, separate, variance)
+    return with_sparsity(
+        shrink, sparsity, samples=data.total, per_atom=float(fit.usage.mean()), edges=edges,
+        separate=separate, variance=mean_square(data),
+    )  # fmt: skip

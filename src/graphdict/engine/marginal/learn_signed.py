@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
-from graphdict.core.marginal.filtered import PooledSamples
+from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.patterns import uniform_probabilities
 from graphdict.core.marginal.signed import (
     SignedLikelihood,
@@ -28,6 +28,8 @@ from graphdict.core.marginal.signed import (
 from graphdict.core.marginal.spectra import reduce_moments
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
+from graphdict.engine.marginal.filter_choice import ITERATIONS, ROUNDS
+from graphdict.engine.marginal.filtered_search import best_of_starts
 from graphdict.engine.marginal.filtered_starts import (
     FIRST_TAILS,
     FilteredRuns,
@@ -35,19 +37,12 @@ from graphdict.engine.marginal.filtered_starts import (
     filtered,
     one_graph,
 )
-from graphdict.engine.marginal.learn import STAY, Settings
-from graphdict.engine.marginal.learn_filtered import (
-    ELIMINATION_ROUNDS,
-    ITERATIONS,
-    ROUNDS,
-    best_of_starts,
-    copies_of,
-)
+from graphdict.engine.marginal.learn import STAY
+from graphdict.engine.marginal.learn_filtered import ELIMINATION_ROUNDS, with_all_atoms
 from graphdict.engine.marginal.model_choice import tails_pay
 from graphdict.engine.marginal.passes import e_step, random_statistics
 from graphdict.engine.marginal.samples import OpenSignals
-
-__all__ = ["learn_signed", "steadying_moments"]
+from graphdict.engine.marginal.settings import Settings
 
 STEPS = 4  # of Newton's method in an iteration of EM, where some pairs have no edge
 SAME = 0.05  # relative change of the pooled samples that is none
@@ -75,7 +70,8 @@ def learn_signed(
             dictionary = replace(dictionary, likelihood=gaussian)
         return runs.run(dictionary, settings.max_iter, STEPS, callback=settings.callback)
     except InterruptedFitError as stop:
-        return replace(stop.fit, dictionary=copies_of(stop.fit.dictionary, patterns))
+        stay = STAY if settings.prior == "markov" else None
+        return with_all_atoms(stop.fit, patterns, stay)
 
 
 def _searched(

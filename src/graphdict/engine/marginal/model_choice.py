@@ -11,22 +11,12 @@ import numpy as np
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filter_search import common_factor, present_edges
 from graphdict.core.marginal.filtered import FilteredLikelihood
-from graphdict.core.marginal.filters import PowerFilter
+from graphdict.core.marginal.filters import IDENTITY
 from graphdict.core.marginal.tails import MOST_TAILS
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
 from graphdict.engine.marginal.held_out import held_out_evidence
 from graphdict.engine.marginal.passes import e_step
-
-__all__ = [
-    "ONE",
-    "PlainFits",
-    "criterion",
-    "explains_as_well",
-    "suffices",
-    "tails_pay",
-    "with_states",
-]
 
 TAIL_STEPS = 2  # to find tails before it is asked whether they pay
 ONE = 1.05  # powers up to which are 1 for one graph
@@ -35,14 +25,14 @@ SUPPORT_STEPS = 30  # to learn a power on a support
 CLEARLY = 2.0  # standard errors
 DISSOLVED = 0.9  # share of pairs that are joined, from which on a graph says nothing
 REFITTING = 10  # iterations without the penalty that the plain search has
-STATE_STEPS = 40  # on plain atoms of given states
+STATE_STEPS = 40  # on atoms of given states
 
 
 class PlainFits(NamedTuple):
     """Fits with a power of 1 and Gaussian tails, where they are asked for."""
 
     fit: Callable[[], Fit]  # to all samples
-    sketch: Callable[[int], Fit]  # of so many starts, to as many samples as a search needs
+    short_fit: Callable[[int], Fit]  # of so many starts, to as many samples as a search needs
 
 
 def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary) -> bool:
@@ -63,14 +53,36 @@ def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDict
 
 def with_states(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
     """Return a plain dictionary whose atoms are fitted to the samples of another one's."""
-    likelihood = replace(filtered(dictionary), learns_tails=False, learns_power=False, pool=None)
-    targets, _ = runs.expect(replace(dictionary, likelihood=likelihood))
-    plain = _as_filtered(dictionary, likelihood, np.inf)
-    dense = filtered(plain).for_atoms(np.ones_like(dictionary.atoms))
+    likelihood = replace(
+        filtered(dictionary), filter=IDENTITY, tails=np.inf, learns_tails=False,
+        learns_power=False, pool=None,
+    )  # fmt: skip
+    return _fit_anew(runs, dictionary, likelihood)
+
+
+def from_plain_states(
+    runs: FilteredRuns, plain: PatternDictionary, one: PatternDictionary
+) -> PatternDictionary:
+    """Return a dictionary with the tails of ``one`` graph in the states of a plain one.
+
+    It is without edges that its samples rule out. Its filter is the one that is given, or 1.
+    """
+    gaussian = replace(filtered(one), learns_tails=False, learns_power=False, pool=None)
+    states = _as_filtered(plain, gaussian, np.inf)
+    likelihood = replace(filtered(one), filter=runs.settings.filter or IDENTITY)
+    return runs.rule_out(_fit_anew(runs, states, likelihood))
+
+
+def _fit_anew(
+    runs: FilteredRuns, states: PatternDictionary, likelihood: FilteredLikelihood
+) -> PatternDictionary:
+    """Return atoms of all edges under a likelihood, fitted to the samples of some states."""
+    targets, _ = runs.expect(replace(states, likelihood=replace(filtered(states), pool=None)))
+    dense = likelihood.for_atoms(np.ones_like(states.atoms), states.patterns)
     atoms = dense.weight_scales(targets)
     atoms = atoms * common_factor(dense, atoms, targets)
     _, atoms = dense.minimise(atoms, targets, STATE_STEPS)
-    return replace(plain, likelihood=dense.for_atoms(atoms), atoms=atoms)
+    return replace(states, likelihood=dense.for_atoms(atoms), atoms=atoms)
 
 
 def explains_as_well(
@@ -111,8 +123,8 @@ def _count_edges(runs: FilteredRuns, dictionary: PatternDictionary) -> int:
 def _as_filtered(
     dictionary: PatternDictionary, likelihood: FilteredLikelihood, tails: float
 ) -> PatternDictionary:
-    """Return a Gaussian dictionary under the same likelihood by another name."""
-    likelihood = replace(likelihood, filter=PowerFilter(1.0), tails=tails)
+    """Return a Gaussian dictionary as one of a filtered likelihood, with power 1."""
+    likelihood = replace(likelihood, filter=IDENTITY, tails=tails)
     likelihood = likelihood.for_atoms(dictionary.atoms, dictionary.patterns)
     return replace(dictionary, likelihood=likelihood)
 

@@ -7,16 +7,12 @@ block; after that blocks are independent of each other and the posterior of each
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.chain import (
-    Posterior,
-    backward_message,
-    forward_message,
-)
+from graphdict.core.marginal.chain import Posterior, backward_message, forward_message
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import EStep, ExpectedStatistics
 from graphdict.core.marginal.protocols import SignalBlock
@@ -25,22 +21,6 @@ from graphdict.core.protocols import BlockStates, Step
 from graphdict.engine.executor import Shard
 from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
 from graphdict.engine.sources import too_large
-
-__all__ = [
-    "block_of",
-    "certainty_of",
-    "e_step",
-    "e_step_by_halves",
-    "e_step_of_half",
-    "evidence_by_block",
-    "keep_if_small",
-    "messages_of",
-    "posterior_of",
-    "prepare",
-    "random_statistics",
-    "second_moments",
-    "tail_densities",
-]
 
 
 def e_step(
@@ -56,12 +36,14 @@ def e_step(
     Without the ``statistics`` of the likelihood where no M-step follows; with the posterior mean of
     the ``coefficients`` (windows, K) where they are asked for.
     """
-    step = prepare(data, dictionary, inverse_temperature)
+    step = make_e_step(data, dictionary, inverse_temperature)
     states, (usage, draws, stays, log_evidence, *sums) = data.executor.map_blocks(
-        _e_step, messages_of(data, step), step, statistics, coefficients
+        with_posterior, chain_messages(data, step), step, _e_step, statistics, coefficients
     )
-    totals = data.total, data.windows, usage, draws, stays, log_evidence
-    found = ExpectedStatistics(*totals, tuple(sums), chains=data.chains)
+    found = ExpectedStatistics(
+        data.total, data.windows, usage=usage, draws=draws, stays=stays, log_evidence=log_evidence,
+        statistics=tuple(sums), chains=data.chains,
+    )  # fmt: skip
     return found._replace(coefficients=data.executor.gather(states)) if coefficients else found
 
 
@@ -72,8 +54,7 @@ def second_moments(
 
     Their number (K,), in how many of them each node is silent (K, N), and ``x x'`` (K, N, N).
     """
-    step = prepare(data, dictionary)
-    return data.executor.map_blocks(_second_moments, messages_of(data, step), step)[1]
+    return _sums_with_posterior(data, dictionary, _second_moments)
 
 
 def random_statistics(
@@ -83,7 +64,7 @@ def random_statistics(
 
     Both are divided by the number of samples.
     """
-    step, count = prepare(data, dictionary), len(dictionary.patterns)
+    step, count = make_e_step(data, dictionary), len(dictionary.patterns)
     random = RowRandom.take(rng, data.windows, even_memberships, count)
     _, sums = data.executor.map_shards(_random_statistics, [], random, step)
     usage, *statistics = (each / data.total for each in sums)
@@ -102,12 +83,17 @@ def e_step_by_halves(
 
 
 def e_step_of_half(
-    data: OpenSignals, dictionary: PatternDictionary, blocks: int, half: int
+    data: OpenSignals,
+    dictionary: PatternDictionary,
+    blocks: int,
+    half: int,
+    inverse_temperature: float = 1.0,
 ) -> tuple[NDArray, tuple[NDArray, ...]]:
     """Return what :func:`e_step_by_halves` does, of the first half (0) or the second (1)."""
-    step = prepare(data, dictionary)
-    given = messages_of(data, step), step, blocks, half
-    usage, *statistics = data.executor.map_blocks(_e_step_of_half, *given)[1]
+    step = make_e_step(data, dictionary, inverse_temperature)
+    usage, *statistics = data.executor.map_blocks(
+        _at_half, chain_messages(data, step), step, _e_step_of_half, blocks, half
+    )[1]
     return usage / data.total, tuple(each / data.total for each in statistics)
 
 
@@ -119,29 +105,28 @@ def evidence_by_block(
     They are the blocks of :func:`e_step_by_halves`: those of the first half come first, third, ...
     With a ``half`` (0 or 1) only those of this half are asked for, and others are undefined.
     """
-    step = prepare(data, dictionary)
-    given = messages_of(data, step), step, blocks, half
-    return data.executor.map_blocks(_evidence_by_block, *given)[1][0]
+    step = make_e_step(data, dictionary)
+    _, (evidence,) = data.executor.map_blocks(
+        _at_half, chain_messages(data, step), step, _evidence_by_block, blocks, half
+    )
+    return evidence
 
 
 def tail_densities(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
     """Return mean log-densities for :func:`graphdict.core.marginal.tails.best_tails`."""
-    step = prepare(data, dictionary)
-    _, (sums,) = data.executor.map_blocks(_tail_densities, messages_of(data, step), step)
-    return sums / data.total
+    return _sums_with_posterior(data, dictionary, _tail_densities)[0] / data.total
 
 
 def certainty_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
-    """Return the sums (C,) of squared responsibilities: as many samples are known to be of each.
+    """Return the sum (C,) of squared responsibilities of each pattern over all samples.
 
-    Where responsibilities are 0 or 1 these are the numbers of samples.
+    It is the number of samples of the pattern where responsibilities are 0 or 1, and less where
+    they are in between.
     """
-    step = prepare(data, dictionary)
-    _, (sums,) = data.executor.map_blocks(_certainty, messages_of(data, step), step)
-    return sums
+    return _sums_with_posterior(data, dictionary, _certainty)[0]
 
 
-def prepare(
+def make_e_step(
     data: OpenSignals, dictionary: PatternDictionary, inverse_temperature: float = 1.0
 ) -> EStep:
     """Return the E-step that a pass sends to every block."""
@@ -151,13 +136,14 @@ def prepare(
     )  # fmt: skip
 
 
-def messages_of(data: OpenSignals, step: EStep) -> list[BlockStates]:
-    """Return what the posterior of a block needs beside it, in the order of its arguments.
+def chain_messages(data: OpenSignals, step: EStep) -> list[BlockStates]:
+    """Return what :func:`with_posterior` needs of each block in a chain; None each elsewhere.
 
-    That is nothing, or in a chain: scaled likelihoods, forward messages, backward messages.
+    Those are its scaled likelihoods, where they were kept, and the messages (C,) from the windows
+    before and after it.
     """
     if step.dictionary.stay is None:
-        return []
+        return [data.empty_states] * 3
     scaled = keep_if_small(data, _scaled_likelihoods, step)
     forward = data.executor.scan(_forward, [scaled], None, step)
     backward = data.executor.scan(_backward, [scaled], None, step, reverse=True)
@@ -172,46 +158,74 @@ def keep_if_small(data: OpenSignals, compute: Step, step: EStep) -> BlockStates:
     return data.executor.map_blocks(compute, [], step)[0]
 
 
-# On blocks: learning --------------------------------------------------------------------------
+# On blocks: with their posterior ----------------------------------------------------------------
 
 
-def block_of(samples: WindowedSignals, rows: slice, messages: list) -> SignalBlock:
+class BlockPosterior(NamedTuple):
+    """Some windows with their posterior, and the E-step that found it."""
+
+    samples: WindowedSignals
+    rows: slice
+    step: EStep
+    block: SignalBlock
+    posterior: Posterior
+
+    @property
+    def responsibilities(self) -> NDArray:
+        """The posterior (windows, C) of the patterns."""
+        return self.posterior.responsibilities
+
+
+def with_posterior(
+    samples: WindowedSignals, rows: slice, scaled: Any, forward: Any, backward: Any,
+    step: EStep, read: Step, *message: Any,
+) -> Any:  # fmt: skip
+    """Return ``read(found, *message)`` of a block: a step over :func:`chain_messages`.
+
+    ``found`` is its :class:`BlockPosterior`.
+    """
+    block = _block_of(samples, rows, scaled)
+    posterior = step.posterior(
+        block, samples.first + rows.start, scaled, forward, backward, starts=samples.starts_in(rows)
+    )
+    return read(BlockPosterior(samples, rows, step, block, posterior), *message)
+
+
+def _sums_with_posterior(data: OpenSignals, dictionary: PatternDictionary, read: Step) -> Any:
+    """Return the sums that ``read`` finds in the :class:`BlockPosterior` of each block."""
+    step = make_e_step(data, dictionary)
+    return data.executor.map_blocks(with_posterior, chain_messages(data, step), step, read)[1]
+
+
+def _block_of(samples: WindowedSignals, rows: slice, scaled: Any) -> SignalBlock:
     """Return some windows, with what was kept of them when their likelihoods were found."""
     block = samples.block(rows)
-    kept = messages[0].kept if messages and messages[0] is not None else None
-    return block if kept is None else block._replace(kept=kept)
+    return block if scaled is None or scaled.kept is None else block._replace(kept=scaled.kept)
 
 
-def posterior_of(
-    samples: WindowedSignals,
-    rows: slice,
-    step: EStep,
-    messages: list,
-    block: SignalBlock | None = None,
-) -> Posterior:
-    """Return the posterior of some windows, given what :func:`messages_of` has for their block."""
-    block = samples.block(rows) if block is None else block
-    starts = samples.starts_in(rows)
-    return step.posterior(block, samples.first + rows.start, *messages, starts=starts)
-
-
-def _e_step(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step, statistics, coefficients = given
-    block = block_of(samples, rows, messages)
-    posterior = posterior_of(samples, rows, step, messages, block)
-    sums = step.sums(block, posterior, statistics)
+def _e_step(found: BlockPosterior, statistics: bool, coefficients: bool) -> Any:
+    step, posterior = found.step, found.posterior
+    sums = step.sums(found.block, posterior, statistics)
     return step.coefficients(posterior) if coefficients else None, sums
 
 
-def _second_moments(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step = given
-    posterior = posterior_of(samples, rows, step, messages)
-    block = samples.imputed_block(rows)
-    weights = block.repeat_windows(posterior.responsibilities @ step.activations)
+def _second_moments(found: BlockPosterior) -> Any:
+    step, block = found.step, found.samples.imputed_block(found.rows)
+    weights = block.repeat_windows(found.responsibilities @ step.activations)
     signals = block.signals.astype(np.float64)
     silent = weights.T @ (np.square(signals) <= step.dictionary.likelihood.noise)
     moments = np.stack([(signals.T * weight) @ signals for weight in weights.T])
     return None, (weights.sum(axis=0), silent, moments)
+
+
+def _tail_densities(found: BlockPosterior) -> Any:
+    likelihood: Any = found.step.dictionary.likelihood
+    densities = likelihood.tail_densities(found.step.factors, found.block, found.responsibilities)
+    return None, (densities,)
+
+
+def _certainty(found: BlockPosterior) -> Any:
+    return None, (found.block.counts @ np.square(found.responsibilities),)
 
 
 def _random_statistics(shard: Shard, columns: Any, random: RowRandom, step: EStep) -> Any:
@@ -227,61 +241,71 @@ def _member_statistics(samples: WindowedSignals, rows: slice, members: NDArray, 
     return None, (block.counts @ members, *statistics)
 
 
-def _e_step_of_half(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step, blocks, half = given
-    block, places = _windows_of_half(samples, rows, messages, step, blocks, half)
-    shares = posterior_of(samples, rows, step, messages, block).responsibilities
+# On blocks: halves of the samples -----------------------------------------------------------------
+
+
+def _at_half(
+    samples: WindowedSignals, rows: slice, scaled: Any, forward: Any, backward: Any,
+    step: EStep, read: Step, blocks: int, half: int | None,
+) -> Any:  # fmt: skip
+    """Return ``read`` of a block as in :func:`with_posterior`, with the blocks in time of windows.
+
+    Windows of the other half are left out where they do not matter.
+    """
+    block, time_blocks = _block_of(samples, rows, scaled), _time_blocks(samples, rows, step, blocks)
+    own = time_blocks % 2 == half
+    if half is not None and step.dictionary.stay is None and own.any():
+        signals = block.signals[block.repeat_windows(own)]
+        block, time_blocks = SignalBlock(signals, block.counts[own], {}), time_blocks[own]
+    posterior = step.posterior(
+        block, samples.first + rows.start, scaled, forward, backward, starts=samples.starts_in(rows)
+    )
+    return read(BlockPosterior(samples, rows, step, block, posterior), time_blocks, blocks, half)
+
+
+def _e_step_of_half(found: BlockPosterior, time_blocks: NDArray, blocks: int, half: int) -> Any:
+    step, block, shares = found.step, found.block, found.responsibilities
     if step.windows == 1:  # whose samples are halved instead, since none of it may be empty
         shares = block.repeat_windows(shares)
         block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
-        places = np.arange(len(shares)) * blocks // len(shares)
-    own = shares * (places % 2 == half)[:, None]
+        time_blocks = np.arange(len(shares)) * blocks // len(shares)
+    own = shares * (time_blocks % 2 == half)[:, None]
     statistics = step.dictionary.likelihood.statistics(step.factors, block, own)
     return None, (block.counts @ own, *statistics)
 
 
-def _evidence_by_block(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step, blocks, half = given
-    block, places = _windows_of_half(samples, rows, messages, step, blocks, half)
-    values = posterior_of(samples, rows, step, messages, block).log_evidence
-    return None, (np.bincount(places, weights=values, minlength=blocks),)
-
-
-def _windows_of_half(
-    samples: WindowedSignals,
-    rows: slice,
-    messages: list,
-    step: EStep,
-    blocks: int,
-    half: int | None,
-) -> tuple[SignalBlock, NDArray]:
-    """Return some windows and their blocks in time; those of one half, if others do not matter."""
-    block = block_of(samples, rows, messages)
-    places = _time_blocks(samples, rows, step, blocks)
-    own = places % 2 == half
-    if half is None or step.dictionary.stay is not None or not own.any():
-        return block, places
-    signals = block.signals[block.repeat_windows(own)]
-    return SignalBlock(signals, block.counts[own], {}), places[own]
+def _evidence_by_block(
+    found: BlockPosterior, time_blocks: NDArray, blocks: int, half: int | None
+) -> Any:
+    values = found.posterior.log_evidence
+    return None, (np.bincount(time_blocks, weights=values, minlength=blocks),)
 
 
 def _time_blocks(samples: WindowedSignals, rows: slice, step: EStep, blocks: int) -> NDArray:
-    """Return which of so many blocks in time each window of some rows belongs to."""
-    places = samples.first + np.arange(rows.start, rows.stop)
-    return places * min(blocks, step.windows) // step.windows
+    """Return which of so many blocks in time each window of some rows belongs to.
+
+    Where states last over windows, blocks are numbered so that even and odd ones follow no rhythm:
+    states that take turns would else be in one half each.
+    """
+    windows = samples.first + np.arange(rows.start, rows.stop)
+    count = min(blocks, step.windows)
+    found = windows * count // step.windows
+    return thue_morse_numbers(count)[found] if step.windows < samples.total else found
 
 
-def _tail_densities(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step = given
-    block = block_of(samples, rows, messages)
-    given_block = block, posterior_of(samples, rows, step, messages, block).responsibilities
-    return None, (step.dictionary.likelihood.tail_densities(step.factors, *given_block),)
+def thue_morse_numbers(count: int) -> NDArray:
+    """Return a permutation of range(count) whose parity follows the Thue-Morse sequence.
 
-
-def _certainty(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step = given
-    shares = posterior_of(samples, rows, step, messages).responsibilities
-    return None, (samples.block(rows).counts @ np.square(shares),)
+    By it blocks in time are numbered whose even and odd numbers are two halves: states that take
+    turns then do not all fall into one of them.
+    """
+    odd = np.array([bin(block).count("1") % 2 == 1 for block in range(count)])
+    order = np.concatenate([np.flatnonzero(~odd), np.flatnonzero(odd)])
+    evens = (count + 1) // 2
+    numbers = np.empty(count, dtype=int)
+    numbers[order[:evens]] = np.arange(0, count, 2)
+    numbers[order[evens:]] = np.arange(1, count, 2)
+    return numbers
 
 
 # On blocks: along a chain ---------------------------------------------------------------------
@@ -299,14 +323,11 @@ def _forward(
     samples: WindowedSignals, rows: slice, scaled: Any, carried: Any, step: EStep
 ) -> NDArray:
     likelihoods = step.scaled_likelihoods(samples.block(rows)) if scaled is None else scaled
-    return forward_message(likelihoods, *step.chain, carried, samples.starts_in(rows))
+    return forward_message(likelihoods, *step.chain, carried, starts=samples.starts_in(rows))
 
 
 def _backward(
     samples: WindowedSignals, rows: slice, scaled: Any, carried: Any, step: EStep
 ) -> NDArray | None:
     likelihoods = step.scaled_likelihoods(samples.block(rows)) if scaled is None else scaled
-    return backward_message(likelihoods, *step.chain, carried, samples.starts_in(rows))
-
-
-# On blocks: values for each window ------------------------------------------------------------
+    return backward_message(likelihoods, *step.chain, carried, starts=samples.starts_in(rows))

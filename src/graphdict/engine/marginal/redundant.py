@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from graphdict.exceptions import DeadAtomWarning, warn
 from graphdict.metrics import cosines
 
-__all__ = ["alike_atoms", "idle_atoms", "warn_of_redundant_atoms"]
-
 ALIKE = 0.99  # cosine of the weights of two atoms from which on they are
 
 
@@ -27,8 +25,20 @@ def alike_atoms(atoms: NDArray) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
+def are_one_graph(atoms: NDArray) -> bool:
+    """Return whether several atoms (K, E) are copies of one graph, which has edges."""
+    return len(atoms) > 1 and bool(atoms.any() and (atoms == atoms[0]).all())
+
+
 def warn_of_redundant_atoms(atoms: NDArray, usage: NDArray) -> None:
     """Warn of atoms (K, E) that nothing uses, and of those that are alike."""
+    if are_one_graph(atoms):
+        warn(
+            f"all {len(atoms)} atoms are one graph, of which the first is active in all samples: "
+            "it explains held-out windows as well as several do. Fewer atoms would do.",
+            DeadAtomWarning,
+        )
+        return
     if idle := idle_atoms(atoms, usage):
         warn(
             f"{len(idle)} of {len(atoms)} atoms have no edges or are active in less than one "

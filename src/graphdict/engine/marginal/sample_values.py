@@ -12,42 +12,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.chain import Posterior, most_probable_path, viterbi_message
+from graphdict.core.marginal.chain import most_probable_path, viterbi_message
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.e_step import EStep
 from graphdict.engine.executor import map_blocks_of_shard
 from graphdict.engine.marginal.passes import (
-    block_of,
+    BlockPosterior,
+    chain_messages,
     keep_if_small,
-    messages_of,
-    posterior_of,
-    prepare,
+    make_e_step,
+    with_posterior,
 )
 from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
-from graphdict.engine.sources import put_together
-
-__all__ = [
-    "coefficients_by_window",
-    "coefficients_of",
-    "gains_of",
-    "log_evidence_of",
-    "most_probable_patterns",
-    "responsibilities_of",
-]
+from graphdict.engine.sources import write_rows
 
 
 def gains_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
     """Return the posterior mean (T,) of the gain of each sample."""
-    step = prepare(data, dictionary)
-    work = partial(map_blocks_of_shard, _gains)
-    stream = data.executor.stream(work, step, columns=messages_of(data, step))
-    return np.concatenate([rows for rows, _ in stream])
+    return np.concatenate(list(_stream(data, dictionary, _gains)))
 
 
 def coefficients_of(data: OpenSignals, dictionary: PatternDictionary, out: Any = None) -> NDArray:
     """Return the posterior mean (T, K) of the activations of each sample, written to ``out``."""
     pieces = _stream(data, dictionary, _coefficients)
-    return put_together(pieces, data.counts, len(dictionary.atoms), data.dtype, out)
+    return write_rows(pieces, data.counts, len(dictionary.atoms), data.dtype, out)
 
 
 def coefficients_by_window(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
@@ -58,7 +46,7 @@ def coefficients_by_window(data: OpenSignals, dictionary: PatternDictionary) -> 
 def responsibilities_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
     """Return the posterior (T, C) of the patterns of each sample."""
     pieces = _stream(data, dictionary, _responsibilities)
-    return put_together(pieces, data.counts, len(dictionary.patterns), np.float64)
+    return write_rows(pieces, data.counts, len(dictionary.patterns), np.float64)
 
 
 def log_evidence_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
@@ -67,7 +55,7 @@ def log_evidence_of(data: OpenSignals, dictionary: PatternDictionary) -> NDArray
     The samples of a window share its log-evidence equally.
     """
     pieces = _stream(data, dictionary, _log_evidence)
-    return put_together(pieces, data.counts, 1, np.float64)[:, 0]
+    return write_rows(pieces, data.counts, 1, np.float64)[:, 0]
 
 
 def most_probable_patterns(data: OpenSignals, dictionary: PatternDictionary) -> NDArray:
@@ -77,53 +65,46 @@ def most_probable_patterns(data: OpenSignals, dictionary: PatternDictionary) -> 
     """
     if dictionary.stay is None:
         pieces = _stream(data, dictionary, _most_probable)
-        return put_together(pieces, data.counts, 1, np.int64)[:, 0]
-    step, executor = prepare(data, dictionary), data.executor
+        return write_rows(pieces, data.counts, 1, np.int64)[:, 0]
+    step, executor = make_e_step(data, dictionary), data.executor
     known = keep_if_small(data, _log_likelihoods, step)
     forward = executor.scan(_viterbi_forward, [known], None, step)
     last = executor.scan(_viterbi_backward, [known, forward], None, step, reverse=True)
     work = partial(map_blocks_of_shard, _path)
     pieces = (rows for rows, _ in executor.stream(work, step, columns=[known, forward, last]))
-    return put_together(pieces, data.counts, 1, np.int64)[:, 0]
+    return write_rows(pieces, data.counts, 1, np.int64)[:, 0]
 
 
 def _stream(data: OpenSignals, dictionary: PatternDictionary, read: Any) -> Iterator[NDArray]:
-    """Yield ``read(posterior, step, counts)`` (windows, ...) of one shard after the other."""
-    step = prepare(data, dictionary)
-    work = partial(map_blocks_of_shard, _read_posterior)
-    for rows, _ in data.executor.stream(work, read, step, columns=messages_of(data, step)):
+    """Yield what ``read`` finds (windows, ...) at the posterior, of one shard after the other."""
+    step = make_e_step(data, dictionary)
+    work = partial(map_blocks_of_shard, with_posterior)
+    for rows, _ in data.executor.stream(work, step, read, columns=chain_messages(data, step)):
         yield rows
 
 
 # On blocks ------------------------------------------------------------------------------------
 
 
-def _gains(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, step = given
-    block = block_of(samples, rows, messages)
-    given_block = block, posterior_of(samples, rows, step, messages, block).responsibilities
-    return step.dictionary.likelihood.posterior_gains(step.factors, *given_block), ()
+def _gains(found: BlockPosterior) -> Any:
+    likelihood: Any = found.step.dictionary.likelihood
+    return likelihood.posterior_gains(found.step.factors, found.block, found.responsibilities), ()
 
 
-def _read_posterior(samples: WindowedSignals, rows: slice, *given: Any) -> Any:
-    *messages, read, step = given
-    return read(posterior_of(samples, rows, step, messages), step, samples.counts[rows]), ()
+def _coefficients(found: BlockPosterior) -> Any:
+    return found.step.coefficients(found.posterior), ()
 
 
-def _coefficients(posterior: Posterior, step: EStep, counts: NDArray) -> NDArray:
-    return step.coefficients(posterior)
+def _responsibilities(found: BlockPosterior) -> Any:
+    return found.responsibilities, ()
 
 
-def _responsibilities(posterior: Posterior, step: EStep, counts: NDArray) -> NDArray:
-    return posterior.responsibilities
+def _log_evidence(found: BlockPosterior) -> Any:
+    return (found.posterior.log_evidence / found.block.counts)[:, None], ()
 
 
-def _log_evidence(posterior: Posterior, step: EStep, counts: NDArray) -> NDArray:
-    return (posterior.log_evidence / counts)[:, None]
-
-
-def _most_probable(posterior: Posterior, step: EStep, counts: NDArray) -> NDArray:
-    return posterior.responsibilities.argmax(axis=1)[:, None]
+def _most_probable(found: BlockPosterior) -> Any:
+    return found.responsibilities.argmax(axis=1)[:, None], ()
 
 
 # On blocks, along a chain ---------------------------------------------------------------------
@@ -137,20 +118,21 @@ def _viterbi_forward(
     samples: WindowedSignals, rows: slice, known: Any, carried: Any, step: EStep
 ) -> NDArray:
     values = step.log_likelihoods(samples.block(rows)) if known is None else known
-    return viterbi_message(values, *step.chain, carried, samples.starts_in(rows))
+    return viterbi_message(values, *step.chain, carried, starts=samples.starts_in(rows))
 
 
 def _viterbi_backward(
     samples: WindowedSignals, rows: slice, known: Any, forward: Any, last: Any, step: EStep
 ) -> int | None:
     values = step.log_likelihoods(samples.block(rows)) if known is None else known
-    return most_probable_path(values, *step.chain, forward, last, samples.starts_in(rows))[1]
+    starts = samples.starts_in(rows)
+    return most_probable_path(values, *step.chain, forward, last, starts=starts)[1]
 
 
 def _path(
     samples: WindowedSignals, rows: slice, known: Any, forward: Any, last: Any, step: EStep
 ) -> Any:
     values = step.log_likelihoods(samples.block(rows)) if known is None else known
-    return most_probable_path(values, *step.chain, forward, last, samples.starts_in(rows))[0][
-        :, None
-    ], ()
+    starts = samples.starts_in(rows)
+    path, _ = most_probable_path(values, *step.chain, forward, last, starts=starts)
+    return path[:, None], ()

@@ -27,8 +27,6 @@ from graphdict.engine.cluster import ClusterSmoothness
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import ClusterRows, Prepared
 
-__all__ = ["OpenSignals", "WindowedSignals", "open_signals"]
-
 LARGER = 4  # blocks than those of the solvers: what is done to them leaves the cache anyway
 
 
@@ -66,7 +64,7 @@ class WindowedSignals:
     all samples.
     """
 
-    fit: Any  # SignalRows or ClusterSignals
+    signal_term: Any  # SignalRows or ClusterSignals
     counts: NDArray  # (windows,) number of samples in each
     starts: NDArray  # first window of each piece of the recordings, counted among all
     has_missing: bool = False
@@ -88,15 +86,17 @@ class WindowedSignals:
     @property
     def read_when_used(self) -> bool:
         """Whether shards are to be read again in every pass."""
-        return self.fit.read_when_used
+        return self.signal_term.read_when_used
 
     def part(self, rows: slice) -> WindowedSignals:
         """Return some windows, as a shard."""
-        start = self.fit.rows.start
+        start = self.signal_term.rows.start
         own = self.sample_rows(rows)
-        fit = SignalRows(self.fit.source, slice(start + own.start, start + own.stop))
+        term = SignalRows(self.signal_term.source, slice(start + own.start, start + own.stop))
         place = {"first": self.first + rows.start, "first_sample": self.first_sample + own.start}
-        return replace(self, fit=fit, counts=self.counts[rows], samples=self.total, **place)
+        return replace(
+            self, signal_term=term, counts=self.counts[rows], samples=self.total, **place
+        )
 
     def starts_in(self, rows: slice) -> list[int]:
         """Return at which of some windows, counted from the first of them, a recording begins."""
@@ -114,7 +114,7 @@ class WindowedSignals:
 
     def block(self, rows: slice) -> SignalBlock:
         """Return some windows as they were observed."""
-        return SignalBlock(self.fit.array[self.sample_rows(rows)], self.counts[rows], {})
+        return SignalBlock(self.signal_term.array[self.sample_rows(rows)], self.counts[rows], {})
 
     def imputed_block(self, rows: slice) -> SignalBlock:
         """Return some windows, missing values imputed where there is an imputer."""
@@ -123,8 +123,8 @@ class WindowedSignals:
     @cached_property
     def _imputed(self) -> NDArray:
         if self.imputer is None:
-            return self.fit.array
-        return self.imputer.impute(self.fit.array, self.first_sample)
+            return self.signal_term.array
+        return self.imputer.impute(self.signal_term.array, self.first_sample)
 
     @cached_property
     def _ends(self) -> NDArray | None:
@@ -165,6 +165,11 @@ class OpenSignals(NamedTuple):
         return self.windowed.rows
 
     @property
+    def lasting(self) -> bool:
+        """Whether states last over windows of several samples."""
+        return self.windows < self.total
+
+    @property
     def chains(self) -> int:
         """Number of pieces of the recordings that nothing crosses the ends of."""
         return len(self.windowed.starts)
@@ -196,11 +201,13 @@ def open_signals(
     cut = executor.shard_rows(len(counts), bytes_per_row)
     alone = len(cut) == 1 and len(executor.block_rows(cut[0], bytes_per_row)) == 1
     with single_threaded_blas, executor.executor_of(windowed, bytes_per_row) as runner:
-        yield OpenSignals(windowed, runner, nodes, dtype, runner.scatter(None), alone)
+        yield OpenSignals(
+            windowed, runner, nodes=nodes, dtype=dtype, empty_states=runner.scatter(None),
+            in_one_block=alone,
+        )  # fmt: skip
 
 
 def _signal_rows(signals: Any) -> SignalRows | ClusterSignals:
     if isinstance(signals, Prepared) and isinstance(signals.rows, ClusterRows):
-        rows = signals.rows
-        return ClusterSignals(rows.array, rows.dtype, signals.preparation, None, rows.client)
+        return ClusterSignals(signals)
     return SignalRows.all_of(signals)

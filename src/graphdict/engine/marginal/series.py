@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.marginal.random_rows import RowRandom, random_memberships
-from graphdict.core.marginal.spectra import reduce_moments, zero_sum_basis
+from graphdict.core.marginal.spectra import reduce_moments
 from graphdict.engine.executor import Shard
 from graphdict.engine.marginal.samples import OpenSignals, WindowedSignals
 from graphdict.native.products import weighted_distances
-
-__all__ = ["mean_square", "memory_of", "observed_pairs", "random_distances", "variances_of"]
 
 LEAST_SQUARE = 1e-200  # that can be divided by
 LAGS, LAGS_PER_NODE = 200, 3  # at most, at which samples are compared with later ones
@@ -95,7 +94,7 @@ def _all_moments(samples: WindowedSignals, rows: slice) -> Any:
 
 
 def _last_samples(samples: WindowedSignals, rows: slice, before: Any, lags: int) -> NDArray:
-    """Return at most so many last samples before the next block, which hold no more in memory."""
+    """Return a copy of the last samples (at most ``lags``) that precede the next block."""
     signals, starts = samples.imputed_block(rows).signals, samples.sample_starts_in(rows)
     if starts:
         signals, before = signals[starts[-1] :], None

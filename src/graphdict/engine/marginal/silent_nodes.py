@@ -14,17 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core.annotations import Booleans
 from graphdict.engine.signals import each_block
-
-__all__ = ["fall_apart", "silent_nodes"]
-
 
 SILENCE = 1e-6  # of the size of all values
 APART = 0.01  # share of samples with silent nodes that is no chance
 LOOKED_AT, ALIKE = 10_000, 0.05  # values of a block, and the share of repeats of rounded ones
 
 
-def silent_nodes(signals: Any, scale: float, active: NDArray) -> NDArray[np.bool_] | None:
+def silent_nodes(signals: Any, scale: float, active: NDArray) -> Booleans | None:
     """Return which nodes are silent in which samples (T, N); None where none is.
 
     ``signals`` are prepared, those of the ``active`` nodes (N,) only, and may be read block by

@@ -18,19 +18,9 @@ from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 
-__all__ = [
-    "Blocks",
-    "OpenSome",
-    "cut_blocks",
-    "enough_samples",
-    "open_subset",
-    "take_blocks",
-    "whole_windows",
-]
-
 # Opens as many signals as suffice to search for atoms that make up patterns (C, K), or some times
 # as many.
-OpenSome = Callable[[NDArray, int], AbstractContextManager[OpenSignals]]
+SubsetOpener = Callable[[NDArray, int], AbstractContextManager[OpenSignals]]
 
 LEAST, PER_ATOM_AND_NODE, WINDOWS = 5_000, 50, 500  # samples, samples and windows that suffice
 SEVERAL = 4  # times as many where several atoms may be active, which is harder to disentangle
@@ -90,13 +80,14 @@ def take_blocks(signals: Any, recordings: Recordings, window_size: int, samples:
 
 @contextmanager
 def open_subset(
+    data: OpenSignals,
+    patterns: NDArray,
+    times: int = 1,
+    *,
     signals: Any,
     recordings: Recordings,
     window_size: int,
     rng: np.random.RandomState,
-    data: OpenSignals,
-    patterns: NDArray,
-    times: int = 1,
 ) -> Iterator[OpenSignals]:
     """Open as many of the signals (T, N) as a search needs; ``data``, all of them, if few.
 

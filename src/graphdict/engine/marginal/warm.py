@@ -10,26 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.filtered import FilteredLikelihood, PooledSamples
+from graphdict.core.marginal.filtered import FilteredLikelihood
+from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.penalty import shrinkage_for
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.filtered_starts import (
-    FilteredRuns,
-    InterruptedFitError,
-    filtered,
-)
-from graphdict.engine.marginal.learn import (
-    Settings,
-    annealing_schedule,
-    rule_out_edges,
-    sparsity_penalty,
-)
+from graphdict.engine.marginal.filtered_starts import FilteredRuns, InterruptedFitError, filtered
+from graphdict.engine.marginal.learn import rule_out_edges, sparsity_penalty
 from graphdict.engine.marginal.learn_signed import steadying_moments
 from graphdict.engine.marginal.samples import OpenSignals
-
-__all__ = ["WarmStart", "learn_from"]
+from graphdict.engine.marginal.settings import Settings, annealing_schedule
 
 ANNEALING = annealing_schedule(5, 0.9)  # a higher temperature merges states that differ a little
 STEPS = 20  # of EM, annealed ones included
@@ -39,13 +30,13 @@ ATOM_STEPS, ONE_GRAPH_STEPS = 4, 15  # on atoms under a filter, in an iteration
 
 @dataclass(frozen=True)
 class WarmStart:
-    """Where to begin.
+    """The dictionary at which a short fit begins.
 
     Attributes
     ----------
     dictionary : PatternDictionary
     pooled : float
-        Number of samples of all others that atoms have beside their own, under a filter.
+        Number of pooled samples that every atom has beside its own, under a filter.
     """
 
     dictionary: PatternDictionary

@@ -32,8 +32,6 @@ from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import open_signals
 from graphdict.engine.online.stream import Batch, Statistics, StreamRules
 
-__all__ = ["MARGINAL_RULES"]
-
 ATOM_STEPS, M_STEPS = 5, 10  # steps on the atoms in an M-step, and M-steps for a batch at most
 SETTLED = 1e-3  # change in an M-step, relative to the largest weight, that is none
 
@@ -124,11 +122,7 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     if model.sparsity > 0:
         sparse = _m_steps(dense, averages, penalty, prior)
         sparse = prune_edges(sparse, sparse.atoms > penalty.width)
-    new |= {
-        "atoms": dense.atoms,
-        "shown": sparse.atoms,
-        "probabilities": sparse.probabilities,
-    }
+    new |= {"atoms": dense.atoms, "shown": sparse.atoms, "probabilities": sparse.probabilities}
     return {**statistics, **new}, {
         "atoms_": sparse.atoms,
         "coefficients_": coefficients.astype(batch.signals.dtype),
@@ -165,11 +159,11 @@ def _penalties(
     """
     patterns, variance = model.patterns_, model.noise_ / NOISE
     shrink = shrinkage_for(patterns, getattr(model, "alpha_w_", model.alpha_w), variance)
-    per_atom = float((usage @ patterns).mean()) * samples
-    separate = pattern_sizes(patterns).max() <= 1
     return shrink, with_sparsity(
-        shrink, model.sparsity, round(samples), per_atom, edges, separate, variance
-    )
+        shrink, model.sparsity, samples=round(samples),
+        per_atom=float((usage @ patterns).mean()) * samples, edges=edges,
+        separate=pattern_sizes(patterns).max() <= 1, variance=variance,
+    )  # fmt: skip
 
 
 def _dense(atoms: NDArray[Any], least: float) -> NDArray[Any]:

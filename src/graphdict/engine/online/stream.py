@@ -8,7 +8,8 @@ samples replaces the share
 of every average, where ``n`` is the number of samples that the averages stand for and ``f`` the
 forgetting factor: with ``f = 1`` each sample counts alike, however the stream is cut. Signals are
 divided by a running root mean square, and the statistics follow it. What a model does with its
-statistics is its own (:mod:`graphdict.engine.online.log`, :mod:`graphdict.engine.online.marginal`).
+statistics is its own (:mod:`graphdict.engine.online.log_barrier`,
+:mod:`graphdict.engine.online.marginal`).
 
 A start from few samples is poor, and no later step mends it. The first samples are therefore kept,
 and fitted again each time that their number has doubled, until there are enough of them.
@@ -24,14 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
-from graphdict.core.annotations import Signals
+from graphdict.core.annotations import Booleans, Signals
 from graphdict.core.recordings import Recordings
 from graphdict.engine.penalties import weights_in
 from graphdict.engine.recordings import are_several
 from graphdict.engine.signals import Preparation
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, SilentNodeWarning
-
-__all__ = ["Batch", "Statistics", "StreamRules", "restart", "take_batch"]
 
 LEAST_KEPT = 100  # samples for each atom that are fitted together, however short the memory
 SILENT = 1e-20  # of the variance so far: less is rounding, and no unit to measure by
@@ -86,7 +85,7 @@ def take_batch(model: Any, X: Signals, rules: StreamRules) -> None:
         if new_nodes.any() or count >= min(_enough(model, rules), GROWTH * int(stream["fitted"])):
             _refit(model, stream, rules)
             return
-    _update(model, stream, samples, recordings, new_nodes, rules)
+    _update(model, stream, samples, rules, recordings=recordings, new_nodes=new_nodes)
 
 
 def restart(model: Any) -> None:
@@ -129,9 +128,7 @@ def _start(model: Any, samples: NDArray[Any], recordings: Recordings, rules: Str
     everything = np.ones(graphs.n_edges(signals.shape[1]))
     weight = share_of(0, len(samples), model.forgetting)[1]
     found, _ = rules.update(
-        model,
-        rules.statistics_of_fit(model),
-        Batch(signals, 1.0, everything, weight, recordings),
+        model, rules.statistics_of_fit(model), Batch(signals, 1.0, everything, weight, recordings)
     )
     model.stream_ = {
         **_embedded(model._preparation, found),
@@ -190,9 +187,10 @@ def _update(
     model: Any,
     stream: Statistics,
     samples: NDArray[Any],
+    rules: StreamRules,
+    *,
     recordings: Recordings,
     new_nodes: NDArray[Any],
-    rules: StreamRules,
 ) -> None:
     """Let a batch replace its share of the statistics, and update the model by them."""
     share, weight = share_of(float(stream["weight"]), len(samples), model.forgetting)
@@ -225,9 +223,7 @@ def _update(
     model.n_samples_seen_ += len(samples)
 
 
-def _new_nodes(
-    active: NDArray[Any], stream: Statistics, samples: NDArray[Any]
-) -> NDArray[np.bool_]:
+def _new_nodes(active: NDArray[Any], stream: Statistics, samples: NDArray[Any]) -> Booleans:
     """Return which silent nodes (N,) begin to vary; levels so far are kept in the stream."""
     low = np.fmin(stream["levels"], np.fmin.reduce(samples, axis=0))
     high = np.fmax(stream["levels"], np.fmax.reduce(samples, axis=0))

@@ -22,8 +22,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["read_archive", "write_archive"]
-
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 MAX_MEMBERS = 1000
 MAX_TEXT = 1 << 22

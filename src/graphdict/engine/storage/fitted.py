@@ -14,8 +14,6 @@ import numpy as np
 
 from graphdict.core import graphs
 
-__all__ = ["COUNT", "NUMBER", "FittedValue", "check_fitted_values"]
-
 ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]*_")
 
 
@@ -57,9 +55,6 @@ def check_fitted_values(kind: Any, fitted: Mapping[str, Any]) -> None:
     active = fitted["active_nodes_"]
     if np.asarray(active).dtype != bool or np.count_nonzero(active) < 2:
         raise ValueError("active_nodes_ must be true for two nodes or more")
-    shares = fitted.get("pattern_probabilities_")
-    if shares is not None and abs(float(np.sum(shares)) - 1) > 1e-3:
-        raise ValueError("pattern_probabilities_ must sum to one")
     history = fitted.get("history_", {})
     lengths = {np.shape(entry) for entry in history.values()} if isinstance(history, dict) else {()}
     if len(lengths) > 1 or any(len(shape) != 1 for shape in lengths):

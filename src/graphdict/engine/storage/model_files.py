@@ -27,8 +27,6 @@ from graphdict.engine.storage.atomic import atomic_file
 from graphdict.engine.storage.fitted import check_fitted_values
 from graphdict.exceptions import ModelFileError
 
-__all__ = ["load", "save"]
-
 FORMAT = "graphdict-model"
 VERSION = 2  # 1 had no digests
 NAMES = ("feature_names_in_", "recording_names_")  # lists of names, which are in the manifest

@@ -3,3 +3,7 @@
 from graphdict.viz.report.write import write_report
 
 __all__ = ["write_report"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from graphdict.core import graphs
-
-__all__ = ["communities"]
+from graphdict.core.annotations import Booleans, Floats, Integers
 
 EDGES_PER_NODE = 20
 
 
-def communities(weights: NDArray[np.float64]) -> NDArray[np.intp]:
+def communities(weights: Floats) -> Integers:
     """Return the community (N,) of each node, 0 for the largest; -1 for nodes without edges.
 
     Nodes are visited in order and join the neighbouring community that gains most modularity;
@@ -43,7 +41,7 @@ def communities(weights: NDArray[np.float64]) -> NDArray[np.intp]:
     return _by_size(member, alone)
 
 
-def _local_moves(matrix: sparse.csr_array) -> NDArray[np.intp]:
+def _local_moves(matrix: sparse.csr_array) -> Integers:
     """Return the community of each node once no single move gains modularity."""
     nodes = matrix.shape[0]
     degree = np.asarray(matrix.sum(axis=1)).ravel()
@@ -71,7 +69,7 @@ def _local_moves(matrix: sparse.csr_array) -> NDArray[np.intp]:
     return group
 
 
-def _by_size(member: NDArray[np.intp], alone: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _by_size(member: Integers, alone: Booleans) -> Integers:
     """Number communities from the largest, ties by their first node."""
     found = np.full(len(member), -1)
     groups = [np.flatnonzero((member == g) & ~alone) for g in np.unique(member[~alone])]

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from graphdict import __version__
 from graphdict.core import graphs
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.core.spacing import spacing
 from graphdict.results import thresholded_atoms
 from graphdict.selection.findings import describe_findings
 from graphdict.viz.report.communities import communities
 from graphdict.viz.report.encode import packed, windows
 from graphdict.viz.report.layout import node_layout
-from graphdict.viz.report.recordings import describe_recordings, recordings_of
-
-__all__ = ["describe"]
+from graphdict.viz.report.recordings import describe_recordings, several_recordings
 
 MOST_EDGES = 600_000
 """Largest number of edges of all atoms together in a report (4.8 MB)."""
@@ -26,10 +25,10 @@ MOST_EDGES = 600_000
 
 def describe(
     model: Any,
-    coefficients: NDArray[np.float64],
+    coefficients: Floats,
     *,
     own: bool = True,
-    silent: NDArray[np.bool_] | None = None,
+    silent: Booleans | None = None,
     times: NDArray[Any] | None = None,
     time_unit: str = "samples",
     positions: Any = None,
@@ -46,8 +45,8 @@ def describe(
     present = np.asarray(thresholded_atoms(model, min_confidence), dtype=np.float64)
     names = [str(name) for name in model.node_names]
     points, layout, about_nodes = node_layout(present, names, positions)
-    several = recordings_of(model, len(coefficients)) if own else None
-    starts = None if several is None else several[1]
+    several = several_recordings(model, len(coefficients)) if own else None
+    starts = None if several is None else several.starts
     timeline, about_time = _timeline(coefficients, silent, times, time_unit, starts)
     described, about_atoms = _atoms(model, present, coefficients)
     active = np.asarray(getattr(model, "active_nodes_", np.ones(len(names))), dtype=bool)
@@ -70,7 +69,7 @@ def describe(
         },
         "atoms": described,
         "time": timeline,
-        "recordings": None if several is None else describe_recordings(*several, coefficients),
+        "recordings": None if several is None else describe_recordings(several, coefficients),
         "averaged": hasattr(model, "edge_probabilities_"),
         "least": _least_probability(model),
         "settings": [[name, _shown(value)] for name, value in model.get_params(deep=False).items()],
@@ -90,7 +89,7 @@ def _findings(model: Any, times: NDArray[Any] | None, min_confidence: float) -> 
 
 
 def _atoms(
-    model: Any, thresholded: NDArray[np.float64], coefficients: NDArray[np.float64]
+    model: Any, thresholded: Floats, coefficients: Floats
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a dict for each atom (edges, degrees, communities, use), and remarks.
 
@@ -126,8 +125,13 @@ def _atoms(
                 "often": float(often[k]),
             }
         )
+    return described, _about_atoms(model, thresholded, cut, most)
+
+
+def _about_atoms(model: Any, thresholded: Floats, cut: int, most: int) -> list[str]:
+    """Return remarks on edges: averaged or negative ones, and those that ``cut`` atoms lack."""
     remarks = []
-    if probabilities is not None:
+    if hasattr(model, "edge_probabilities_"):
         least = _least_probability(model)
         shown = f"edges less probable than {least:.3g} are left out" if least else "all are shown"
         remarks.append(
@@ -141,18 +145,18 @@ def _atoms(
         )
     if cut:
         remarks.append(
-            f"{cut} of {len(atoms)} atoms have more edges than this page can hold; it has the "
-            f"strongest {most:,} of each."
+            f"{cut} of {len(thresholded)} atoms have more edges than this page can hold; it has "
+            f"the strongest {most:,} of each."
         )
-    return described, remarks
+    return remarks
 
 
 def _timeline(
-    coefficients: NDArray[np.float64],
-    silent: NDArray[np.bool_] | None,
+    coefficients: Floats,
+    silent: Booleans | None,
     times: NDArray[Any] | None,
     unit: str,
-    starts: NDArray[np.intp] | None = None,
+    starts: Integers | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return coefficients and silent nodes by sample, or by window of many samples; and remarks.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_NUMBERS", "Windows", "packed", "windows"]
+from graphdict.core.annotations import Floats, Integers
 
 MOST_NUMBERS = 200_000
 """Largest number of coefficients that are not merged into windows (0.8 MB)."""
@@ -30,18 +30,15 @@ class Windows:
     ``low`` and ``high`` are None where every window is a single sample.
     """
 
-    start: NDArray[np.intp]
+    start: Integers
     size: int
-    mean: NDArray[np.float64]
-    low: NDArray[np.float64] | None
-    high: NDArray[np.float64] | None
+    mean: Floats
+    low: Floats | None
+    high: Floats | None
 
 
 def windows(
-    coefficients: NDArray[np.float64],
-    breaks: NDArray[np.intp],
-    most: int = MOST_NUMBERS,
-    firm: NDArray[np.intp] | None = None,
+    coefficients: Floats, breaks: Integers, most: int = MOST_NUMBERS, firm: Integers | None = None
 ) -> Windows:
     """Return coefficients (T, K) as they are, or merged into windows of at most ``most`` numbers.
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import eigsh
@@ -14,8 +13,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from graphdict.core import graphs
-
-__all__ = ["node_layout"]
+from graphdict.core.annotations import Booleans, Floats
 
 LARGEST_CIRCLE = 32
 LARGEST_STRESS = 1500
@@ -23,8 +21,8 @@ STEPS = 150
 
 
 def node_layout(
-    atoms: NDArray[np.float64], names: Sequence[str], positions: Any = None
-) -> tuple[NDArray[np.float64], str, list[str]]:
+    atoms: Floats, names: Sequence[str], positions: Any = None
+) -> tuple[Floats, str, list[str]]:
     """Return positions (N, 2) in [-1, 1], the kind of layout, and remarks.
 
     The layout is "given", "circle" for up to 32 nodes (neighbours close to each other), or "stress"
@@ -48,7 +46,7 @@ def node_layout(
     return _fit(_stress(union)), "stress", remarks
 
 
-def _given(positions: Any, names: Sequence[str]) -> NDArray[np.float64]:
+def _given(positions: Any, names: Sequence[str]) -> Floats:
     """Return given positions (N, 2), NaN where a node has none."""
     nodes = len(names)
     if isinstance(positions, Mapping):
@@ -67,7 +65,7 @@ def _given(positions: Any, names: Sequence[str]) -> NDArray[np.float64]:
     return given[:, :2]
 
 
-def _below(given: NDArray[np.float64], finite: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _below(given: Floats, finite: Booleans) -> Floats:
     """Place nodes without a position in a row below the others."""
     placed = given.copy()
     low, high = given[finite].min(axis=0), given[finite].max(axis=0)
@@ -79,21 +77,21 @@ def _below(given: NDArray[np.float64], finite: NDArray[np.bool_]) -> NDArray[np.
     return placed
 
 
-def _fit(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fit(points: Floats) -> Floats:
     """Scale points to [-1, 1], keeping proportions."""
     low, high = points.min(axis=0), points.max(axis=0)
-    result: NDArray[np.float64] = (points - (low + high) / 2) / (max(*(high - low), 1e-12) / 2)
+    result: Floats = (points - (low + high) / 2) / (max(*(high - low), 1e-12) / 2)
     return result
 
 
-def _union(atoms: NDArray[np.float64]) -> NDArray[np.float64]:
+def _union(atoms: Floats) -> Floats:
     """Return the adjacency (N, N) of the sum of all atoms, each scaled to maximum one."""
     atoms = np.abs(atoms)
     top = atoms.max(axis=1, keepdims=True)
     return graphs.adjacency((atoms / np.where(top > 0, top, 1)).sum(axis=0, dtype=np.float64))
 
 
-def _circle(union: NDArray[np.float64]) -> NDArray[np.float64]:
+def _circle(union: Floats) -> Floats:
     """Return points on a circle, ordered by the angle in the first two Laplacian eigenvectors."""
     nodes = len(union)
     order = np.arange(nodes)
@@ -108,7 +106,7 @@ def _circle(union: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-def _stress(union: NDArray[np.float64]) -> NDArray[np.float64]:
+def _stress(union: Floats) -> Floats:
     """Return a layout by stress majorisation of hop distances over the strongest edges."""
     backbone = _backbone(union)
     if len(union) > LARGEST_STRESS:
@@ -127,7 +125,7 @@ def _stress(union: NDArray[np.float64]) -> NDArray[np.float64]:
     return _apart(_level(points))
 
 
-def _modes(backbone: sparse.csr_array) -> NDArray[np.float64]:
+def _modes(backbone: sparse.csr_array) -> Floats:
     """Return a spectral layout by the ranks of eigenvectors, for graphs too large for stress."""
     nodes = backbone.shape[0]
     links = sparse.csr_array(backbone + backbone.T)
@@ -137,23 +135,19 @@ def _modes(backbone: sparse.csr_array) -> NDArray[np.float64]:
     modes = eigsh(scale @ links @ scale, k=3, which="LA", v0=first)[1][:, :2]
     modes = modes / np.sqrt(degree)[:, None]
     modes = modes * np.sign(modes[np.abs(modes).argmax(axis=0), [0, 1]])
-    result: NDArray[np.float64] = (
-        modes.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable") / nodes
-    )
+    result: Floats = modes.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable") / nodes
     return result
 
 
-def _level(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _level(points: Floats) -> Floats:
     """Rotate points so that the drawing is wider than high."""
     points = points - points.mean(axis=0)
     axes = np.linalg.svd(points, full_matrices=False)[2]
-    result: NDArray[np.float64] = (
-        points @ (axes * np.sign(axes[[0, 1], np.abs(axes).argmax(axis=1)])[:, None]).T
-    )
+    result: Floats = points @ (axes * np.sign(axes[[0, 1], np.abs(axes).argmax(axis=1)])[:, None]).T
     return result
 
 
-def _apart(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _apart(points: Floats) -> Floats:
     """Move nodes apart that are closer than about half the distance of an even spread."""
     least = 0.55 * np.sqrt(np.prod(np.ptp(points, axis=0)) / len(points))
     for _ in range(STEPS):
@@ -169,7 +163,7 @@ def _apart(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return points
 
 
-def _start(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _start(distance: Floats) -> Floats:
     """Return classical scaling plus a small spiral, so that no two nodes coincide."""
     nodes = len(distance)
     centre = np.eye(nodes) - 1 / nodes
@@ -179,11 +173,11 @@ def _start(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     spiral = np.sqrt(np.arange(nodes) / nodes)[:, None] * np.column_stack(
         [np.cos(turn), np.sin(turn)]
     )
-    result: NDArray[np.float64] = modes * np.sqrt(np.maximum(values[-2:], 0)) + 0.3 * spiral
+    result: Floats = modes * np.sqrt(np.maximum(values[-2:], 0)) + 0.3 * spiral
     return result
 
 
-def _backbone(union: NDArray[np.float64]) -> sparse.csr_array:
+def _backbone(union: Floats) -> sparse.csr_array:
     """Return the strongest edges, three per node, and a spanning tree to keep nodes connected."""
     nodes = len(union)
     rows, cols = graphs.edge_index(nodes)

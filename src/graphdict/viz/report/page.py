@@ -9,8 +9,6 @@ import json
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["assemble"]
-
 SCRIPTS = ("data.js", "draw.js", "graph.js", "recordings.js", "strips.js", "moments.js",
            "timeline.js", "mix.js", "atoms.js", "about.js", "tables.js", "main.js")  # fmt: skip
 
@@ -18,7 +16,7 @@ SCRIPTS = ("data.js", "draw.js", "graph.js", "recordings.js", "strips.js", "mome
 def assemble(content: dict[str, Any]) -> str:
     """Return the HTML of the report with this content."""
     assets = files(__package__) / "assets"
-    library = drawing_library()
+    library = _drawing_library()
     parts = [(assets / name).read_text(encoding="utf-8") for name in SCRIPTS]
     program = "(function () {\n'use strict';\n" + "\n".join(parts) + "})();\n"
     fields = {
@@ -42,7 +40,7 @@ def in_script(content: Any) -> str:
     return text
 
 
-def drawing_library() -> str:
+def _drawing_library() -> str:
     """Return the source of D3, which draws the page (its licence lies beside it)."""
     source = (files(__package__) / "assets" / "d3.min.js").read_text(encoding="utf-8")
     return source.replace("</script", "<\\/script")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from graphdict.core.annotations import Floats
 from graphdict.engine.storage.atomic import write_atomically
 from graphdict.results import InstantaneousGraphs
 from graphdict.viz.report.content import describe
@@ -18,8 +19,6 @@ from graphdict.viz.report.page import assemble
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.models.base import GraphDictionary
     from graphdict.viz.drawing import Positions
-
-__all__ = ["write_report"]
 
 
 def write_report(
@@ -98,7 +97,7 @@ def write_report(
     write_atomically(path, assemble(content))
 
 
-def _coefficients(model: Any, given: ArrayLike | None) -> NDArray[np.float64]:
+def _coefficients(model: Any, given: ArrayLike | None) -> Floats:
     """Return coefficients (T, K), by default of the training samples; raise if they are invalid."""
     if given is None:
         given = getattr(model, "coefficients_", None)

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DATA_PACKAGES", "REQUIREMENTS", "EnvironmentFailedError", "fetch_data", "make", "run"]
-
 REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "hmmlearn": ("hmmlearn==0.3.3",),
     "pyriemann": ("pyriemann==0.12",),

@@ -20,9 +20,7 @@ from graphdict.app.experiments.real.selection import (
 from graphdict.app.experiments.real.sets import load
 from graphdict.viz.drawing import COLOURS
 
-__all__ = ["graphs_on_the_map", "nats", "states_in_time"]
-
-MOST_TICKS = 7  # whose numbers fit below an axis
+MOST_TICKS = 5  # whose numbers fit below an axis
 SHOWN = 4  # recordings whose states are drawn
 MAPS = {"temperature": "US temperature changes", "brittany": "Brittany", "flights": "flight delays"}
 
@@ -53,8 +51,10 @@ def nats(scores: Sequence[Scores]) -> Figure | None:
         ax.set_xscale("symlog", linthresh=1, linscale=0.7)
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:+.0f}" if value else "0")
         ax.margins(x=0.15)
-        if len(ax.get_xticks()) > MOST_TICKS:
-            ax.set_xticks([tick for tick in ax.get_xticks() if abs(tick) in (0, 100, 10_000)])
+        low, high = ax.get_xlim()
+        ticks = [tick for tick in ax.get_xticks() if low <= tick <= high]
+        if len(ticks) > MOST_TICKS:
+            ax.set_xticks([tick for tick in ticks if abs(tick) in (0, 100, 10_000)])
         ax.set_title(data, fontsize=8)
         ax.tick_params(labelsize=7, length=2)
         ax.grid(axis="x", color="0.92", linewidth=0.6)

@@ -9,17 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from graphdict.app.experiments.grids import Cell, Grid, settings
-from graphdict.app.experiments.real.environments import (
-    EnvironmentFailedError,
-    fetch_data,
-    make,
-)
+from graphdict.app.experiments.real.environments import EnvironmentFailedError, fetch_data, make
 from graphdict.app.experiments.real.measure import ENVIRONMENT_OF, measure
 from graphdict.app.experiments.real.sets import FOLDS, load
 from graphdict.datasets import DatasetNotFoundError, RecordingError
 from graphdict.datasets.eyes import find_runs
-
-__all__ = ["RealGrid", "grid", "prepare"]
 
 
 class RealGrid(Grid):

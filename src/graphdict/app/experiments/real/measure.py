@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,9 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from graphdict.app.experiments.real import environments
 from graphdict.app.experiments.real.methods import METHODS
-from graphdict.app.experiments.real.peers import peak_memory, reset_peak
-from graphdict.app.experiments.real.sets import (
-    Blocks,
-    ImaginedMoves,
-    cut,
-    load,
-    state_trials,
-)
+from graphdict.app.experiments.real.peers import timed
+from graphdict.app.experiments.real.sets import ImaginedMoves, TaskBlocks, cut, load, state_trials
 from graphdict.app.experiments.real.switching import SwitchingDensity, contrasts
-
-__all__ = ["ENVIRONMENT_OF", "measure", "run_cell_of"]
 
 ENVIRONMENT_OF = {
     "GaussianHMM": "hmmlearn",
@@ -80,16 +71,7 @@ def _fit(
     if method in ENVIRONMENT_OF:
         python = pythons[ENVIRONMENT_OF[method]]
         return environments.run(python, method, {**given, "setting": json.dumps(setting)})
-    reset_peak()
-    before = peak_memory()
-    wall, cpu = time.perf_counter(), time.process_time()
-    found = METHODS[method](given, setting)
-    return {
-        **found,
-        "cpu": time.process_time() - cpu,
-        "wall": time.perf_counter() - wall,
-        "memory": peak_memory() - before,
-    }
+    return timed(METHODS[method], given, setting)
 
 
 def _cost(*fits: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +86,7 @@ def _cost(*fits: dict[str, Any]) -> dict[str, Any]:
 # Signals: held-out blocks, hidden entries, the map ----------------------------------------------
 
 
-def _signals(known: Any, blocks: Blocks, fit: Any) -> dict[str, Any]:
+def _signals(known: Any, blocks: TaskBlocks, fit: Any) -> dict[str, Any]:
     basis = contrasts(known.signals.shape[1])
     train = np.concatenate(blocks.train)
     lengths = np.array([len(block) for block in blocks.train])
@@ -128,7 +110,7 @@ def _signals(known: Any, blocks: Blocks, fit: Any) -> dict[str, Any]:
 
 
 def _densities(
-    found: dict[str, Any], basis: NDArray[Any], blocks: Blocks, part: str
+    found: dict[str, Any], basis: NDArray[Any], blocks: TaskBlocks, part: str
 ) -> list[SwitchingDensity]:
     """Return the density for each held-out block; none where a method has no likelihood."""
     held_out = getattr(blocks, part)

@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
-from sklearn.cluster import KMeans
 from sklearn.covariance import GraphicalLassoCV, LedoitWolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.mixture import GaussianMixture
 
+from graphdict.app.experiments.real.peers import partial_correlations, several, two_means, windows
 from graphdict.app.experiments.real.switching import contrasts
+from graphdict.core.annotations import Floats
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.marginal.signed import SignedLikelihood
 from graphdict.models import GraphDictMarginal
-
-__all__ = ["METHODS", "density_of"]
 
 DEGREES = (2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0)
 STUDENT_STEPS = 40
@@ -47,7 +46,7 @@ def marginal(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     return found if model.signed else {**found, "edges": _mean_graph(model)}
 
 
-def _likelier_right(given: dict[str, Any], options: dict[str, Any]) -> NDArray[np.float64]:
+def _likelier_right(given: dict[str, Any], options: dict[str, Any]) -> Floats:
     """Return how much likelier new trials are under the graphs of right trials than of left."""
     trials, nodes = given["new"], given["new"].shape[2]
     scores = []
@@ -93,7 +92,7 @@ def graphical_lasso(given: dict[str, Any], setting: dict[str, Any]) -> dict[str,
 
 def correlation(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     """Return correlations as edges."""
-    found = [np.corrcoef(x.T) for x in _several(given)]
+    found = [np.corrcoef(x.T) for x in several(given)]
     return {"edges": np.stack([np.abs(c[np.triu_indices(len(c), 1)]) for c in found])}
 
 
@@ -104,10 +103,8 @@ def mixture(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
         setting["n_states"], reg_covar=setting["ridge"] * samples.var(), n_init=4, random_state=0
     ).fit(samples)
     if given["task"] == "states":
-        window = int(given["window"])
         logs = np.log(model.predict_proba(samples) + 1e-300)  # of samples; windows add them
-        count = len(logs) // window
-        return {"states": logs[: count * window].reshape(count, window, -1).sum(1).argmax(1)}
+        return {"states": windows(logs, int(given["window"])).sum(1).argmax(1)}
     return {"means": model.means_, "precisions": model.precisions_, "start": model.weights_}
 
 
@@ -137,11 +134,7 @@ def student(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
 
 def power(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     """Cluster windows by the logarithms of their nodes' variances."""
-    window = int(given["window"])
-    signals = given["signals"]
-    count = len(signals) // window
-    features = np.log(signals[: count * window].reshape(count, window, -1).var(1))
-    return {"states": KMeans(2, n_init=10, random_state=0).fit_predict(features)}
+    return {"states": two_means(np.log(windows(given["signals"], int(given["window"])).var(1)))}
 
 
 def log_power(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
@@ -184,19 +177,11 @@ def _static(
 ) -> dict[str, Any]:
     """Return one covariance of the nodes, and partial correlations, of standardised signals."""
     covariances = []
-    for signals in _several(given):
+    for signals in several(given):
         scale = signals.std(axis=0)
         covariances.append(estimate(signals / scale) * np.outer(scale, scale))
-    edges = []
-    for covariance in covariances:
-        precision = np.linalg.inv(covariance)
-        size = np.sqrt(np.diag(precision))
-        edges.append(np.abs(precision / np.outer(size, size))[np.triu_indices(len(size), 1)])
-    return {"node_covariances": np.stack(covariances[:1]), "edges": np.stack(edges)}
-
-
-def _several(given: dict[str, Any]) -> list[NDArray[Any]]:
-    return list(given["recordings"]) if given["task"] == "graphs" else [given["signals"]]
+    edges = np.stack([partial_correlations(np.linalg.inv(c)) for c in covariances])
+    return {"node_covariances": np.stack(covariances[:1]), "edges": edges}
 
 
 def _mean_graph(model: Any) -> NDArray[Any]:

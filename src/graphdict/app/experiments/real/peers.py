@@ -71,8 +71,8 @@ def riemann(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     from pyriemann.clustering import Kmeans
     from pyriemann.estimation import Covariances
 
-    windows = _windows(given["coordinates"], int(given["window"])).swapaxes(1, 2)
-    matrices = Covariances(estimator=setting["estimator"]).transform(windows)
+    signals = windows(given["coordinates"], int(given["window"])).swapaxes(1, 2)
+    matrices = Covariances(estimator=setting["estimator"]).transform(signals)
     model = Kmeans(2, metric=setting["metric"], n_init=STARTS, random_state=0).fit(matrices)
     return {"states": model.predict(matrices)}
 
@@ -135,7 +135,7 @@ def microstates(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any
     labels = model.predict(raw, factor=0, half_window_size=0, verbose="ERROR").labels
     one_hot = (labels[:, None] == np.arange(setting["n_microstates"])).astype(float)
     shares = _by_window(one_hot, int(given["window"]))
-    return {"states": _two_means(shares)}
+    return {"states": two_means(shares)}
 
 
 def time_varying_lasso(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def time_varying_lasso(given: dict[str, Any], setting: dict[str, Any]) -> dict[s
     )
     model.fit(given["signals"] / scale, blocks)
     precisions = np.asarray(model.precision_) / np.outer(scale, scale)
-    return {"series": np.linalg.inv(precisions), "edges": _partial(precisions.mean(0))}
+    return {"series": np.linalg.inv(precisions), "edges": partial_correlations(precisions.mean(0))}
 
 
 def graphical_lasso(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
@@ -157,14 +157,14 @@ def graphical_lasso(given: dict[str, Any], setting: dict[str, Any]) -> dict[str,
     from gglasso.problem import glasso_problem
 
     found = []
-    for signals in _several(given):
+    for signals in several(given):
         scale = signals.std(0)
         covariance = np.corrcoef(signals.T)
         problem = glasso_problem(covariance, len(signals), latent=False, do_scaling=False)
         grid = {"lambda1_range": np.geomspace(0.5, 0.005, 12)}
         problem.model_selection(modelselect_params=grid, method="eBIC", gamma=setting["gamma"])
         found.append(problem.solution.precision_ / np.outer(scale, scale))
-    edges = np.stack([_partial(precision) for precision in found])
+    edges = np.stack([partial_correlations(precision) for precision in found])
     return {"node_covariances": np.linalg.inv(found[:1]), "edges": edges}
 
 
@@ -183,7 +183,7 @@ def authors(given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     if given["task"] == "states":
         if len(coefficients) > len(samples) // window:  # one row for each sample
             coefficients = _by_window(coefficients, window)
-        return {"states": _two_means(coefficients[: len(samples) // window])}
+        return {"states": two_means(coefficients[: len(samples) // window])}
     return {"edges": coefficients.mean(0) @ model.weights_}
 
 
@@ -199,14 +199,14 @@ METHODS = {  # and what to import before time is taken
 }
 
 
-def _several(given: dict[str, Any]) -> list[Any]:
+def several(given: dict[str, Any]) -> list[Any]:
     """Return the recordings, one or more."""
     if given["task"] == "graphs":
         return list(given["recordings"])
     return [given["signals"]]
 
 
-def _windows(samples: Any, length: int) -> Any:
+def windows(samples: Any, length: int) -> Any:
     """Return whole windows (n, length, d) of samples (T, d)."""
     count = len(samples) // length
     return samples[: count * length].reshape(count, length, -1)
@@ -214,16 +214,16 @@ def _windows(samples: Any, length: int) -> Any:
 
 def _by_window(values: Any, length: int) -> Any:
     """Return the mean over each window (n, K) of values (T, K)."""
-    return _windows(values, length).mean(1)
+    return windows(values, length).mean(1)
 
 
-def _partial(precision: Any) -> Any:
+def partial_correlations(precision: Any) -> Any:
     """Return the sizes (E,) of partial correlations."""
     scale = np.sqrt(np.diag(precision))
     return np.abs(precision / np.outer(scale, scale))[np.triu_indices(len(scale), 1)]
 
 
-def _two_means(features: Any) -> Any:
+def two_means(features: Any) -> Any:
     """Return the best of several runs of two-means of features (n, p)."""
     from sklearn.cluster import KMeans
 
@@ -239,10 +239,19 @@ def peak_memory() -> float:
     return 1024.0 * float(text.split("VmHWM:")[1].split()[0])
 
 
-def reset_peak() -> None:
-    """Let the peak of the memory begin anew, where the system can."""
-    with contextlib.suppress(OSError):
+def timed(fit: Any, given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
+    """Return what a method finds, with ``cpu`` and ``wall`` seconds and ``memory`` in bytes."""
+    with contextlib.suppress(OSError):  # let the peak begin anew, where the system can
         Path("/proc/self/clear_refs").write_text("5")
+    before = peak_memory()
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = fit(given, setting)
+    return {
+        **found,
+        "cpu": time.process_time() - cpu,
+        "wall": time.perf_counter() - wall,
+        "memory": peak_memory() - before,
+    }
 
 
 def main() -> None:
@@ -255,13 +264,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     fit, module = METHODS[method]
     importlib.import_module(module)
-    reset_peak()
-    before = peak_memory()
-    wall, cpu = time.perf_counter(), time.process_time()
-    found = fit(given, setting)
-    found["cpu"] = np.array(time.process_time() - cpu)
-    found["wall"] = np.array(time.perf_counter() - wall)
-    found["memory"] = np.array(peak_memory() - before)
+    found = timed(fit, given, setting)
     np.savez(target, **found)
 
 

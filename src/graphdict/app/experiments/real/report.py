@@ -13,8 +13,6 @@ from graphdict.app.experiments.real.selection import HIGHER, OURS, Scores, compa
 from graphdict.app.experiments.tables import write_csv
 from graphdict.engine.storage.atomic import write_atomically
 
-__all__ = ["report", "tables", "verdicts"]
-
 HEADINGS = {
     "nats": "Held-out nats a sample, relative to ours (negative: ours is better)",
     "imputation": "Error of hidden entries, in standard deviations of their node",

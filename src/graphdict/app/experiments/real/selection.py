@@ -9,21 +9,12 @@ setting on signals.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
-
-__all__ = [
-    "HIGHER",
-    "OURS",
-    "Scores",
-    "chosen_by_others",
-    "compare",
-    "gather",
-    "likeliest_row",
-]
 
 OURS = "GraphDictMarginal"
 # Whether more is better, by measure.
@@ -57,10 +48,10 @@ class Scores:
     @property
     def error(self) -> float:
         """Standard error of the mean."""
-        return standard_error(self.values)
+        return _standard_error(self.values)
 
 
-def standard_error(values: Sequence[float]) -> float:
+def _standard_error(values: Sequence[float]) -> float:
     """Return the standard error of a mean; nan for one value."""
     if len(values) < 2:
         return float("nan")
@@ -72,7 +63,7 @@ def compare(ours: Scores, other: Scores) -> tuple[float, float]:
     theirs = dict(zip(other.units, other.values))
     sign = 1 if HIGHER[ours.measure] else -1
     gaps = [sign * (v - theirs[u]) for u, v in zip(ours.units, ours.values) if u in theirs]
-    return float(np.mean(gaps)), standard_error(gaps)
+    return float(np.mean(gaps)), _standard_error(gaps)
 
 
 def gather(rows: Iterable[Mapping[str, Any]]) -> list[Scores]:
@@ -119,15 +110,7 @@ def _signals(data: str, model: str, rows: list[Any]) -> list[Scores]:
     return list(found.values())
 
 
-def _states(data: str, model: str, rows: list[Any]) -> list[Scores]:
-    return _by_subject(data, model, rows, ("states", "control"))
-
-
-def _features(data: str, model: str, rows: list[Any]) -> list[Scores]:
-    return _by_subject(data, model, rows, ("features",))
-
-
-def _by_subject(data: str, model: str, rows: list[Any], measures: tuple[str, ...]) -> list[Scores]:
+def _by_subject(measures: tuple[str, ...], data: str, model: str, rows: list[Any]) -> list[Scores]:
     """Return the scores of each subject, with the setting whose first measure is best of others."""
     found = {name: Scores(name, data, model) for name in measures}
     for part, best, count in chosen_by_others(rows, measures[0]):
@@ -171,7 +154,12 @@ def _graphs(data: str, model: str, rows: list[Any]) -> list[Scores]:
     return list(found.values())
 
 
-COLLECTORS = {"signals": _signals, "states": _states, "features": _features, "graphs": _graphs}
+COLLECTORS: dict[str, Callable[[str, str, list[Any]], list[Scores]]] = {
+    "signals": _signals,
+    "states": partial(_by_subject, ("states", "control")),
+    "features": partial(_by_subject, ("features",)),
+    "graphs": _graphs,
+}
 
 
 def _add_cost(scores: Scores, row: Any, tried: int) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.app.experiments.brain_data import REGIONS, row_of
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.datasets import (
     DatasetNotFoundError,
     MeasuredSignals,
@@ -25,22 +27,19 @@ from graphdict.datasets import (
     load_us_temperature,
 )
 
-__all__ = ["FOLDS", "Blocks", "ImaginedMoves", "StateTrial", "cut", "load", "state_trials"]
-
 FOLDS = 5  # of blocks: three parts to learn from, one to choose settings by, one to score
 MOST_BLOCKS = 20
 SHORTEST = 8  # samples in a block
 IMAGERY_RUNS = (4, 8, 12)
-MOTOR = ("FC", "C", "CP")  # rows of electrodes over the motor cortex
 
 
 @dataclass(frozen=True)
-class Blocks:
+class TaskBlocks:
     """Signals in blocks of consecutive samples, by what they are for; without the training mean."""
 
-    train: list[NDArray[np.float64]]
-    validation: list[NDArray[np.float64]]
-    test: list[NDArray[np.float64]]
+    train: list[Floats]
+    validation: list[Floats]
+    test: list[Floats]
     positions: dict[str, list[float]]  # of the middles of blocks in time
 
 
@@ -48,8 +47,8 @@ class Blocks:
 class StateTrial:
     """Signals (T, N) that begin in one state and end in another, or in the same: the control."""
 
-    signals: NDArray[np.float64]
-    truth: NDArray[np.intp]  # of each window
+    signals: Floats
+    truth: Integers  # of each window
     window: int
     names: list[str]
     sfreq: float
@@ -59,9 +58,9 @@ class StateTrial:
 class ImaginedMoves:
     """Trials (n, T, N) in which a subject imagined to move one of the fists."""
 
-    trials: NDArray[np.float64]
-    right: NDArray[np.bool_]  # (n,) whether it was the right one
-    runs: NDArray[np.intp]  # (n,) of the recording
+    trials: Floats
+    right: Booleans  # (n,) whether it was the right one
+    runs: Integers  # (n,) of the recording
 
 
 def load_imagery(
@@ -78,7 +77,7 @@ def load_imagery(
     trials, right, runs = [], [], []
     for run in IMAGERY_RUNS:
         (found,) = load_eegbci(subject, (run,), folder, tmin=1.0, tmax=4.0, band=band)
-        names = [name for name in found.data.ch_names if name.rstrip("z0123456789") in MOTOR]
+        names = [name for name in found.data.ch_names if row_of(name) in REGIONS["motor"]]
         epochs = found.data.pick(names).decimate(2, verbose="error")
         trials.append(1e6 * epochs.get_data(copy=False).swapaxes(1, 2))
         right.append(found.labels == "right")
@@ -127,7 +126,7 @@ def load(arguments: Mapping[str, Any], folders: tuple[Path | None, ...]) -> Any:
     return found
 
 
-def cut(signals: NDArray[np.float64], fold: int) -> Blocks:
+def cut(signals: Floats, fold: int) -> TaskBlocks:
     """Return blocks of time, every fifth held out to score and the one after it to choose by."""
     count = min(MOST_BLOCKS, len(signals) // SHORTEST)
     pieces = np.array_split(np.arange(len(signals)), count)
@@ -138,7 +137,7 @@ def cut(signals: NDArray[np.float64], fold: int) -> Blocks:
     mean = signals[np.concatenate(parts["train"])].mean(axis=0)
     positions = {name: [float(p.mean()) for p in found] for name, found in parts.items()}
     kept = {name: [signals[piece] - mean for piece in found] for name, found in parts.items()}
-    return Blocks(kept["train"], kept["validation"], kept["test"], positions)
+    return TaskBlocks(kept["train"], kept["validation"], kept["test"], positions)
 
 
 def state_trials(found: MeasuredSignals, kind: str, part: int) -> dict[str, StateTrial]:
@@ -156,7 +155,7 @@ def state_trials(found: MeasuredSignals, kind: str, part: int) -> dict[str, Stat
         one, two = (_share(x, part) for x in (one, two))
     sfreq = 80.0 if kind == "eyes" else 1.0
 
-    def trial(*parts: NDArray[np.float64]) -> StateTrial:
+    def trial(*parts: Floats) -> StateTrial:
         whole = [x[: len(x) // window * window] for x in parts]
         signals = np.concatenate(whole)
         truth = np.repeat(np.arange(len(whole)), [len(x) // window for x in whole])
@@ -166,5 +165,5 @@ def state_trials(found: MeasuredSignals, kind: str, part: int) -> dict[str, Stat
     return {"states": trial(one, two), "control": trial(one[:half], one[half:])}
 
 
-def _share(signals: NDArray[np.float64], part: int, count: int = 4) -> NDArray[np.float64]:
+def _share(signals: Floats, part: int, count: int = 4) -> Floats:
     return np.asarray(np.array_split(signals, count)[part % count])

@@ -11,14 +11,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.special import gammaln, logsumexp
 
-__all__ = ["SwitchingDensity", "contrasts"]
+from graphdict.core.annotations import Floats, Integers
 
 
-def contrasts(nodes: int) -> NDArray[np.float64]:
+def contrasts(nodes: int) -> Floats:
     """Return an orthonormal basis (N, N - 1) of signals whose mean over nodes is zero."""
     return np.asarray(helmert(nodes)).T
 
@@ -40,10 +39,10 @@ class SwitchingDensity:
         Degrees of freedom; inf is Gaussian.
     """
 
-    means: NDArray[np.float64]
-    precisions: NDArray[np.float64]
-    start: NDArray[np.float64]
-    transitions: NDArray[np.float64] | None = None
+    means: Floats
+    precisions: Floats
+    start: Floats
+    transitions: Floats | None = None
     tails: float = np.inf
 
     @classmethod
@@ -56,18 +55,18 @@ class SwitchingDensity:
         return cls(np.atleast_2d(means), np.linalg.inv(np.asarray(covariances)), **others)
 
     @cached_property
-    def _log_determinants(self) -> NDArray[np.float64]:
+    def _log_determinants(self) -> Floats:
         return np.asarray(np.linalg.slogdet(self.precisions)[1])
 
     @property
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """The covariance (d, d) of a sample within its state, on average over states.
 
         For Student t that of the scatter matrices, which is the same but for a factor.
         """
         return np.asarray(np.tensordot(self.start, np.linalg.inv(self.precisions), 1))
 
-    def log_likelihood(self, samples: NDArray[np.float64]) -> float:
+    def log_likelihood(self, samples: Floats) -> float:
         """Return the log-likelihood of a block (T, d): its sum over samples."""
         energies = np.empty((len(samples), len(self.means)))
         for k, (mean, precision) in enumerate(zip(self.means, self.precisions)):
@@ -76,9 +75,7 @@ class SwitchingDensity:
         logs = self._log_densities(energies, self._log_determinants, samples.shape[1])
         return self._forward(logs)[1]
 
-    def predict(
-        self, signals: NDArray[np.float64], hidden: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def predict(self, signals: Floats, hidden: Integers) -> Floats:
         """Return the expected values (T, m) of hidden entries of a block (T, N), given the rest.
 
         ``hidden`` (T, m) are the nodes that are hidden in each sample. The mean over nodes, which
@@ -104,9 +101,7 @@ class SwitchingDensity:
         shares = self._posteriors(logs)
         return np.asarray(np.einsum("tk,ktm->tm", shares, found))
 
-    def _log_densities(
-        self, energies: NDArray[np.float64], log_determinants: Any, dimension: int
-    ) -> NDArray[np.float64]:
+    def _log_densities(self, energies: Floats, log_determinants: Any, dimension: int) -> Floats:
         if np.isinf(self.tails):
             value = -0.5 * (energies + dimension * np.log(2 * np.pi) - log_determinants)
         else:
@@ -116,7 +111,7 @@ class SwitchingDensity:
             value = constant - (nu + dimension) / 2 * np.log1p(energies / nu)
         return np.asarray(value)
 
-    def _forward(self, logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    def _forward(self, logs: Floats) -> tuple[Floats, float]:
         """Return log-probabilities (T, K) of states given samples up to each, and the evidence."""
         with np.errstate(divide="ignore"):
             start = np.log(self.start)
@@ -136,7 +131,7 @@ class SwitchingDensity:
                 state = np.log(np.exp(known[t]) @ self.transitions)
         return known, total
 
-    def _posteriors(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _posteriors(self, logs: Floats) -> Floats:
         """Return the probabilities (T, K) of states given all samples."""
         known = np.exp(self._forward(logs)[0])
         if self.transitions is None:

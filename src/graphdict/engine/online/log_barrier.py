@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.operators import Bilinear
 from graphdict.core.problem import Problem
-from graphdict.core.solvers.mm import at_least
-from graphdict.core.terms.base import name_of
+from graphdict.core.solvers.mm import at_least, atom_factors
+from graphdict.core.terms.base import entrywise, name_of
 from graphdict.engine.executor import open_executor
 from graphdict.engine.online.stream import Batch, Statistics, StreamRules
 from graphdict.engine.penalties import strength
-
-__all__ = ["LOG_RULES"]
 
 ALL = slice(None)
 LEAST = 1e-3  # of the mean weight of an atom: what a weight never falls below
@@ -45,6 +43,14 @@ def check(model: Any) -> None:
             f"partial_fit has no update for the atom prior {name_of(model.atom_priors[0])}: it "
             "needs atom_priors=None (alpha_w and alpha_orth work)"
         )
+    for term in model.coefficient_priors or ():
+        if entrywise(term):
+            raise ValueError(
+                f"the coefficient prior {name_of(term)} has a function of its own for every entry "
+                "(entrywise = True), and partial_fit cannot tell it the rows: each batch counts "
+                "from zero. Use fit; one that does not depend on the sample leaves entrywise out, "
+                "and takes no rows"
+            )
 
 
 def statistics_of_fit(model: Any) -> Statistics:
@@ -77,21 +83,21 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     problem: Problem = model._problem(batch.signals, batch.recordings)
     atoms = old.astype(batch.signals.dtype)
     with open_executor(problem, atoms) as executor:
-        coefficients, value, _ = model._code(problem, atoms, executor)
+        coefficients, value, *_ = model._code(problem, atoms, executor)
     rows = coefficients[np.cumsum(problem.counts) - problem.counts]
-    slope = problem.barrier.slope(problem.operator.forward(rows, atoms))
-    slopes = problem.operator.adjoint_atoms(problem.shares(ALL, rows) * rows, slope)
+    barrier: Any = problem.barrier
+    slope = barrier.slope(problem.operator.forward(rows, atoms))
+    slopes = problem.operator.adjoint_atoms(problem.share_weighted(ALL, rows), slope)
     new = {"moments": problem.weighted_distances(ALL, rows), "gains": old * slopes}
     for name in new:
         new[name] = statistics[name] + batch.of_edges * (new[name] - statistics[name])
     costs = at_least(new["moments"] + strength(model, "alpha_w"), atoms.dtype)
     others = strength(model, "alpha_orth") * (old.sum(axis=0) - old)
-    root = np.sqrt(np.square(costs) + 4 * others * new["gains"] / old)
-    new["atoms"] = _dense(2 * new["gains"] / (costs + root))
+    new["atoms"] = _dense(old * atom_factors(costs, others, new["gains"] / old))
     return {**statistics, **new}, {
         "atoms_": _shown(new["atoms"]),
         "coefficients_": coefficients,
-        "objective_": value + problem.atoms.value(atoms),
+        "objective_": value + problem.atom_priors.value(atoms),
     }
 
 

@@ -6,18 +6,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from graphdict.exceptions import warn
-
-__all__ = ["renamed"]
 
 Class = TypeVar("Class", bound=type)
 
 
 def renamed(old: str, new: str) -> Callable[[Class], Class]:
-    """Return a class decorator for an integer array ``new`` that was called ``old``.
+    """Return a class decorator for what is now called ``new`` and was called ``old``.
 
     The class then accepts the keyword argument ``old`` and has an attribute ``old``, both with a
     FutureWarning.
@@ -34,10 +29,9 @@ def renamed(old: str, new: str) -> Callable[[Class], Class]:
                 kwargs[new] = kwargs.pop(old)
             initialise(self, *args, **kwargs)
 
-        def read(self: Any) -> NDArray[np.intp]:
+        def read(self: Any) -> object:
             warn(message, FutureWarning)
-            found: NDArray[np.intp] = getattr(self, new)
-            return found
+            return getattr(self, new)
 
         setattr(cls, "__init__", initialise_by_either)  # noqa: B010
         setattr(cls, old, property(read, doc=f"Earlier name of ``{new}``."))

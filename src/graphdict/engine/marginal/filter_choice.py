@@ -1,0 +1,139 @@
+"""Which filter: its power by held-out blocks of time, and the heat filter where no power suffices.
+
+How much atoms have in common (the pool) is chosen on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from graphdict.core.marginal.dictionary import PatternDictionary
+from graphdict.core.marginal.filter_search import COARSEST_POWER, search_power
+from graphdict.core.marginal.filtered_graphs import POWERS
+from graphdict.core.marginal.filters import HeatFilter, HeatKernel
+from graphdict.engine.marginal.filtered_search import ATOM_STEPS
+from graphdict.engine.marginal.filtered_starts import SETTLED, FilteredRuns, filtered, one_graph
+from graphdict.engine.marginal.held_out import choose_pool, judge_by_evidence
+from graphdict.engine.marginal.model_choice import criterion
+
+ROUNDS, POOL_ROUNDS, ITERATIONS = 3, 1, 60
+HEAT_RATES = 0.25, 0.5, 1.0  # to try, for each node: with more, nearly all pairs are joined
+HEAT_GAIN = 0.01  # nats for each value that the first of them has to gain
+NEARLY = 0.9  # of the largest power: as large as it gets
+
+
+def choose_filter(
+    runs: FilteredRuns,
+    dictionary: PatternDictionary,
+    one: PatternDictionary,
+    rng: np.random.RandomState,
+) -> PatternDictionary:
+    """Return the dictionary after rounds of choosing the power and the pool, and of EM.
+
+    It is ``one`` graph for all samples where atoms had everything in common.
+    """
+    callback = runs.settings.callback
+    iterations = min(ITERATIONS, runs.settings.max_iter)
+    for number in range(ROUNDS):
+        before = filtered(dictionary)
+        dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
+        if number < POOL_ROUNDS:
+            dictionary = _pooled(runs, dictionary, one, rng)
+            if dictionary is one:
+                return one
+        if runs.settings.filter is None:
+            step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
+            dictionary = _choose_power(runs, dictionary, step)
+        fit = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback, tol=runs.rough)
+        dictionary = fit.dictionary
+        likelihood = filtered(dictionary)
+        same = abs(likelihood.filter.parameter / before.filter.parameter - 1) < SETTLED
+        pools = before.pool, likelihood.pool
+        if same and (None in pools or pools[0].share == pools[1].share):  # type: ignore[union-attr]
+            break
+    if isinstance(filtered(dictionary).filter, HeatKernel):
+        fit = runs.run(runs.renew_heat(dictionary), iterations, ATOM_STEPS, callback=callback)
+        dictionary = fit.dictionary
+    return dictionary
+
+
+def _pooled(
+    runs: FilteredRuns,
+    dictionary: PatternDictionary,
+    one: PatternDictionary,
+    rng: np.random.RandomState,
+) -> PatternDictionary:
+    """Return the dictionary with as many pooled samples as are given, or else chosen.
+
+    Where windows of one half say nothing of the states of the other, and edges of several atoms do
+    not pay either, it is ``one`` graph.
+    """
+    likelihood, given = filtered(dictionary), runs.settings.pooled
+    if given is None or likelihood.pool is None:
+        dictionary, several = choose_pool(runs, dictionary, one, rng)
+        if several:
+            return dictionary
+        fit = runs.run(dictionary, ITERATIONS, ATOM_STEPS, callback=runs.settings.callback)
+        pays = criterion(runs, fit.dictionary) < criterion(runs, one)
+        return fit.dictionary if pays else one
+    pool = likelihood.pool._replace(share=given / runs.data.total)
+    return replace(dictionary, likelihood=replace(likelihood, pool=pool))
+
+
+def _choose_power(
+    runs: FilteredRuns, dictionary: PatternDictionary, first_step: float
+) -> PatternDictionary:
+    """Return the dictionary with the power that explains held-out blocks of time best.
+
+    The search begins with steps of ``first_step`` in the logarithm of the power.
+    """
+    judge, samples = judge_by_evidence(runs, dictionary), runs.effective_samples
+    given = filtered(dictionary), dictionary.atoms, judge, samples
+    likelihood, atoms = search_power(*given, first_step=first_step)
+    return replace(dictionary, likelihood=likelihood, atoms=atoms)
+
+
+def try_heat(
+    runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary
+) -> PatternDictionary:
+    """Return the same states under the heat filter, where a power is not enough and that gains.
+
+    The least rate has to gain clearly over the power. Which rate it is, ``one`` graph says: a
+    medium smooths all graphs alike, and the edges of several would each have to pay for it.
+    """
+    likelihood = filtered(dictionary)
+    if runs.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
+        return dictionary
+    least = _with_heat(runs, dictionary, HEAT_RATES[0])
+    wanted = HEAT_GAIN * 2 * runs.effective_samples * likelihood.dimension
+    best, chosen, lowest = least, HEAT_RATES[0], criterion(runs, least)
+    if criterion(runs, dictionary) - lowest <= wanted:
+        return dictionary
+    single = len(dictionary.atoms) == 1
+    if not single:
+        lowest = criterion(runs, _with_heat(runs, one, chosen))
+    for rate in HEAT_RATES[1:]:
+        other = _with_heat(runs, one, rate)
+        found = criterion(runs, other)
+        if found >= lowest:
+            break
+        best, chosen, lowest = other, rate, found
+    if single:
+        return best
+    return least if chosen == HEAT_RATES[0] else _with_heat(runs, dictionary, chosen)
+
+
+def _with_heat(runs: FilteredRuns, dictionary: PatternDictionary, rate: float) -> PatternDictionary:
+    """Return the same states under a heat filter of this rate, for each node and unit variance."""
+    rate *= max(runs.data.nodes, 8)
+    likelihood, heat = filtered(dictionary), HeatFilter(rate * runs.variance)
+    one = one_graph(runs, heat, likelihood.tails)
+    most = float(likelihood.activations.sum(axis=1).max())
+    atoms = np.where(dictionary.atoms > 0, one.atoms / most**0.5, 0)
+    targets, _ = runs.expect(dictionary)
+    other = replace(likelihood, filter=heat)
+    _, atoms = other.minimise(atoms, targets, 60)
+    start = replace(dictionary, likelihood=other, atoms=atoms)
+    return runs.run(start, 30, 8, callback=runs.settings.callback, tol=runs.rough).dictionary
