@@ -45,13 +45,13 @@ from graphdict import GraphDictMarginal
 from graphdict.app.experiments import superposition
 from graphdict.app.experiments.cells import run_cell
 from graphdict.app.experiments.tables import choose, write_csv
-from graphdict.core.kernels import weighted_distances
 from graphdict.core.marginal.e_step import ExpectedStatistics
 from graphdict.datasets import make_superposition
 from graphdict.engine.marginal import em
 from graphdict.engine.signals import Preparation
 from graphdict.engine.storage.atomic import write_atomically
 from graphdict.metrics import edge_scores
+from graphdict.native.products import weighted_distances
 from graphdict.selection import choose_max_active, choose_n_atoms
 
 HERE = Path(__file__).parent
@@ -113,7 +113,8 @@ def with_true_activations(s: int, seed: int) -> float:
 def activations_known(signals: np.ndarray, coefficients: np.ndarray) -> Iterator[None]:
     """Fits within have the E-step that knows which atoms are active in each training signal."""
     names = np.arange(signals.shape[1]).astype(object)
-    prepared = Preparation.learn(signals, names, True).apply(signals)
+    preparation, _ = Preparation.learn(signals, names, True)
+    prepared = preparation.apply(signals)
     distances = weighted_distances(prepared, coefficients)
 
     def e_step(data: Any, dictionary: Any, *_: Any, **__: Any) -> ExpectedStatistics:

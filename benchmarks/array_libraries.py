@@ -4,7 +4,7 @@
     python benchmarks/array_libraries.py [--output DIR]
 
 Times one thread for the pass of the log model: both big products ``Z W'`` and ``C' Z``, and the
-dual step. By NumPy (graphdict.core.kernels), by the compiled pass
+dual step. By NumPy (blas_products.py), by the compiled pass
 (graphdict.native.log_barrier), and by the same matrix products on PyTorch's CPU tensors, whole and
 in blocks that stay in cache. Then counts
 operations and bytes, estimates the pass on GPUs from their published peaks, and from the share of a
@@ -18,11 +18,12 @@ import time
 import warnings
 from pathlib import Path
 
+import blas_products
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from graphdict import GraphDictLog
-from graphdict.core import graphs, kernels
+from graphdict.core import graphs
 from graphdict.native import log_barrier, products
 
 HERE = Path(__file__).parent
@@ -47,21 +48,21 @@ def seconds(function, repeats: int = 9) -> float:
 
 
 def by_numpy(signals, coefficients, atoms, degrees, dual):
-    energies = kernels.energies(signals, atoms)
-    distances = kernels.weighted_distances(signals, coefficients)
+    energies = blas_products.energies(signals, atoms)
+    distances = blas_products.weighted_distances(signals, coefficients)
     moved = dual + SIGMA * (coefficients @ degrees)
     raised = (moved - np.sqrt(np.square(moved) + 4 * SIGMA)) / 2
     return energies + raised @ degrees.T, distances, coefficients.T @ raised
 
 
 def by_tiles(signals, coefficients, atoms, degrees, dual):
-    lead = log_barrier.AtomMove.of(atoms, degrees, degrees, SIGMA)
+    lead = log_barrier.AtomMove(atoms, degrees, degrees, SIGMA)
     stand = log_barrier.SampleArrays(coefficients, np.zeros_like(coefficients), dual)
     goal = log_barrier.CoefficientMove(coefficients, 0.0, 1.0, None)
     ones = np.ones(len(signals), signals.dtype)
     job, found = log_barrier.primal_dual_pass(signals, ones, lead, stand, goal, False, False)
     job()
-    return found.gradient, found.distances, found.mixed
+    return found.gradient, found.distances, found.mixed_dual
 
 
 def by_torch(torch, signals, coefficients, laplacians, degrees, dual, block=None):

@@ -66,6 +66,19 @@ def rows_of_table(peer: str, threads: int, quick: bool):
         what = f"{name}, BiPDS iteration, {dtype}"
         return what, (samples, nodes, atoms), theirs["seconds"], mine["seconds"], "s"
 
+    def in_one_call(samples: int, nodes: int, atoms: int):
+        """Iterations between two checks in one compiled call, beside the same pass by pass."""
+        seconds = [
+            measure(
+                ours, "graphdict", "iteration", threads, model="GraphDictLog", samples=samples,
+                nodes=nodes, atoms=atoms, dtype="float64", few=10, many=210, repeats=repeats,
+                by_passes=by_passes,
+            )["seconds"]
+            for by_passes in (True, False)
+        ]  # fmt: skip
+        what = "GraphDictLog, BiPDS iteration (peer: ours pass by pass)"
+        return what, (samples, nodes, atoms), *seconds, "s"
+
     yield timed("GraphDictLog", 2500, 30, 5, "float64", 10, 60)
     yield timed("GraphDictSpectralRelaxed", 2500, 30, 5, "float64", 10, 60)
     yield timed("GraphDictExact", 500, 30, 5, "float64", 2, 22)
@@ -74,6 +87,9 @@ def rows_of_table(peer: str, threads: int, quick: bool):
     for seed, shape in enumerate([(1000, 20, 3), (4000, 64, 8)], start=4):
         yield timed("GraphDictSpectralRelaxed", *shape, "float64", 10, 60, seed)
     yield timed("GraphDictExact", 200, 50, 4, "float64", 2, 22, 6)
+
+    for shape in [(2500, 30, 5), (1000, 20, 3), (500, 100, 2), (20_000, 64, 3)]:
+        yield in_one_call(*shape)
 
     imports = [
         [measure(ours, library, "importing", threads)["seconds"] for _ in range(repeats)]

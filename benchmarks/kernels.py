@@ -3,7 +3,7 @@
     python benchmarks/kernels.py
 
 prints milliseconds of one thread for ``C' Z`` and ``Z W'`` together: matrix products of the signals
-(``graphdict.core.kernels``), compiled passes (``graphdict.native.tiles``), or from a kept ``Z``.
+(``blas_products.py``), compiled passes (``graphdict.native.tiles``), or from a kept ``Z``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 import statistics
 import time
 
+import blas_products
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphdict.core import graphs, kernels
+from graphdict.core import graphs
 from graphdict.native import products
 
 
@@ -29,7 +30,9 @@ def milliseconds(function) -> float:
 
 
 def blas(signals, coefficients, atoms):
-    return kernels.energies(signals, atoms), kernels.weighted_distances(signals, coefficients)
+    return blas_products.energies(signals, atoms), blas_products.weighted_distances(
+        signals, coefficients
+    )
 
 
 def compiled(signals, coefficients, atoms):

@@ -87,8 +87,10 @@ def with_true_coefficients(drawn: Superposition, seed: int) -> GraphDictMarginal
     atoms = np.full_like(model.atoms_, 0.5 / signals.shape[1])
     likelihood, usage = GaussianLikelihood.of(activations, atoms), np.full(samples, 1 / samples)
     dense = shrinkage(model.alpha_w_, float(activations.mean()), variance=1.0)
-    given = samples, float(activations.sum() / count), atoms.shape[1]
-    sparse = with_sparsity(dense, 1.0, *given, separate=False, variance=1.0)
+    sparse = with_sparsity(
+        dense, 1.0, samples=samples, per_atom=float(activations.sum() / count),
+        edges=atoms.shape[1], separate=False, variance=1.0,
+    )  # fmt: skip
     for penalty, steps in ((dense, 60), (sparse, 100)):
         _, atoms = likelihood.m_step(atoms, (distances,), usage, penalty, steps)
     model.atoms_ = np.where(atoms > sparse.width, atoms, 0)

@@ -100,6 +100,8 @@ def run(step: Step, work: Path, environment: dict[str, str]) -> bool:
         return False
     if step.experiment:
         take(folder, ROOT / "results" / step.name)
+        # A run of some of its sets is older than the whole.
+        shutil.rmtree(ROOT / "results" / f"{step.name}-states", ignore_errors=True)
     done.touch()
     return True
 
