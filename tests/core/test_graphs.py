@@ -65,6 +65,17 @@ def test_squared_differences_are_quadratic_forms(seed, count, samples):
 
 
 @given(seeds, nodes, st.integers(1, 6))
+def test_moments_follow_from_distances_of_signals_that_sum_to_zero(seed, count, samples):
+    rng = np.random.default_rng(seed)
+    signals = rng.standard_normal((samples, count))
+    signals -= signals.mean(axis=1, keepdims=True)
+    shares = rng.random((samples, 3))
+    distances = shares.T @ graphs.squared_differences(signals)
+    moments = np.einsum("tk,ti,tj->kij", shares, signals, signals)
+    assert_allclose(graphs.moments_of_distances(distances), moments, atol=1e-12)
+
+
+@given(seeds, nodes, st.integers(1, 6))
 def test_fourier_transform_is_x_u_and_inverts(seed, count, samples):
     rng, weights = draw(seed, (), count)
     signals = rng.standard_normal((samples, count))

@@ -212,6 +212,26 @@ def squared_differences(signals: ArrayLike) -> Floats:
     return result
 
 
+def moments_of_distances(distances: ArrayLike) -> Floats:
+    """Return second moments from sums of squared differences, of signals that sum to zero.
+
+    Parameters
+    ----------
+    distances : array (..., E)
+        ``sum_t c_t (x_ti - x_tj)^2`` over edges.
+
+    Returns
+    -------
+    array (..., N, N)
+        ``sum_t c_t x_t x_t'`` for signals whose mean over nodes is zero.
+    """
+    matrix = adjacency(distances)
+    of_node = matrix.mean(axis=-1, keepdims=True)
+    overall = of_node.mean(axis=-2, keepdims=True)
+    result: Floats = (of_node + np.swapaxes(of_node, -1, -2) - overall - matrix) / 2
+    return result
+
+
 def fourier_basis(weights: ArrayLike) -> tuple[Floats, Floats]:
     """Return the graph frequencies and modes: eigenvalues and eigenvectors of Laplacians.
 

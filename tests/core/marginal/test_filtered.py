@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from graphdict import GraphDictMarginal, load_model
 from graphdict.core import graphs
+from graphdict.core.marginal import filtered
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import edge_losses
 from graphdict.core.marginal.filtered import FilteredLikelihood

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core import graphs
 from graphdict.core.marginal.filtered_graphs import FilteredGraphs, PooledSamples
 from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.marginal.observed import Completed, ObservedSignals
@@ -28,9 +29,12 @@ from graphdict.core.marginal.tails import (
     tail_statistic,
     update_tails,
 )
+from graphdict.native import products
 
 KEPT = 8  # patterns whose completed samples are kept for the sums that follow
 CACHED = 1 << 16  # values of some samples that stay in cache while they are multiplied
+BY_PAIRS = 128  # nodes up to which sums over pairs of them are quicker than matrix products
+STEEPEST = 1e8  # ratio of precisions up to which sums over pairs lose no digits that matter
 
 
 class FilteredFactors(NamedTuple):
@@ -39,11 +43,13 @@ class FilteredFactors(NamedTuple):
     roots: NDArray  # (C, N, d) eigenvectors times the root of f: x' f(L_c) x = ||x roots||^2
     log_determinants: NDArray  # (C,)
     missing: bool = False  # whether signals have missing values
+    weights: NDArray | None = None  # (C, E) of f(L_c) as a graph, by which energies are quicker
 
     @property
     def nbytes(self) -> int:
         """Size as a message."""
-        return self.roots.nbytes + self.log_determinants.nbytes
+        weights = 0 if self.weights is None else self.weights.nbytes
+        return self.roots.nbytes + self.log_determinants.nbytes + weights
 
     def precision(self, index: int) -> NDArray:
         """Return ``f(L_c)`` (N, N) of one pattern."""
@@ -87,7 +93,12 @@ class FilteredLikelihood(FilteredGraphs):
     def factors(self, atoms: NDArray, *, missing: bool = False) -> FilteredFactors:
         vectors, logs = self._log_spectra(atoms)
         roots = vectors * np.exp(0.5 * logs)[:, None, :]
-        return FilteredFactors(roots, logs.sum(axis=1), missing)
+        factors = FilteredFactors(roots, logs.sum(axis=1), missing)
+        steep = bool(np.ptp(logs, axis=1).max() > np.log(STEEPEST))
+        if missing or steep or self.flat.any() or self.nodes > BY_PAIRS:
+            return factors
+        precisions = roots @ roots.swapaxes(1, 2)
+        return factors._replace(weights=graphs.laplacian_to_weights(precisions))
 
     def log_likelihoods(self, factors: FilteredFactors, block: SignalBlock) -> NDArray:
         found = self.energies(factors, block)
@@ -106,9 +117,14 @@ class FilteredLikelihood(FilteredGraphs):
         """
         found = self.energies(factors, block)
         shares = block.repeat_windows(responsibilities)
-        roots = np.sqrt(shares * gains(found.values, self.tails, found.dimensions))
+        tails = np.vdot(shares, tail_statistic(found.values, self.tails, found.dimensions))
+        weights = shares * gains(found.values, self.tails, found.dimensions)
         signals = block.signals.astype(np.float64, copy=False)
+        if found.observed is None and self.nodes <= BY_PAIRS:
+            moments = graphs.moments_of_distances(products.weighted_distances(signals, weights))
+            return moments, np.array([tails])
         moments = np.zeros((len(self.patterns), self.nodes, self.nodes))
+        roots = np.sqrt(weights)
         for index, matrix in enumerate(moments):
             if found.observed is not None:
                 if found.completed:
@@ -121,7 +137,6 @@ class FilteredLikelihood(FilteredGraphs):
             for rows in _in_cache(signals):
                 weighted = signals[rows] * roots[rows, index, None]
                 matrix += weighted.T @ weighted
-        tails = np.vdot(shares, tail_statistic(found.values, self.tails, found.dimensions))
         return moments, np.array([tails])
 
     def energies(self, factors: FilteredFactors, block: SignalBlock) -> Energies:
@@ -129,6 +144,12 @@ class FilteredLikelihood(FilteredGraphs):
         if block.kept is not None and block.kept.get("factors") is factors:
             return block.kept["energies"]
         signals = block.signals.astype(np.float64, copy=False)
+        if factors.weights is not None:
+            values = products.energies(signals, factors.weights)
+            found = Energies(values, factors.log_determinants, self.dimensions)
+            if block.kept is not None:
+                block.kept.update(factors=factors, energies=found)
+            return found
         observed = ObservedSignals(signals) if factors.missing else None
         values = np.empty((len(signals), len(self.patterns)))
         logs = factors.log_determinants
