@@ -258,6 +258,39 @@ def test_statistics_add_up_over_blocks(filter_):
         assert_allclose(total, sum(pieces), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("tails", [np.inf, 5.0])
+@pytest.mark.parametrize("filter_", FILTERS)
+def test_sums_over_pairs_are_those_of_matrix_products(monkeypatch, filter_, tails):
+    dictionary, block = dictionary_of(3, filter=filter_, tails=tails), block_of(signals_of(4))
+    likelihood, count = dictionary.likelihood, len(dictionary.patterns)
+    shares = np.random.default_rng(5).dirichlet(np.ones(count), len(block.signals))
+    factors = likelihood.factors(dictionary.atoms)
+    assert factors.weights is not None
+    found = [likelihood.log_likelihoods(factors, block)]
+    found += likelihood.statistics(factors, block, shares)
+    monkeypatch.setattr(filtered, "BY_PAIRS", 0)
+    factors = likelihood.factors(dictionary.atoms)
+    assert factors.weights is None
+    wanted = [likelihood.log_likelihoods(factors, block)]
+    wanted += likelihood.statistics(factors, block, shares)
+    for one, other in zip(found, wanted, strict=True):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-10 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("power", [1.0, 4.0])
+def test_steep_spectra_keep_their_digits(power):
+    # A smooth field on a long line: at power 4 precisions differ by a factor of 6e10.
+    place = np.arange(40)
+    weights = np.exp(-np.abs(np.subtract.outer(place, place)) / 0.4)[np.triu_indices(40, 1)]
+    values, vectors = np.linalg.eigh(graphs.laplacian(weights))
+    white = np.random.default_rng(0).standard_normal((50, 39))
+    signals = white * values[1:] ** (-power / 2) @ vectors[:, 1:].T
+    given = np.ones((1, 1), dtype=bool), weights[None], 1e-10
+    likelihood = FilteredLikelihood.of(*given, filter=PowerFilter(power))
+    energies = likelihood.energies(likelihood.factors(weights[None]), block_of(signals)).values
+    assert_allclose(energies[:, 0], np.square(white).sum(axis=1), rtol=1e-9)
+
+
 @pytest.mark.parametrize("filter_", FILTERS)
 @pytest.mark.parametrize("stay", [None, 0.8])
 def test_em_never_lowers_the_objective(filter_, stay):
