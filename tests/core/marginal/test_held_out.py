@@ -22,7 +22,7 @@ from graphdict.engine.marginal.model_choice import explains_as_well, with_states
 from graphdict.engine.marginal.passes import (
     e_step,
     e_step_by_halves,
-    evidence_by_block,
+    evidence_by_segment,
     thue_morse_numbers,
 )
 from graphdict.engine.marginal.sample_values import log_evidence_of
@@ -70,8 +70,8 @@ def test_halves_and_blocks_add_up_to_the_whole(window, stay):
     with open_signals(x, window, 2) as data:
         expected = e_step(data, dictionary)
         halves = e_step_by_halves(data, dictionary, 6)
-        blocks = evidence_by_block(data, dictionary, 6)
-        by_half = [evidence_by_block(data, dictionary, 6, half) for half in (0, 1)]
+        blocks = evidence_by_segment(data, dictionary, 6)
+        by_half = [evidence_by_segment(data, dictionary, 6, half) for half in (0, 1)]
         values = log_evidence_of(data, dictionary)
     assert_allclose(sum(usage for usage, _ in halves) * len(x), expected.usage)
     for index, sums in enumerate(expected.statistics):

@@ -26,13 +26,13 @@ from graphdict.engine.marginal.filtered_starts import (
 )
 from graphdict.engine.marginal.learn import Trials, random_start
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
-from graphdict.engine.marginal.passes import evidence_by_block
+from graphdict.engine.marginal.passes import evidence_by_segment
 from graphdict.engine.marginal.series import mean_square
 from graphdict.engine.marginal.settings import Settings, annealing_schedule
-from graphdict.engine.marginal.subset import Blocks, cut_blocks, whole_windows
+from graphdict.engine.marginal.subset import Segments, cut_segments, whole_windows
 
-FOLDS = 5  # one block of samples in so many is held out
-BLOCKS = 20
+FOLDS = 5  # one segment of samples in so many is held out
+CHOICE_SEGMENTS = 20
 MOST_ROWS = 20_000  # samples that suffice to choose
 CLEARLY = 2.0  # standard errors
 PATIENCE = 3  # numbers to try after the best: scores of single runs are not smooth
@@ -89,7 +89,8 @@ def choose_patterns(
             if fit.interrupted:
                 return fit
             fits.append(fit)
-            scores.append(evidence_by_block(others, fit.dictionary, BLOCKS) / others.total)
+            evidence = evidence_by_segment(others, fit.dictionary, CHOICE_SEGMENTS)
+            scores.append(evidence / others.total)
             if one is not None and not _is_clearly_better(scores):
                 return fits[-2] if len(fits) > 1 else fits[0]
             if len(scores) - _best(scores) > PATIENCE:
@@ -98,30 +99,30 @@ def choose_patterns(
 
 
 def _best(scores: list[NDArray]) -> int:
-    """Return which scores (blocks,) are largest together; those that are no numbers never are."""
+    """Return which scores (segments,) are largest together; those that are no numbers never are."""
     totals = np.array([score.sum() for score in scores])
     return int(np.argmax(np.where(np.isfinite(totals), totals, -np.inf)))
 
 
 def _is_clearly_better(scores: list[NDArray]) -> bool:
-    """Return whether the last scores (blocks,) exceed those before by two standard errors."""
+    """Return whether the last scores (segments,) exceed those before by two standard errors."""
     if len(scores) == 1:
         return bool(np.isfinite(scores[0]).all())
     gains = scores[-1] - scores[-2]
     return bool(gains.sum() > CLEARLY * len(gains) ** 0.5 * gains.std(ddof=1))
 
 
-def hold_out(signals: Any, recordings: Recordings, window: int) -> tuple[Blocks, Blocks]:
-    """Return blocks of samples to learn from and held-out ones; whole windows each."""
+def hold_out(signals: Any, recordings: Recordings, window: int) -> tuple[Segments, Segments]:
+    """Return segments of whole windows to learn from, and held-out ones."""
     windows = whole_windows(recordings, window)
-    count = min(BLOCKS, windows)
+    count = min(CHOICE_SEGMENTS, windows)
     if count < FOLDS:
         raise ValueError(
             f"choosing the number of atoms needs at least {FOLDS} windows, and {len(signals)} "
             f"samples in windows of {window} are {windows}; give the number"
         )
     longest = max(1, MOST_ROWS // count // window)
-    blocks = cut_blocks(recordings, window, count, longest)
-    held = [block for place, block in enumerate(blocks) if place % FOLDS == FOLDS - 1]
-    learn = [block for place, block in enumerate(blocks) if place % FOLDS != FOLDS - 1]
-    return Blocks.of(signals, recordings, learn), Blocks.of(signals, recordings, held)
+    segments = cut_segments(recordings, window, count, longest)
+    held = segments[FOLDS - 1 :: FOLDS]
+    learn = [each for index, each in enumerate(segments) if index % FOLDS != FOLDS - 1]
+    return Segments.of(signals, recordings, learn), Segments.of(signals, recordings, held)

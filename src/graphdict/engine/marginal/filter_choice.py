@@ -1,4 +1,4 @@
-"""Which filter: its power by held-out blocks of time, and the heat filter where no power suffices.
+"""Which filter: a power by held-out segments of time, or heat where no power suffices.
 
 How much atoms have in common (the pool) is chosen on the way.
 """
@@ -85,7 +85,7 @@ def _pooled(
 def _choose_power(
     runs: FilteredRuns, dictionary: PatternDictionary, first_step: float
 ) -> PatternDictionary:
-    """Return the dictionary with the power that explains held-out blocks of time best.
+    """Return the dictionary with the power that explains held-out segments of time best.
 
     The search begins with steps of ``first_step`` in the logarithm of the power.
     """

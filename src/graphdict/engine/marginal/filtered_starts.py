@@ -47,7 +47,7 @@ FIRST_POWER, FIRST_TAILS = 2.0, 10.0  # where learning begins
 ONE_GRAPH_ROUNDS, ONE_GRAPH_STEPS = 3, 40
 COLDEST, ANNEALING_STEPS = 0.1, 20  # inverse temperatures of annealed runs
 START_STEPS = 15  # on atoms of random memberships
-HALVES_BLOCKS = 20  # in time, every second of which is the other half
+HALVES_SEGMENTS = 20  # of time, every second of which is in the other half
 SILENT_SHARE = 0.5  # exact silence is no accident
 SETTLED = 0.02  # relative change of a power that is none
 ROUGHER = 5  # than the last tolerance, that of EM between choices
@@ -123,8 +123,8 @@ class FilteredRuns:
         return filtered(dictionary).targets(averages, usage), expected
 
     def halves(self, dictionary: PatternDictionary) -> Halves:
-        """Return alternate blocks of time as two halves of the samples."""
-        sums = e_step_by_halves(self.data, dictionary, HALVES_BLOCKS)
+        """Return alternate segments of time as two halves of the samples."""
+        sums = e_step_by_halves(self.data, dictionary, HALVES_SEGMENTS)
         return Halves.of(filtered(dictionary), sums)
 
     def renew_tails(self, dictionary: PatternDictionary) -> PatternDictionary:

@@ -1,6 +1,6 @@
 """How well atoms of one half of the samples explain the other half, by which choices are made.
 
-Blocks of time alternate between the halves. Atoms are fitted to the moments of one half, as the
+Segments of time alternate between the halves. Atoms are fitted to the moments of one half, as the
 responsibilities of the fit at hand have them, and judged by the marginal likelihood of the other
 half, whose responsibilities and gains are found anew under these atoms. Chosen so are how many
 samples atoms have in common, the power of the filter, how many edges go, and whether there is a
@@ -23,12 +23,12 @@ from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.filtered_starts import (
-    HALVES_BLOCKS,
+    HALVES_SEGMENTS,
     FilteredRuns,
     filtered,
     random_filtered_start,
 )
-from graphdict.engine.marginal.passes import e_step_of_half, evidence_by_block
+from graphdict.engine.marginal.passes import e_step_of_half, evidence_by_segment
 from graphdict.engine.tasks import advance
 
 STEPS = 25  # on the atoms of a half, from those of all samples
@@ -42,7 +42,7 @@ LESS_IN_COMMON = 1.0, 0.0  # and where more than the first are too many
 class Judged(NamedTuple):
     """Atoms of either half, and what they say of the other."""
 
-    evidence: NDArray  # (blocks,) log-evidence of each block in time under the other half's atoms
+    evidence: NDArray  # (segments,) log-evidence of each under the other half's atoms
     atoms: tuple[NDArray, NDArray]  # (K, E) of either half
 
     @property
@@ -52,7 +52,7 @@ class Judged(NamedTuple):
         return total if np.isfinite(total) else -np.inf
 
     def is_clearly_better_than(self, other: Judged, errors: float = 1.0) -> bool:
-        """Return whether the gain over all blocks is more than so many of its standard errors."""
+        """Return whether the gain over all segments is more than so many of its standard errors."""
         gains = self.evidence - other.evidence
         return bool(gains.sum() > errors * len(gains) ** 0.5 * gains.std(ddof=1))
 
@@ -64,7 +64,7 @@ def held_out_evidence(
     starts: Sequence[NDArray] | None = None,
     steps: int = STEPS,
 ) -> Judged:
-    """Return the log-evidence of each half under atoms of the other, block by block.
+    """Return the log-evidence of each half under atoms of the other, segment by segment.
 
     ``starts`` are the atoms (K, E) of either half to begin with, those of all samples by default.
     The filter stays that of the dictionary.
@@ -81,11 +81,11 @@ def held_out_evidence(
 
 def _judge(runs: FilteredRuns, dictionary: PatternDictionary, atoms: Sequence[NDArray]) -> Judged:
     """Return the log-evidence of each half under given atoms (K, E) of the other."""
-    evidence = np.zeros(HALVES_BLOCKS)
+    evidence = np.zeros(HALVES_SEGMENTS)
     for half, own in enumerate(atoms):
         others = slice(1 - half, None, 2)
-        given = dictionary.with_atoms(own), HALVES_BLOCKS, 1 - half
-        evidence[others] = evidence_by_block(runs.data, *given)[others]
+        given = dictionary.with_atoms(own), HALVES_SEGMENTS, 1 - half
+        evidence[others] = evidence_by_segment(runs.data, *given)[others]
     return Judged(evidence, (atoms[0], atoms[1]))
 
 
@@ -163,8 +163,8 @@ def _learn_half_anew(
     for _ in range(STARTS):
         atoms = random_filtered_start(runs, one, dictionary.patterns, rng).atoms
         atoms = _learn_half(runs, dictionary, half, atoms, share, runs.temperatures)
-        given = dictionary.with_atoms(atoms), HALVES_BLOCKS, half
-        own = evidence_by_block(runs.data, *given)[half::2].sum()
+        given = dictionary.with_atoms(atoms), HALVES_SEGMENTS, half
+        own = evidence_by_segment(runs.data, *given)[half::2].sum()
         if own > most:
             best, most = atoms, own
     return best
@@ -184,7 +184,7 @@ def _learn_half(
     """
     likelihood = filtered(dictionary)
     for inverse_temperature in (*annealing, *[1.0] * POOL_ITERATIONS):
-        given = replace(dictionary, atoms=atoms), HALVES_BLOCKS, half, inverse_temperature
+        given = replace(dictionary, atoms=atoms), HALVES_SEGMENTS, half, inverse_temperature
         usage, statistics = e_step_of_half(runs.data, *given)
         targets = likelihood.targets(statistics, usage, pooled=False)
         pooled = add_own_pool(likelihood, targets, share)

@@ -2,10 +2,10 @@
 
 1. One graph for all samples, its power by cross-validation, its tails.
 2. Annealed runs of EM from random starts, the better half going on.
-3. In turn: the power and how much atoms have in common, by held-out blocks, and EM. States that
+3. In turn: the power and how much atoms have in common, by held-out segments, and EM. States that
    last over windows may have everything in common: then one graph goes on.
 4. Where the power would be larger than allowed: the heat filter, if it explains clearly more.
-5. Edges that do not pay are taken as long as held-out blocks are explained as well; where some
+5. Edges that do not pay are taken as long as held-out segments are explained as well; where some
    went, the power is learned by likelihood on the support that is left.
 6. Tails that do not pay are Gaussian.
 
@@ -222,7 +222,7 @@ def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDic
 def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> tuple[PatternDictionary, bool]:
     """Return the dictionary without edges that do not pay, and whether all of these could go.
 
-    Half of them go in each round, until held-out blocks of time would be explained less well: by
+    Half of them go in each round, until held-out segments of time would be explained less well: by
     more than a standard error, and by more than a little.
     """
     settings = runs.settings

@@ -93,7 +93,7 @@ def explains_as_well(
 ) -> bool:
     """Return whether a filter or tails do not gain clearly over some plain dictionary.
 
-    The gain is that of held-out blocks of time, and clear above so many of its standard errors.
+    The gain is that of held-out segments of time, and clear above so many of its standard errors.
     Where a filter joins nearly all pairs of nodes, graphs have dissolved: it then has to gain what
     the information criterion asks for the edges that it has more. Plain dictionaries have been
     learned with a penalty: for the comparison their weights are fitted without.

@@ -72,42 +72,42 @@ def random_statistics(
 
 
 def e_step_by_halves(
-    data: OpenSignals, dictionary: PatternDictionary, blocks: int
+    data: OpenSignals, dictionary: PatternDictionary, n_segments: int
 ) -> list[tuple[NDArray, tuple[NDArray, ...]]]:
     """Return usage (C,) and statistics of either half of the samples, as posteriors have them.
 
-    Of so many blocks in time every second one is of the other half. Sums are divided by the number
-    of all samples.
+    Of ``n_segments`` segments of time every second one is of the other half. Sums are divided by
+    the number of all samples.
     """
-    return [e_step_of_half(data, dictionary, blocks, half) for half in (0, 1)]
+    return [e_step_of_half(data, dictionary, n_segments, half) for half in (0, 1)]
 
 
 def e_step_of_half(
     data: OpenSignals,
     dictionary: PatternDictionary,
-    blocks: int,
+    n_segments: int,
     half: int,
     inverse_temperature: float = 1.0,
 ) -> tuple[NDArray, tuple[NDArray, ...]]:
     """Return what :func:`e_step_by_halves` does, of the first half (0) or the second (1)."""
     step = make_e_step(data, dictionary, inverse_temperature)
     usage, *statistics = data.executor.map_blocks(
-        _at_half, chain_messages(data, step), step, _e_step_of_half, blocks, half
+        _at_half, chain_messages(data, step), step, _e_step_of_half, n_segments, half
     )[1]
     return usage / data.total, tuple(each / data.total for each in statistics)
 
 
-def evidence_by_block(
-    data: OpenSignals, dictionary: PatternDictionary, blocks: int, half: int | None = None
+def evidence_by_segment(
+    data: OpenSignals, dictionary: PatternDictionary, n_segments: int, half: int | None = None
 ) -> NDArray:
-    """Return sums of ``log p(x_t)`` over the samples of each of so many blocks in time.
+    """Return sums of ``log p(x_t)`` over the samples of each of ``n_segments`` segments of time.
 
-    They are the blocks of :func:`e_step_by_halves`: those of the first half come first, third, ...
+    They are those of :func:`e_step_by_halves`: segments of the first half come first, third, ...
     With a ``half`` (0 or 1) only those of this half are asked for, and others are undefined.
     """
     step = make_e_step(data, dictionary)
     _, (evidence,) = data.executor.map_blocks(
-        _at_half, chain_messages(data, step), step, _evidence_by_block, blocks, half
+        _at_half, chain_messages(data, step), step, _evidence_by_segment, n_segments, half
     )
     return evidence
 
@@ -246,49 +246,50 @@ def _member_statistics(samples: WindowedSignals, rows: slice, members: NDArray, 
 
 def _at_half(
     samples: WindowedSignals, rows: slice, scaled: Any, forward: Any, backward: Any,
-    step: EStep, read: Step, blocks: int, half: int | None,
+    step: EStep, read: Step, n_segments: int, half: int | None,
 ) -> Any:  # fmt: skip
-    """Return ``read`` of a block as in :func:`with_posterior`, with the blocks in time of windows.
+    """Return ``read`` of a block as in :func:`with_posterior`, with the segment of each window.
 
     Windows of the other half are left out where they do not matter.
     """
-    block, time_blocks = _block_of(samples, rows, scaled), _time_blocks(samples, rows, step, blocks)
-    own = time_blocks % 2 == half
+    block = _block_of(samples, rows, scaled)
+    segments = _segments_of(samples, rows, step, n_segments)
+    own = segments % 2 == half
     if half is not None and step.dictionary.stay is None and own.any():
         signals = block.signals[block.repeat_windows(own)]
-        block, time_blocks = SignalBlock(signals, block.counts[own], {}), time_blocks[own]
+        block, segments = SignalBlock(signals, block.counts[own], {}), segments[own]
     posterior = step.posterior(
         block, samples.first + rows.start, scaled, forward, backward, starts=samples.starts_in(rows)
     )
-    return read(BlockPosterior(samples, rows, step, block, posterior), time_blocks, blocks, half)
+    return read(BlockPosterior(samples, rows, step, block, posterior), segments, n_segments, half)
 
 
-def _e_step_of_half(found: BlockPosterior, time_blocks: NDArray, blocks: int, half: int) -> Any:
+def _e_step_of_half(found: BlockPosterior, segments: NDArray, n_segments: int, half: int) -> Any:
     step, block, shares = found.step, found.block, found.responsibilities
     if step.windows == 1:  # whose samples are halved instead, since none of it may be empty
         shares = block.repeat_windows(shares)
         block = SignalBlock(block.signals, np.ones(len(shares), dtype=int))
-        time_blocks = np.arange(len(shares)) * blocks // len(shares)
-    own = shares * (time_blocks % 2 == half)[:, None]
+        segments = np.arange(len(shares)) * n_segments // len(shares)
+    own = shares * (segments % 2 == half)[:, None]
     statistics = step.dictionary.likelihood.statistics(step.factors, block, own)
     return None, (block.counts @ own, *statistics)
 
 
-def _evidence_by_block(
-    found: BlockPosterior, time_blocks: NDArray, blocks: int, half: int | None
+def _evidence_by_segment(
+    found: BlockPosterior, segments: NDArray, n_segments: int, half: int | None
 ) -> Any:
     values = found.posterior.log_evidence
-    return None, (np.bincount(time_blocks, weights=values, minlength=blocks),)
+    return None, (np.bincount(segments, weights=values, minlength=n_segments),)
 
 
-def _time_blocks(samples: WindowedSignals, rows: slice, step: EStep, blocks: int) -> NDArray:
-    """Return which of so many blocks in time each window of some rows belongs to.
+def _segments_of(samples: WindowedSignals, rows: slice, step: EStep, n_segments: int) -> NDArray:
+    """Return which of ``n_segments`` segments of time each window of some rows is in.
 
-    Where states last over windows, blocks are numbered so that even and odd ones follow no rhythm:
-    states that take turns would else be in one half each.
+    Where states last over windows, segments are numbered so that even and odd ones follow no
+    rhythm: states that take turns would else be in one half each.
     """
     windows = samples.first + np.arange(rows.start, rows.stop)
-    count = min(blocks, step.windows)
+    count = min(n_segments, step.windows)
     found = windows * count // step.windows
     return thue_morse_numbers(count)[found] if step.windows < samples.total else found
 
@@ -296,10 +297,10 @@ def _time_blocks(samples: WindowedSignals, rows: slice, step: EStep, blocks: int
 def thue_morse_numbers(count: int) -> NDArray:
     """Return a permutation of range(count) whose parity follows the Thue-Morse sequence.
 
-    By it blocks in time are numbered whose even and odd numbers are two halves: states that take
+    By it segments of time are numbered whose even and odd numbers are two halves: states that take
     turns then do not all fall into one of them.
     """
-    odd = np.array([bin(block).count("1") % 2 == 1 for block in range(count)])
+    odd = np.array([bin(segment).count("1") % 2 == 1 for segment in range(count)])
     order = np.concatenate([np.flatnonzero(~odd), np.flatnonzero(odd)])
     evens = (count + 1) // 2
     numbers = np.empty(count, dtype=int)

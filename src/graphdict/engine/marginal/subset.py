@@ -24,7 +24,7 @@ SubsetOpener = Callable[[NDArray, int], AbstractContextManager[OpenSignals]]
 
 LEAST, PER_ATOM_AND_NODE, WINDOWS = 5_000, 50, 500  # samples, samples and windows that suffice
 SEVERAL = 4  # times as many where several atoms may be active, which is harder to disentangle
-BLOCKS, MOST_BLOCKS = 25, 200  # spread evenly over time, and over recordings
+LEAST_SEGMENTS, MOST_SEGMENTS = 25, 200  # spread evenly over time, and over recordings
 WORTH_IT = 2  # times what suffices: from so many samples on there is something to gain
 
 
@@ -35,16 +35,16 @@ def enough_samples(patterns: NDArray, nodes: int, window_size: int) -> int:
     return int(needed if alone else SEVERAL * needed)
 
 
-class Blocks(NamedTuple):
-    """Blocks of samples, one after the other; each is a recording of its own, or several."""
+class Segments(NamedTuple):
+    """Segments of samples, one after the other; each is a recording of its own, or several."""
 
     signals: NDArray  # (rows, N)
     recordings: Recordings
 
     @classmethod
-    def of(cls, signals: Any, recordings: Recordings, blocks: list[slice]) -> Blocks:
+    def of(cls, signals: Any, recordings: Recordings, rows: list[slice]) -> Segments:
         """Return some slices of all samples."""
-        return cls(np.concatenate([signals[block] for block in blocks]), recordings.cut(blocks))
+        return cls(np.concatenate([signals[each] for each in rows]), recordings.cut(rows))
 
     def open(
         self, window_size: int, patterns: int, rng: np.random.RandomState | None = None
@@ -58,11 +58,11 @@ def whole_windows(recordings: Recordings, window: int) -> int:
     return int((recordings.piece_lengths // window).sum())
 
 
-def cut_blocks(recordings: Recordings, window: int, count: int, longest: int) -> list[slice]:
-    """Return the samples of so many blocks of whole windows, evenly spread over all windows.
+def cut_segments(recordings: Recordings, window: int, count: int, longest: int) -> list[slice]:
+    """Return the samples of ``count`` segments of whole windows, evenly spread over all.
 
-    ``longest`` is the largest number of windows of a block. A shorter window at the end of the only
-    recording is left out.
+    ``longest`` is the largest number of windows of a segment. A shorter window at the end of the
+    only recording is left out.
     """
     ends = np.concatenate(([0], np.cumsum(recordings.window_counts(window))))
     if len(recordings.piece_lengths) == 1:
@@ -71,11 +71,12 @@ def cut_blocks(recordings: Recordings, window: int, count: int, longest: int) ->
     return [slice(int(ends[a]), int(ends[min(b, a + longest)])) for a, b in pairwise(edges)]
 
 
-def take_blocks(signals: Any, recordings: Recordings, window_size: int, samples: int) -> Blocks:
-    """Return about so many samples: blocks of whole windows, evenly spread over all."""
-    count = max(BLOCKS, min(len(recordings), MOST_BLOCKS))  # of many recordings, some of each
+def take_segments(signals: Any, recordings: Recordings, window_size: int, samples: int) -> Segments:
+    """Return about so many samples: segments of whole windows, evenly spread over all."""
+    # Of many recordings, some of each.
+    count = max(LEAST_SEGMENTS, min(len(recordings), MOST_SEGMENTS))
     longest = max(1, samples // (count * window_size))
-    return Blocks.of(signals, recordings, cut_blocks(recordings, window_size, count, longest))
+    return Segments.of(signals, recordings, cut_segments(recordings, window_size, count, longest))
 
 
 @contextmanager
@@ -97,6 +98,6 @@ def open_subset(
     if len(signals) < WORTH_IT * enough:
         yield data
         return
-    some = take_blocks(signals, recordings, window_size, enough)
+    some = take_segments(signals, recordings, window_size, enough)
     with some.open(window_size, len(patterns), rng) as opened:
         yield opened
