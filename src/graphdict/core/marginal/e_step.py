@@ -53,7 +53,7 @@ class EStep:
 
     dictionary: PatternDictionary
     factors: Any  # of the likelihood
-    windows: int  # of all signals, of which blocks are a part
+    windows: int  # of all signals, not only of a block
     inverse_temperature: float = 1.0  # power to which likelihoods are raised
     starts: tuple[int, ...] = (0,)  # first window of each recording
 
@@ -67,7 +67,7 @@ class EStep:
         inverse_temperature: float = 1.0,
         starts: tuple[int, ...] = (0,),
     ) -> EStep:
-        """Return the E-step of signals of so many windows, with or without missing values."""
+        """Return the E-step of signals of ``windows`` windows, with or without missing values."""
         factors = dictionary.likelihood.factors(dictionary.atoms, missing=missing)
         return cls(dictionary, factors, windows, inverse_temperature, starts)
 

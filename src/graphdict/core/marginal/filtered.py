@@ -249,6 +249,6 @@ class FilteredLikelihood(FilteredGraphs):
 
 
 def _in_cache(signals: NDArray) -> list[slice]:
-    """Return slices of signals (T, N), so many of them that they stay in cache."""
+    """Return slices of signals (T, N) that are small enough to stay in cache."""
     count = max(1, CACHED // signals.shape[1])
     return [slice(first, first + count) for first in range(0, len(signals), count)]

@@ -162,7 +162,7 @@ class FilteredGraphs:
     def minimise(
         self, atoms: NDArray, targets: Targets, steps: int, penalty: AtomPenalty | None = None
     ) -> tuple[GraphFilter, NDArray]:
-        """Return the filter and the atoms (K, E) after so many steps on the loss.
+        """Return the filter and the atoms (K, E) after ``steps`` steps on the loss.
 
         Weights are in units of :meth:`weight_scales`. A power that is learned turns about the
         centre of the spectra: weights are multiplied so that ``f`` stays what it is there.

@@ -107,6 +107,6 @@ class ObservedSignals:
 
 
 def _pieces(sets: NDArray, size: int) -> list[NDArray]:
-    """Return the sets in as many pieces as keep their matrices small."""
+    """Return the sets cut into pieces whose matrices are small."""
     count = max(1, BLOCK_BYTES // (8 * size * size))
     return np.split(sets, range(count, len(sets), count))

@@ -117,6 +117,6 @@ def _atoms_at_levels(patterns: NDArray) -> list[Booleans]:
 
 
 def _floored(probabilities: NDArray) -> NDArray:
-    """Return probabilities (C,) none of which is below a floor."""
+    """Return probabilities (C,) that are at least as large as a floor."""
     raised = np.maximum(probabilities, FLOOR)
     return raised / raised.sum()

@@ -20,7 +20,7 @@ Draw = Callable[[np.random.RandomState, int, int], NDArray]
 
 @dataclass(frozen=True)
 class RowRandom:
-    """The random numbers of so many rows, to be drawn again by whoever needs some of them."""
+    """The random numbers of all rows, any part of which can be drawn again."""
 
     state: Any  # of the generator, for the first chunk
     seeds: NDArray  # of the other chunks

@@ -151,7 +151,7 @@ def _factor(weights: NDArray) -> Any:
 
 
 def _newton(weights: NDArray, on: Booleans, moments: NDArray, steps: int) -> NDArray:
-    """Return weights (E,) of lower ``tr(S L) - log det L``, after so many Newton steps.
+    """Return weights (E,) of lower ``tr(S L) - log det L``, after ``steps`` Newton steps.
 
     Only weights ``on`` (E,) move. Those to start from are definite.
     """

@@ -65,7 +65,7 @@ def _pooled(
     one: PatternDictionary,
     rng: np.random.RandomState,
 ) -> PatternDictionary:
-    """Return the dictionary with as many pooled samples as are given, or else chosen.
+    """Return the dictionary with the number of pooled samples that is given, or else chosen.
 
     Where windows of one half say nothing of the states of the other, and edges of several atoms do
     not pay either, it is ``one`` graph.

@@ -45,8 +45,8 @@ def search_states(
 ) -> Fit:
     """Return the best of annealed runs.
 
-    There are half as many as the settings say, since each takes longer. The run by which patterns
-    were ``chosen`` is one of them; one that was ``begun`` elsewhere takes part as well.
+    Half of ``n_init`` starts are tried, since each takes longer than a plain one. The run by which
+    patterns were ``chosen`` is one of them; one that was ``begun`` elsewhere takes part as well.
     """
     count = (runs.settings.n_init + 1) // 2 - (chosen is not None)
     starts = (random_filtered_start(runs, one, patterns, rng) for _ in range(count))
@@ -86,7 +86,7 @@ def best_of_starts(
 def _with_pool(
     runs: FilteredRuns, one: PatternDictionary, start: PatternDictionary
 ) -> PatternDictionary:
-    """Return a start whose atoms have pooled samples beside their own, as many as dimensions."""
+    """Return a start to which N - 1 pooled samples of each atom are added."""
     likelihood = filtered(start)
     if len(start.atoms) == 1 or not likelihood.alone.all():
         return start
@@ -97,7 +97,7 @@ def _with_pool(
 
 
 def complete(found: list[Fit]) -> list[Fit]:
-    """Return runs none of which was interrupted; raise otherwise."""
+    """Return the runs, or raise `InterruptedFitError` if the user interrupted one."""
     for fit in found:
         if fit.interrupted:
             raise InterruptedFitError(fit)

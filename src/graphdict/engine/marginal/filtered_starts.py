@@ -75,7 +75,7 @@ class FilteredRuns:
 
     @cached_property
     def effective_samples(self) -> float:
-        """Number of samples, those counted as one that only repeat what others say."""
+        """Number of independent samples that a series with this autocorrelation is worth."""
         return self.data.total / memory_of(self.data)
 
     @property
@@ -102,7 +102,7 @@ class FilteredRuns:
         annealing: Sequence[float] = (),
         **options: Any,
     ) -> Fit:
-        """Run EM with so many steps on the atoms in each iteration; raise if it is interrupted.
+        """Run EM with ``steps`` steps on the atoms in each iteration; raise if it is interrupted.
 
         The objective is a sum over dimensions and may be about zero: it has settled where it does
         by dimension.

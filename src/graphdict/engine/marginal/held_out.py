@@ -52,7 +52,7 @@ class Judged(NamedTuple):
         return total if np.isfinite(total) else -np.inf
 
     def is_clearly_better_than(self, other: Judged, errors: float = 1.0) -> bool:
-        """Return whether the gain over all segments is more than so many of its standard errors."""
+        """Return whether the gain over all segments exceeds ``errors`` standard errors of it."""
         gains = self.evidence - other.evidence
         return bool(gains.sum() > errors * len(gains) ** 0.5 * gains.std(ddof=1))
 
@@ -112,7 +112,7 @@ def choose_pool(
     one: PatternDictionary,
     rng: np.random.RandomState,
 ) -> tuple[PatternDictionary, bool]:
-    """Return the dictionary with as many pooled samples as let one half explain the other best.
+    """Return the dictionary with the number of pooled samples that lets halves explain each other.
 
     Here responsibilities are learned from one half as well: those of all samples know of the other
     half, and would ask for atoms that have less in common. A window has so many samples that no
@@ -178,7 +178,7 @@ def _learn_half(
     share: float,
     annealing: Sequence[float] = (),
 ) -> NDArray:
-    """Return atoms (K, E) after EM on one half with so many pooled samples of its own.
+    """Return atoms (K, E) after EM on one half, pooled samples being ``share`` of all samples.
 
     ``annealing`` are inverse temperatures of the first iterations.
     """
@@ -196,7 +196,7 @@ def _learn_half(
 def judge_by_evidence(runs: FilteredRuns, dictionary: PatternDictionary) -> Judge:
     """Return what judges a likelihood by the held-out evidence of atoms fitted under it.
 
-    The cost is minus twice the log-evidence of as many samples as count.
+    The cost is minus twice the log-evidence per sample, times the number of independent samples.
     """
     halves = runs.halves(dictionary)
     scale = -2 * runs.effective_samples / runs.data.total

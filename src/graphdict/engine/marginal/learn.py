@@ -217,7 +217,7 @@ class Trials:
 
 
 def _allow_patterns(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:
-    """Return the same atoms with more patterns (C, K), of which the new ones are rare at first."""
+    """Return the same atoms with more patterns (C, K); new ones begin with a low probability."""
     known = {row.tobytes(): p for row, p in zip(dictionary.patterns, dictionary.probabilities)}
     given = np.array([known.get(row.tobytes(), 0.0) for row in patterns])
     probabilities = (1 - RARELY) * given + RARELY * uniform_probabilities(patterns)
@@ -266,7 +266,7 @@ def restart_idle_atoms(
 def sparsity_penalty(
     data: OpenSignals, fit: Fit, shrink: ConcavePenalty, sparsity: float
 ) -> ConcavePenalty:
-    """Return the concave penalty for as many samples as each atom was learned from."""
+    """Return the penalty that makes atoms sparse, for the mean number of samples of an atom."""
     dictionary, edges = fit.dictionary, fit.dictionary.atoms.shape[1]
     # Atoms are told apart where one is active at a time, or where it is known which ones are.
     separate = dictionary.known_in_time or pattern_sizes(dictionary.patterns).max() <= 1

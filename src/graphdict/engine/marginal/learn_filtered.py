@@ -59,7 +59,7 @@ from graphdict.engine.tasks import expect
 USUAL_STEPS = 150  # of EM after the search, all stages together
 PROBABLY = 1.5  # power of one graph below which the paper's model is probable
 FEW_STARTS, BY_FAR = 2, 4.0  # of a short plain search; standard errors that rule out others
-TIMES = 4  # as many samples as a search needs, to choose edges and the model
+TIMES = 4  # the samples that a search needs, to choose edges and the model
 LAST_STEPS = 15  # on the atoms in an iteration over all samples, where those are many
 ELIMINATION_ROUNDS = 3
 LITTLE = 2.5e-3  # nats for each value, which a graph of fewer edges is worth
@@ -211,7 +211,7 @@ def _is_plain(
 
 
 def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDictionary:
-    """Return the dictionary for so many times as many samples, beside which the pool stays."""
+    """Return the dictionary for ``times`` the samples: the number of pooled ones stays."""
     likelihood = filtered(dictionary)
     if likelihood.pool is None:
         return dictionary
@@ -273,7 +273,7 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary, sparse: bool) -> 
 
 
 def with_all_atoms(fit: Fit, patterns: NDArray, stay: float | None = None) -> Fit:
-    """Return the fit with as many atoms as ``patterns`` (C, K), copies where it has one graph.
+    """Return the fit with K atoms for ``patterns`` (C, K), all copies where it has one graph.
 
     The first of them is then active in all samples, and the others never are. ``stay`` is the
     probability to stay in a chain, for which one graph has none.

@@ -32,7 +32,9 @@ class PlainFits(NamedTuple):
     """Fits with a power of 1 and Gaussian tails, where they are asked for."""
 
     fit: Callable[[], Fit]  # to all samples
-    short_fit: Callable[[int], Fit]  # of so many starts, to as many samples as a search needs
+    short_fit: Callable[
+        [int], Fit
+    ]  # given the number of starts, to as many samples as a search needs
 
 
 def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary) -> bool:
@@ -63,9 +65,9 @@ def with_states(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDic
 def from_plain_states(
     runs: FilteredRuns, plain: PatternDictionary, one: PatternDictionary
 ) -> PatternDictionary:
-    """Return a dictionary with the tails of ``one`` graph in the states of a plain one.
+    """Return a dictionary with the tails of ``one`` graph, in the states of a plain one.
 
-    It is without edges that its samples rule out. Its filter is the one that is given, or 1.
+    Edges that its samples rule out are removed. Its power is the one that is given, or 1.
     """
     gaussian = replace(filtered(one), learns_tails=False, learns_power=False, pool=None)
     states = _as_filtered(plain, gaussian, np.inf)
@@ -93,7 +95,7 @@ def explains_as_well(
 ) -> bool:
     """Return whether a filter or tails do not gain clearly over some plain dictionary.
 
-    The gain is that of held-out segments of time, and clear above so many of its standard errors.
+    The gain is that of held-out segments of time, and clear above ``errors`` standard errors.
     Where a filter joins nearly all pairs of nodes, graphs have dissolved: it then has to gain what
     the information criterion asks for the edges that it has more. Plain dictionaries have been
     learned with a penalty: for the comparison their weights are fitted without.

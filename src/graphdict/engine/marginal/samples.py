@@ -184,7 +184,7 @@ def open_signals(
     *,
     recordings: Recordings | None = None,
 ) -> Iterator[OpenSignals]:
-    """Open prepared signals (T, N) for passes with so many patterns; to learn from, with ``rng``.
+    """Open prepared signals (T, N) for passes over ``patterns`` patterns; give ``rng`` to learn.
 
     ``rng`` imputes missing values for what need not be exact. Signals are of one recording, unless
     ``recordings`` says otherwise.

@@ -1,4 +1,4 @@
-"""Some of the samples, where there are so many that the search among starts needs but a part.
+"""A subsample for the search among starts, where there are more samples than it needs.
 
 What a search finds out, which of some starts leads to the best optimum, a few thousand samples say
 as well as millions; the fit is finished on all of them.
@@ -18,8 +18,8 @@ from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 
-# Opens as many signals as suffice to search for atoms that make up patterns (C, K), or some times
-# as many.
+# Given patterns (C, K) and a factor, opens that factor times the samples that a search for the atoms
+# of these patterns needs.
 SubsetOpener = Callable[[NDArray, int], AbstractContextManager[OpenSignals]]
 
 LEAST, PER_ATOM_AND_NODE, WINDOWS = 5_000, 50, 500  # samples, samples and windows that suffice
@@ -72,7 +72,7 @@ def cut_segments(recordings: Recordings, window: int, count: int, longest: int) 
 
 
 def take_segments(signals: Any, recordings: Recordings, window_size: int, samples: int) -> Segments:
-    """Return about so many samples: segments of whole windows, evenly spread over all."""
+    """Return about ``samples`` samples: segments of whole windows, evenly spread over all."""
     # Of many recordings, some of each.
     count = max(LEAST_SEGMENTS, min(len(recordings), MOST_SEGMENTS))
     longest = max(1, samples // (count * window_size))
@@ -90,9 +90,9 @@ def open_subset(
     window_size: int,
     rng: np.random.RandomState,
 ) -> Iterator[OpenSignals]:
-    """Open as many of the signals (T, N) as a search needs; ``data``, all of them, if few.
+    """Open a subsample of the signals (T, N) for a search, or ``data``, all of them, if few.
 
-    The search is for atoms that make up ``patterns`` (C, K). With ``times``, as many times more.
+    The search is for the atoms of ``patterns`` (C, K); it gets ``times`` the samples it needs.
     """
     enough = times * enough_samples(patterns, signals.shape[1], window_size)
     if len(signals) < WORTH_IT * enough:

@@ -87,7 +87,7 @@ def _learn_filtered(start: WarmStart, data: OpenSignals, noise: float, settings:
 
 
 def _with_pool(runs: FilteredRuns, start: WarmStart) -> PatternDictionary:
-    """Return the start whose atoms have as many pooled samples as before beside their own."""
+    """Return the start with the pooled samples that the given fit had."""
     likelihood = filtered(start.dictionary)
     if start.pooled == 0 or not likelihood.alone.all():
         return start.dictionary
