@@ -32,9 +32,7 @@ class PlainFits(NamedTuple):
     """Fits with a power of 1 and Gaussian tails, where they are asked for."""
 
     fit: Callable[[], Fit]  # to all samples
-    short_fit: Callable[
-        [int], Fit
-    ]  # given the number of starts, to as many samples as a search needs
+    short_fit: Callable[[int], Fit]  # given the number of starts, to a subsample
 
 
 def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary) -> bool:

@@ -18,8 +18,8 @@ from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.recordings import Recordings
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 
-# Given patterns (C, K) and a factor, opens the samples that a search for their atoms needs, times the
-# factor.
+# Given patterns (C, K) and a factor, opens that factor times the samples that a search for their
+# atoms needs.
 SubsetOpener = Callable[[NDArray, int], AbstractContextManager[OpenSignals]]
 
 LEAST, PER_ATOM_AND_NODE, WINDOWS = 5_000, 50, 500  # samples, samples and windows that suffice
