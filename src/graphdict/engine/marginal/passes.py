@@ -151,7 +151,7 @@ def chain_messages(data: OpenSignals, step: EStep) -> list[BlockStates]:
 
 
 def keep_if_small(data: OpenSignals, compute: Step, step: EStep) -> BlockStates:
-    """Return ``compute`` of every block if it fits into memory and is used again, else None each."""
+    """Return ``compute`` of every block if it fits in memory and is used again, else None each."""
     shape = (data.windows, len(step.dictionary.patterns))
     if data.in_one_block or too_large(shape, np.float64):
         return data.empty_states
