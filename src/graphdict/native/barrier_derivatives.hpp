@@ -134,8 +134,8 @@ class LogDetDerivatives {
               *transpose = transposes.data() + k * nodes * nodes;
             for (py::ssize_t n = 0; n < nodes; ++n, product += nodes, ++transpose) {
                 const V* row = inverse.data() + n * nodes;
-                each_of<8>(nodes, [&](py::ssize_t i, auto fetch_some) {
-                    constexpr int columns = decltype(fetch_some)::value;
+                each_of<8>(nodes, [&](py::ssize_t i, auto some) {
+                    constexpr int columns = decltype(some)::value;
                     V found[columns] = {};
                     for (py::ssize_t j = 0; j < nodes; ++j)
                         for (int c = 0; c < columns; ++c)

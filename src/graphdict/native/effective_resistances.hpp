@@ -132,8 +132,8 @@ class Resistances {
         for (py::ssize_t i = 0; i < nodes; ++i) {
             V* own = row(i);
             const V scale = -own[i];
-            each_of<COLUMNS_AT_ONCE>(i, [&](py::ssize_t j, auto fetch_some) {
-                constexpr int count = decltype(fetch_some)::value;
+            each_of<COLUMNS_AT_ONCE>(i, [&](py::ssize_t j, auto some) {
+                constexpr int count = decltype(some)::value;
                 V found[count] = {};
                 // The first rows of H end within these columns.
                 for (int r = 0; r < count; ++r)
@@ -151,8 +151,8 @@ class Resistances {
     void multiply_inverses() {
         for (py::ssize_t i = 0; i < nodes; ++i) {
             V* own = row(i);
-            each_of<COLUMNS_AT_ONCE>(i + 1, [&](py::ssize_t j, auto fetch_some) {
-                constexpr int count = decltype(fetch_some)::value;
+            each_of<COLUMNS_AT_ONCE>(i + 1, [&](py::ssize_t j, auto some) {
+                constexpr int count = decltype(some)::value;
                 V found[count] = {};
                 for (py::ssize_t k = i; k < nodes; ++k) {
                     const V *other = row(k) + j, here = row(k)[i];

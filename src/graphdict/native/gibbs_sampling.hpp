@@ -6,7 +6,7 @@
 //
 // with the activation a_c of the atom and the effective resistances r_c of the edge under each
 // pattern's graph, and the inverse of each of these graphs by a matrix of rank one. See
-// graphdict.core.marginal.averaging.
+// graphdict.engine.marginal.averaging.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Coefficients of samples under known atoms by an interior-point method;
-// graphdict.core.solvers.coding has the mathematics.
+// graphdict.core.solvers.interior_point has the mathematics.
 //
 // All samples of a tile take a step together, once the derivatives of the barrier are known for
 // each (barrier_derivatives.hpp). Registers whose samples are all done leave the tile, and others

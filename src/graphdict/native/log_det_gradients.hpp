@@ -1,5 +1,5 @@
-// What goes into the dual step of the exact model, and out; graphdict.native.exact has the
-// mathematics.
+// What goes into the dual step of the exact model, and out: the maps of graphdict.core.operators
+// with the Laplacians of graphs.
 //
 // Edges are those of numpy.triu_indices(N, 1): row after row, so that the edges of a node with
 // later ones lie side by side, as its row in a matrix does.
@@ -81,7 +81,7 @@ void differences_along_edges(const Real* signal, Matrix<const Real> dual, Real* 
     }
 }
 
-// What an atom sees of S samples, whose rows of z and y lie `pitch` apart: its products with both;
+// What an atom sees of S samples, whose rows of z and y lie `stride` apart: its products with both;
 // and z + y, with weights `shares`, is added to `sums`.
 template <class Real, int S>
 GRAPHDICT_NOINLINE void products_of_atom(const Real* atom, const Real* z, const Real* y,
@@ -153,12 +153,11 @@ void gradients(const Array<Real>& signals, const Array<Real>& atoms, const Array
     for (py::ssize_t k = 0; k < count; ++k)
         std::copy(w[k], w[k] + edges, filled.data() + k * stride);
     for (py::ssize_t t = 0; t < samples; t += 2) {
-        const int fetch_some = std::min<py::ssize_t>(2, samples - t);
-        for (int s = 0; s < fetch_some; ++s)
+        const int at_once = std::min<py::ssize_t>(2, samples - t);
+        for (int s = 0; s < at_once; ++s)
             differences_along_edges<Real>(x[t + s], y[t + s], diagonal.data(), z + s * stride,
                                           z + (2 + s) * stride);
-        auto* multiply =
-            fetch_some == 2 ? &products_of_atoms<Real, 2> : &products_of_atoms<Real, 1>;
+        auto* multiply = at_once == 2 ? &products_of_atoms<Real, 2> : &products_of_atoms<Real, 1>;
         multiply(filled.data(), z, z + 2 * stride, stride, c, t, energy, inner_product,
                  added.data());
     }

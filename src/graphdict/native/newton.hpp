@@ -1,5 +1,5 @@
-// Newton's method for log-degree graphs, one after the other; graphdict.core.graph_learning has the
-// mathematics.
+// Newton's method for log-degree graphs, one after the other;
+// graphdict.core.graph_learning.graphs_from_costs has the mathematics.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,7 @@ GRAPHDICT_NOINLINE void projected_steps(Matrix<const Real> before, Matrix<const 
         after.data[i] = projected_step(before.data[i], gradient.data[i], tau, box);
 }
 
-// What step sizes follow from: see graphdict.core.solvers.steps.
+// What step sizes follow from: see graphdict.core.solvers.step_sizes.
 struct StepSizeRules {
     double norm;  // of the map of single graphs
     double floor_atoms, floor_coefficients;

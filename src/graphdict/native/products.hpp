@@ -45,7 +45,7 @@ enum class Products { ENERGIES, SUMS, BOTH };
 // Where z comes from: it is read; or formed from signals, and kept or not.
 enum class Form { READ, KEEP, USE };
 
-// What the loop below works on. Rows of c and e are TILE apart, those of factors and sums `pitch`.
+// What the loop below works on. Rows of c and e are TILE apart, those of factors and sums `stride`.
 template <class Real>
 struct Work {
     const Vec<Real>* const* left;  // signals at both ends of each of ROWS edges

@@ -157,7 +157,7 @@ void store_tile(const Vec<Real>* rows, TileSpan<Real> span, Matrix<Real> samples
 // memory.
 class Prefetcher {
    public:
-    // All of it in about `portions` calls of some().
+    // All of it in about `portions` calls of fetch_some().
     explicit Prefetcher(py::ssize_t portions) : portions(std::max<py::ssize_t>(portions, 1)) {}
 
     template <class T>
