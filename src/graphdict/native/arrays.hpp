@@ -32,7 +32,8 @@ using ssize_t = Py_ssize_t;
 }  // namespace py
 
 // How NumPy's arrays and their types of elements begin, as its C interface promises since 1.7. They
-// are read where they lie: building needs no NumPy, and Python's stable ABI is enough.
+// are read where they lie: building needs no NumPy, and Python's stable ABI is enough. nb::ndarray
+// takes arrays that are not aligned, and 0.2 microseconds for each, which is ten times as long.
 struct ElementType {
     PyObject_HEAD PyTypeObject* scalar;
     char kind, letter, byte_order, former_flags;
@@ -136,6 +137,11 @@ struct Cube {
         GRAPHDICT_ASSERT(0 <= i && i < count);
         return {data + i * rows * columns, rows, columns};
     }
+    py::ssize_t size() const { return count * rows * columns; }
+    template <class Other>
+    bool has_shape_of(const Other& other) const {
+        return count == other.count && rows == other.rows && columns == other.columns;
+    }
 };
 
 // Edges of the complete graph, in the order of numpy.triu_indices(nodes, 1).
@@ -175,6 +181,13 @@ Matrix<T> matrix_out(const Array<T>& array) {
 template <class T>
 Cube<T> cube_out(const Array<T>& array) {
     return {array.writable_data(3), array.shape(0), array.shape(1), array.shape(2)};
+}
+
+// Calls bind(Real()) for every type of number that a loop is compiled for.
+template <class Bind>
+void in_both_precisions(Bind bind) {
+    bind(double());
+    bind(float());
 }
 
 // While it lives, other threads of Python run.

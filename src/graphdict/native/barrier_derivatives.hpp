@@ -76,8 +76,7 @@ class LogDetDerivatives {
     using V = Vec<double>;
 
     explicit LogDetDerivatives(Cube<const double> laplacians)
-        : given(laplacians.data,
-                laplacians.data + laplacians.count * laplacians.rows * laplacians.columns),
+        : given(laplacians.data, laplacians.data + laplacians.size()),
           count(laplacians.count),
           nodes(laplacians.rows) {
         expect(laplacians.rows == laplacians.columns, "Laplacians must be square");
@@ -90,7 +89,7 @@ class LogDetDerivatives {
         explicit Workspace(const LogDetDerivatives& of)
             : of(of),
               resistances(of.nodes),
-              weights(of.nodes * (of.nodes - 1) / 2),
+              weights(edges_of(of.nodes)),
               inverse(of.nodes * of.nodes),
               products(of.count * of.nodes * of.nodes),
               transposes(products.size()) {}

@@ -115,11 +115,9 @@ struct GibbsSampler {
     std::vector<AffectedPattern> affected = {};
 
     void check() const {
-        auto as_atoms = [&](const auto& other) {
-            return other.rows == atoms.rows && other.columns == atoms.columns;
-        };
-        expect(as_atoms(distances) && as_atoms(means) && as_atoms(edges),
-               "distances, means and edges must have the shape of atoms");
+        expect(
+            distances.has_shape_of(atoms) && means.has_shape_of(atoms) && edges.has_shape_of(atoms),
+            "distances, means and edges must have the shape of atoms");
         expect(inverses.rows == inverses.columns, "inverses must be square matrices");
         expect(static_cast<py::ssize_t>(edge_nodes.size()) == atoms.columns,
                "inverses and atoms differ in their number of nodes");

@@ -69,33 +69,30 @@ struct GraphMap {
     }
 };
 
-template <class Real>
-void bind_graph_maps_of(py::module_& m) {
-    m.def(
-        "degrees",
-        [](Array<Real> weights, Array<Real> out) {
-            auto w = matrix(weights);
-            auto found = matrix_out(out);
-            expect(found.rows == w.rows && w.columns == found.columns * (found.columns - 1) / 2,
-                   "out must be (graphs, nodes)");
-            degrees<Real>(w, found);
-        },
-        py::arg("weights"), py::arg("out"));
-    m.def(
-        "degrees_adjoint",
-        [](Array<Real> values, Array<Real> out) {
-            auto y = matrix(values);
-            auto found = matrix_out(out);
-            expect(found.rows == y.rows && found.columns == y.columns * (y.columns - 1) / 2,
-                   "out must be (graphs, edges)");
-            degrees_adjoint<Real>(y, found);
-        },
-        py::arg("values"), py::arg("out"));
-}
-
 inline void bind_graph_maps(py::module_& m) {
-    bind_graph_maps_of<double>(m);
-    bind_graph_maps_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        m.def(
+            "degrees",
+            [](Array<Real> weights, Array<Real> out) {
+                auto w = matrix(weights);
+                auto found = matrix_out(out);
+                expect(found.rows == w.rows && w.columns == edges_of(found.columns),
+                       "out must be (graphs, nodes)");
+                degrees<Real>(w, found);
+            },
+            py::arg("weights"), py::arg("out"));
+        m.def(
+            "degrees_adjoint",
+            [](Array<Real> values, Array<Real> out) {
+                auto y = matrix(values);
+                auto found = matrix_out(out);
+                expect(found.rows == y.rows && found.columns == edges_of(y.columns),
+                       "out must be (graphs, edges)");
+                degrees_adjoint<Real>(y, found);
+            },
+            py::arg("values"), py::arg("out"));
+    });
 }
 
 }  // namespace graphdict

@@ -55,7 +55,7 @@ class InteriorPointSolver : public Job {
           atoms(given.columns) {
         keep_alive(costs, out);
         expect(this->barrier.atoms() == atoms, "costs must be (samples, atoms)");
-        expect(to.rows == given.rows && to.columns == atoms, "out must be as costs");
+        expect(to.has_shape_of(given), "out must be as costs");
         // Fewer samples at a time where there are many pairs, so that these stay in cache.
         width =
             std::clamp<py::ssize_t>(CACHED / (packed_size(atoms) + ROWS_OF_ATOM * atoms), 2, TILE);

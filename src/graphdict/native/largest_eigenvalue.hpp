@@ -75,7 +75,7 @@ inline double largest_eigenvalue(std::vector<double>& matrix, py::ssize_t n) {
 // That of a matrix (K, K), and of the products of the rows of another one.
 template <class Real>
 double largest_eigenvalue(Matrix<const Real> gram) {
-    std::vector<double> a(gram.data, gram.data + gram.rows * gram.columns);
+    std::vector<double> a(gram.data, gram.data + gram.size());
     return largest_eigenvalue(a, gram.rows);
 }
 
@@ -94,25 +94,22 @@ double largest_eigenvalue_of_products(Matrix<const Real> rows) {
     return largest_eigenvalue(a, rows.rows);
 }
 
-template <class Real>
-void bind_largest_eigenvalue_of(py::module_& m) {
-    m.def(
-        "largest_eigenvalue",
-        [](Array<Real> gram) {
-            auto found = matrix(gram);
-            expect(found.rows == found.columns, "gram must be square");
-            return largest_eigenvalue<Real>(found);
-        },
-        py::arg("gram"));
-    m.def(
-        "largest_eigenvalue_of_products",
-        [](Array<Real> rows) { return largest_eigenvalue_of_products<Real>(matrix(rows)); },
-        py::arg("rows"));
-}
-
 inline void bind_largest_eigenvalue(py::module_& m) {
-    bind_largest_eigenvalue_of<double>(m);
-    bind_largest_eigenvalue_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        m.def(
+            "largest_eigenvalue",
+            [](Array<Real> gram) {
+                auto found = matrix(gram);
+                expect(found.rows == found.columns, "gram must be square");
+                return largest_eigenvalue<Real>(found);
+            },
+            py::arg("gram"));
+        m.def(
+            "largest_eigenvalue_of_products",
+            [](Array<Real> rows) { return largest_eigenvalue_of_products<Real>(matrix(rows)); },
+            py::arg("rows"));
+    });
 }
 
 }  // namespace graphdict

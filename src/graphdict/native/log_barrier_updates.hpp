@@ -200,29 +200,27 @@ class LogBarrierUpdates : public Job {
     bool powers;
 };
 
-template <class Real>
-void bind_log_barrier_updates_of(py::module_& m) {
-    using A = Array<Real>;
-    m.def(
-        "log_barrier_atom_slopes",
-        [](A coefficients, Array<double> weights, A images, A out) -> JobHandle {
-            return std::make_unique<LogBarrierAtomSlopes<Real>>(coefficients, weights, images, out);
-        },
-        py::arg("coefficients"), py::arg("weights"), py::arg("images"), py::arg("out"));
-    m.def(
-        "log_barrier_update_coefficients",
-        [](A samples, Array<double> weights, std::pair<A, A> dictionary, A coefficients,
-           UpdateRuleTuple rule, UpdateTuple<Real> found, bool powers) -> JobHandle {
-            return std::make_unique<LogBarrierUpdates<Real>>(
-                samples, weights, dictionary, coefficients, update_rule(rule), found, powers);
-        },
-        py::arg("samples"), py::arg("weights"), py::arg("dictionary"), py::arg("coefficients"),
-        py::arg("rule"), py::arg("found"), py::arg("powers"));
-}
-
 inline void bind_log_barrier_updates(py::module_& m) {
-    bind_log_barrier_updates_of<double>(m);
-    bind_log_barrier_updates_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        using A = Array<Real>;
+        m.def(
+            "log_barrier_atom_slopes",
+            [](A coefficients, Array<double> weights, A images, A out) -> JobHandle {
+                return std::make_unique<LogBarrierAtomSlopes<Real>>(coefficients, weights, images,
+                                                                    out);
+            },
+            py::arg("coefficients"), py::arg("weights"), py::arg("images"), py::arg("out"));
+        m.def(
+            "log_barrier_update_coefficients",
+            [](A samples, Array<double> weights, std::pair<A, A> dictionary, A coefficients,
+               UpdateRuleTuple rule, UpdateTuple<Real> found, bool powers) -> JobHandle {
+                return std::make_unique<LogBarrierUpdates<Real>>(
+                    samples, weights, dictionary, coefficients, update_rule(rule), found, powers);
+            },
+            py::arg("samples"), py::arg("weights"), py::arg("dictionary"), py::arg("coefficients"),
+            py::arg("rule"), py::arg("found"), py::arg("powers"));
+    });
 }
 
 }  // namespace graphdict

@@ -43,11 +43,10 @@ void add_laplacians(const Array<Real>& coefficients, const Array<Real>& atoms,
     auto y = cube(dual);
     auto found = cube_out(out);
     const py::ssize_t edges = w.columns;
-    expect(y.rows == y.columns && edges == y.rows * (y.rows - 1) / 2,
+    expect(y.rows == y.columns && edges == edges_of(y.rows),
            "atoms do not have the edges of the duals");
     expect(c.rows == y.count && c.columns == w.rows, "coefficients must be (samples, atoms)");
-    expect(found.count == y.count && found.rows == y.rows && found.columns == y.columns,
-           "dual and out differ in shape");
+    expect(found.has_shape_of(y), "dual and out differ in shape");
     WithoutGil without_gil;
     std::vector<Real> weights(edges), degrees(y.rows);
     for (py::ssize_t t = 0; t < y.count; ++t) {
@@ -134,7 +133,7 @@ void gradients(const Array<Real>& signals, const Array<Real>& atoms, const Array
     auto inner_product = matrix_out(inner_products);
     auto sums = matrix_out(distances);
     const py::ssize_t samples = x.rows, nodes = x.columns, count = w.rows, edges = w.columns;
-    expect(edges == nodes * (nodes - 1) / 2, "atoms do not have the edges of the signals");
+    expect(edges == edges_of(nodes), "atoms do not have the edges of the signals");
     expect(y.count == samples && y.rows == nodes && y.columns == nodes,
            "dual must be (samples, nodes, nodes)");
     for (auto part :
@@ -165,18 +164,15 @@ void gradients(const Array<Real>& signals, const Array<Real>& atoms, const Array
         for (py::ssize_t e = 0; e < edges; ++e) sums[k][e] += added[k * stride + e];
 }
 
-template <class Real>
-void bind_log_det_gradients_of(py::module_& m) {
-    m.def("add_laplacians", &add_laplacians<Real>, py::arg("coefficients"), py::arg("atoms"),
-          py::arg("dual"), py::arg("sigma"), py::arg("out"));
-    m.def("log_det_gradients", &gradients<Real>, py::arg("signals"), py::arg("atoms"),
-          py::arg("weighted"), py::arg("dual"), py::arg("energies"), py::arg("inner_products"),
-          py::arg("distances"));
-}
-
 inline void bind_log_det_gradients(py::module_& m) {
-    bind_log_det_gradients_of<double>(m);
-    bind_log_det_gradients_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        m.def("add_laplacians", &add_laplacians<Real>, py::arg("coefficients"), py::arg("atoms"),
+              py::arg("dual"), py::arg("sigma"), py::arg("out"));
+        m.def("log_det_gradients", &gradients<Real>, py::arg("signals"), py::arg("atoms"),
+              py::arg("weighted"), py::arg("dual"), py::arg("energies"), py::arg("inner_products"),
+              py::arg("distances"));
+    });
 }
 
 }  // namespace graphdict

@@ -200,8 +200,7 @@ void log_det_prox_conjugate(const Array<Real>& dual, Real sigma, Real limit, con
     auto to = cube_out(out);
     auto found = vector_out(bounds);
     expect(from.rows == from.columns, "dual must hold square matrices");
-    expect(to.count == from.count && to.rows == from.rows && to.columns == from.columns,
-           "dual and out differ in shape");
+    expect(to.has_shape_of(from), "dual and out differ in shape");
     expect(found.size == from.count, "bounds must have one number for each matrix");
     WithoutGil without_gil;
     LogDetProx<Real> finder(from.rows);
@@ -209,15 +208,12 @@ void log_det_prox_conjugate(const Array<Real>& dual, Real sigma, Real limit, con
         found[t] = finder.step(from[t].data, sigma, limit, to[t].data);
 }
 
-template <class Real>
-void bind_log_det_prox_of(py::module_& m) {
-    m.def("log_det_prox_conjugate", &log_det_prox_conjugate<Real>, py::arg("dual"),
-          py::arg("sigma"), py::arg("limit"), py::arg("out"), py::arg("bounds"));
-}
-
 inline void bind_log_det_prox(py::module_& m) {
-    bind_log_det_prox_of<double>(m);
-    bind_log_det_prox_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        m.def("log_det_prox_conjugate", &log_det_prox_conjugate<Real>, py::arg("dual"),
+              py::arg("sigma"), py::arg("limit"), py::arg("out"), py::arg("bounds"));
+    });
 }
 
 }  // namespace graphdict

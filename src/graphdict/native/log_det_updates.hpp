@@ -108,7 +108,7 @@ class LogDetAtomSlopes : public Job {
 
     void work(std::size_t) override {
         MixedGraphs<Real> mixed(atoms);
-        std::vector<Vec<double>> sums(to.rows * to.columns);
+        std::vector<Vec<double>> sums(to.size());
         for (py::ssize_t start = 0; start < from.rows; start += mixed.lanes) {
             mixed.load(from, shares.data, start);
             mixed.find_resistances();
@@ -203,29 +203,26 @@ class LogDetUpdates : public Job {
     UpdateArrays<Real> to;
 };
 
-template <class Real>
-void bind_log_det_updates_of(py::module_& m) {
-    using A = Array<Real>;
-    m.def(
-        "log_det_atom_slopes",
-        [](A coefficients, Array<double> weights, A atoms, A out) -> JobHandle {
-            return std::make_unique<LogDetAtomSlopes<Real>>(coefficients, weights, atoms, out);
-        },
-        py::arg("coefficients"), py::arg("weights"), py::arg("atoms"), py::arg("out"));
-    m.def(
-        "log_det_update_coefficients",
-        [](A signals, Array<double> weights, A atoms, A coefficients, UpdateRuleTuple rule,
-           UpdateTuple<Real> found) -> JobHandle {
-            return std::make_unique<LogDetUpdates<Real>>(signals, weights, atoms, coefficients,
-                                                         update_rule(rule), found);
-        },
-        py::arg("signals"), py::arg("weights"), py::arg("atoms"), py::arg("coefficients"),
-        py::arg("rule"), py::arg("found"));
-}
-
 inline void bind_log_det_updates(py::module_& m) {
-    bind_log_det_updates_of<double>(m);
-    bind_log_det_updates_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        using A = Array<Real>;
+        m.def(
+            "log_det_atom_slopes",
+            [](A coefficients, Array<double> weights, A atoms, A out) -> JobHandle {
+                return std::make_unique<LogDetAtomSlopes<Real>>(coefficients, weights, atoms, out);
+            },
+            py::arg("coefficients"), py::arg("weights"), py::arg("atoms"), py::arg("out"));
+        m.def(
+            "log_det_update_coefficients",
+            [](A signals, Array<double> weights, A atoms, A coefficients, UpdateRuleTuple rule,
+               UpdateTuple<Real> found) -> JobHandle {
+                return std::make_unique<LogDetUpdates<Real>>(signals, weights, atoms, coefficients,
+                                                             update_rule(rule), found);
+            },
+            py::arg("signals"), py::arg("weights"), py::arg("atoms"), py::arg("coefficients"),
+            py::arg("rule"), py::arg("found"));
+    });
 }
 
 }  // namespace graphdict

@@ -145,8 +145,7 @@ inline double chain_posterior(const Array<double>& likelihoods, const Array<doub
     const py::ssize_t steps = rows.rows, count = rows.columns;
     expect(first.size == count && last.size == count && drawn.size == count,
            "before, after and draws must have the columns of likelihoods");
-    expect(found.rows == steps && found.columns == count,
-           "posterior and likelihoods differ in shape");
+    expect(found.has_shape_of(rows), "posterior and likelihoods differ in shape");
     expect(scale.size == steps, "scales must be one for each row of likelihoods");
     WithoutGil without_gil;
     auto previous = [&](py::ssize_t t) { return t > 0 ? found[t - 1] : first.data; };
@@ -178,8 +177,7 @@ inline void best_paths(const Array<double>& log_likelihoods, const Array<double>
     const py::ssize_t count = rows.columns;
     expect(draw.size == count && same.size == count && score.size == count,
            "log_draw, log_same and best must have the columns of log_likelihoods");
-    expect(origin.rows == rows.rows && origin.columns == count,
-           "came_from and log_likelihoods differ in shape");
+    expect(origin.has_shape_of(rows), "came_from and log_likelihoods differ in shape");
     expect(count >= 1 && count <= INT32_MAX, "log_likelihoods must have columns");
     WithoutGil without_gil;
     py::ssize_t t = 0;

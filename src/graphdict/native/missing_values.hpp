@@ -245,12 +245,10 @@ inline void conditional_moments(const Array<double>& signals, const Array<double
     missing_values::expect_nodes(rows, graphs);
     expect(shares.rows == rows.rows && shares.columns == graphs.count,
            "posterior must have a row for each sample and a column for each pattern");
-    expect(moments.count == graphs.count && moments.rows == graphs.rows &&
-               moments.columns == graphs.columns,
-           "out and covariances differ in shape");
+    expect(moments.has_shape_of(graphs), "out and covariances differ in shape");
     WithoutGil without_gil;
     std::vector<double> mean(rows.columns);
-    std::fill_n(moments.data, moments.count * moments.rows * moments.columns, 0.0);
+    std::fill_n(moments.data, moments.size(), 0.0);
     if (rows.columns == 0) return;
     for (py::ssize_t c = 0; c < graphs.count; ++c) {
         missing_values::Sample sample(graphs[c]);
@@ -274,14 +272,13 @@ inline void draw_missing(const Array<double>& signals, const Array<double>& cova
     auto filled = matrix_out(out);
     missing_values::expect_nodes(rows, graphs);
     expect(which.size == rows.rows, "patterns must be one for each sample");
-    expect(normal.rows == rows.rows && normal.columns == rows.columns && filled.rows == rows.rows &&
-               filled.columns == rows.columns,
+    expect(normal.has_shape_of(rows) && filled.has_shape_of(rows),
            "noise and out must have the shape of signals");
     expect(std::all_of(which.data, which.data + which.size,
                        [&](py::ssize_t c) { return c >= 0 && c < graphs.count; }),
            "patterns must be indices of covariances");
     WithoutGil without_gil;
-    std::copy_n(rows.data, rows.rows * rows.columns, filled.data);
+    std::copy_n(rows.data, rows.size(), filled.data);
     for (py::ssize_t c = 0; c < graphs.count; ++c) {
         missing_values::Sample sample(graphs[c]);
         for (py::ssize_t t = 0; t < rows.rows; ++t) {

@@ -152,11 +152,9 @@ inline py::ssize_t newton(const Array<double>& costs, const Array<double>& centr
     auto y = matrix_out(dual);
     auto w = matrix_out(weights);
     const py::ssize_t count = c.rows, nodes = y.columns;
-    expect(c.columns == nodes * (nodes - 1) / 2, "costs do not have the edges of the nodes");
-    expect(v.rows == count && v.columns == c.columns && w.rows == count && w.columns == c.columns,
-           "costs, centre and weights differ in shape");
-    expect(y.rows == count && present.rows == count && present.columns == nodes,
-           "active and dual must be (graphs, nodes)");
+    expect(c.columns == edges_of(nodes), "costs do not have the edges of the nodes");
+    expect(v.has_shape_of(c) && w.has_shape_of(c), "costs, centre and weights differ in shape");
+    expect(y.rows == count && present.has_shape_of(y), "active and dual must be (graphs, nodes)");
     expect(r.size == count, "ridge must have one number for each graph");
     WithoutGil without_gil;
     NewtonSolver solver(nodes);

@@ -24,14 +24,11 @@ void positive_root(const Array<Real>& x, Real step, const Array<Real>& out) {
     }
 }
 
-template <class Real>
-void bind_positive_root_of(py::module_& m) {
-    m.def("positive_root", &positive_root<Real>, py::arg("x"), py::arg("step"), py::arg("out"));
-}
-
 inline void bind_positive_root(py::module_& m) {
-    bind_positive_root_of<double>(m);
-    bind_positive_root_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        m.def("positive_root", &positive_root<Real>, py::arg("x"), py::arg("step"), py::arg("out"));
+    });
 }
 
 }  // namespace graphdict

@@ -222,27 +222,25 @@ std::tuple<int, double, double> iterate(ThreadPool& pool, int count, double seco
     return {done, run.tau_atoms, run.tau_coefficients};
 }
 
-template <class Real>
-void bind_primal_dual_iterations_of(py::module_& m) {
-    using A = Array<Real>;
-    m.def(
-        "projected_step",
-        [](A before, A gradient, double tau, BoxTuple box, A after) {
-            auto to = matrix_out(after);
-            for (auto from : {matrix(before), matrix(gradient)})
-                expect(from.has_shape_of(to), "shapes differ");
-            projected_steps<Real>(matrix(before), matrix(gradient), static_cast<Real>(tau),
-                                  box_of(box), to);
-        },
-        py::arg("before"), py::arg("gradient"), py::arg("tau"), py::arg("box"), py::arg("after"));
-    m.def("iterate", &iterate<Real>, py::arg("pool"), py::arg("count"), py::arg("seconds"),
-          py::arg("shards"), py::arg("modes"), py::arg("dictionary"), py::arg("boxes"),
-          py::arg("rules"), py::arg("sums_at_a_time"));
-}
-
 inline void bind_primal_dual_iterations(py::module_& m) {
-    bind_primal_dual_iterations_of<double>(m);
-    bind_primal_dual_iterations_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        using A = Array<Real>;
+        m.def(
+            "projected_step",
+            [](A before, A gradient, double tau, BoxTuple box, A after) {
+                auto to = matrix_out(after);
+                for (auto from : {matrix(before), matrix(gradient)})
+                    expect(from.has_shape_of(to), "shapes differ");
+                projected_steps<Real>(matrix(before), matrix(gradient), static_cast<Real>(tau),
+                                      box_of(box), to);
+            },
+            py::arg("before"), py::arg("gradient"), py::arg("tau"), py::arg("box"),
+            py::arg("after"));
+        m.def("iterate", &iterate<Real>, py::arg("pool"), py::arg("count"), py::arg("seconds"),
+              py::arg("shards"), py::arg("modes"), py::arg("dictionary"), py::arg("boxes"),
+              py::arg("rules"), py::arg("sums_at_a_time"));
+    });
 }
 
 }  // namespace graphdict

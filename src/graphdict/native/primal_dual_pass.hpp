@@ -175,44 +175,41 @@ class PrimalDualPass : public Job {
     std::vector<double> numbers;
 };
 
-template <class Real>
-void bind_primal_dual_pass_of(py::module_& m) {
-    using A = Array<Real>;
-    m.def(
-        "primal_dual_pass",
-        [](A samples, A weights, std::tuple<A, A, A, double> atoms, std::tuple<A, A, A> before,
-           double tau, std::optional<BoxTuple> box,
-           std::tuple<A, A, A, A, A, A, A, Array<double>> found, bool powers) -> JobHandle {
-            const auto& [w, images, extrapolated, sigma] = atoms;
-            const auto& [old_coefficients, old_gradient, old_dual] = before;
-            const auto& [coefficients, dual, gradient, energies, distances, mixed_dual, gram,
-                         numbers] = found;
-            const PassArrays<Real> pass{
-                matrix(samples),
-                vector(weights),
-                matrix(w),
-                matrix(images),
-                matrix(extrapolated),
-                static_cast<Real>(sigma),
-                {matrix(old_coefficients), matrix(old_gradient), matrix(old_dual)},
-                static_cast<Real>(tau),
-                box ? std::optional(box_of(*box)) : std::nullopt,
-                {matrix_out(coefficients), matrix_out(gradient), matrix_out(dual)},
-                matrix_out(energies),
-                {matrix_out(distances), matrix_out(mixed_dual), matrix_out(gram)},
-                vector_out(numbers)};
-            return std::make_unique<PrimalDualPass<Real>>(
-                pass, powers, samples, weights, w, images, extrapolated, old_coefficients,
-                old_gradient, old_dual, coefficients, dual, gradient, energies, distances,
-                mixed_dual, gram, numbers);
-        },
-        py::arg("samples"), py::arg("weights"), py::arg("atoms"), py::arg("before"), py::arg("tau"),
-        py::arg("box"), py::arg("found"), py::arg("powers"));
-}
-
 inline void bind_primal_dual_pass(py::module_& m) {
-    bind_primal_dual_pass_of<double>(m);
-    bind_primal_dual_pass_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        using A = Array<Real>;
+        m.def(
+            "primal_dual_pass",
+            [](A samples, A weights, std::tuple<A, A, A, double> atoms, std::tuple<A, A, A> before,
+               double tau, std::optional<BoxTuple> box,
+               std::tuple<A, A, A, A, A, A, A, Array<double>> found, bool powers) -> JobHandle {
+                const auto& [w, images, extrapolated, sigma] = atoms;
+                const auto& [old_coefficients, old_gradient, old_dual] = before;
+                const auto& [coefficients, dual, gradient, energies, distances, mixed_dual, gram,
+                             numbers] = found;
+                const PassArrays<Real> pass{
+                    matrix(samples),
+                    vector(weights),
+                    matrix(w),
+                    matrix(images),
+                    matrix(extrapolated),
+                    static_cast<Real>(sigma),
+                    {matrix(old_coefficients), matrix(old_gradient), matrix(old_dual)},
+                    static_cast<Real>(tau),
+                    box ? std::optional(box_of(*box)) : std::nullopt,
+                    {matrix_out(coefficients), matrix_out(gradient), matrix_out(dual)},
+                    matrix_out(energies),
+                    {matrix_out(distances), matrix_out(mixed_dual), matrix_out(gram)},
+                    vector_out(numbers)};
+                return std::make_unique<PrimalDualPass<Real>>(
+                    pass, powers, samples, weights, w, images, extrapolated, old_coefficients,
+                    old_gradient, old_dual, coefficients, dual, gradient, energies, distances,
+                    mixed_dual, gram, numbers);
+            },
+            py::arg("samples"), py::arg("weights"), py::arg("atoms"), py::arg("before"),
+            py::arg("tau"), py::arg("box"), py::arg("found"), py::arg("powers"));
+    });
 }
 
 }  // namespace graphdict

@@ -226,36 +226,35 @@ void weighted_distances(Matrix<const Real> signals, Matrix<const Real> coefficie
     found.copy_to(out);
 }
 
-template <class Real>
-void bind_products_of(py::module_& m) {
-    m.def(
-        "energies",
-        [](Array<Real> signals, Array<Real> atoms, Array<Real> out) {
-            auto x = matrix(signals), w = matrix(atoms);
-            auto found = matrix_out(out);
-            expect(w.columns == edges_of(x.columns), "atoms do not have the edges of the signals");
-            expect(found.rows == x.rows && found.columns == w.rows, "out must be (samples, atoms)");
-            WithoutGil without_gil;
-            energies<Real>(x, w, found);
-        },
-        py::arg("signals"), py::arg("atoms"), py::arg("out"));
-    m.def(
-        "weighted_distances",
-        [](Array<Real> signals, Array<Real> coefficients, Array<Real> out) {
-            auto x = matrix(signals), c = matrix(coefficients);
-            auto found = matrix_out(out);
-            expect(c.rows == x.rows, "signals and coefficients differ in samples");
-            expect(found.rows == c.columns && found.columns == edges_of(x.columns),
-                   "out must be (atoms, edges)");
-            WithoutGil without_gil;
-            weighted_distances<Real>(x, c, found);
-        },
-        py::arg("signals"), py::arg("coefficients"), py::arg("out"));
-}
-
 inline void bind_products(py::module_& m) {
-    bind_products_of<double>(m);
-    bind_products_of<float>(m);
+    in_both_precisions([&](auto real) {
+        using Real = decltype(real);
+        m.def(
+            "energies",
+            [](Array<Real> signals, Array<Real> atoms, Array<Real> out) {
+                auto x = matrix(signals), w = matrix(atoms);
+                auto found = matrix_out(out);
+                expect(w.columns == edges_of(x.columns),
+                       "atoms do not have the edges of the signals");
+                expect(found.rows == x.rows && found.columns == w.rows,
+                       "out must be (samples, atoms)");
+                WithoutGil without_gil;
+                energies<Real>(x, w, found);
+            },
+            py::arg("signals"), py::arg("atoms"), py::arg("out"));
+        m.def(
+            "weighted_distances",
+            [](Array<Real> signals, Array<Real> coefficients, Array<Real> out) {
+                auto x = matrix(signals), c = matrix(coefficients);
+                auto found = matrix_out(out);
+                expect(c.rows == x.rows, "signals and coefficients differ in samples");
+                expect(found.rows == c.columns && found.columns == edges_of(x.columns),
+                       "out must be (atoms, edges)");
+                WithoutGil without_gil;
+                weighted_distances<Real>(x, c, found);
+            },
+            py::arg("signals"), py::arg("coefficients"), py::arg("out"));
+    });
 }
 
 }  // namespace graphdict

@@ -67,7 +67,7 @@ inline void total_variation_prox(const Array<double>& signals, double penalty,
                                  const Array<double>& out) {
     auto from = matrix(signals);
     auto to = matrix_out(out);
-    expect(from.rows == to.rows && from.columns == to.columns, "signals and out differ in shape");
+    expect(to.has_shape_of(from), "signals and out differ in shape");
     expect(from.columns >= 2, "signals must have at least two samples");
     WithoutGil without_gil;
     for (py::ssize_t k = 0; k < from.rows; ++k)

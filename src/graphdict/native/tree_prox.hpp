@@ -116,7 +116,7 @@ inline void tree_prox(const Array<double>& values, double alpha, const Array<dou
     auto from = matrix(values);
     auto to = matrix_out(out);
     auto p = vector(shares);
-    expect(from.rows == to.rows && from.columns == to.columns, "values and out differ in shape");
+    expect(to.has_shape_of(from), "values and out differ in shape");
     expect(p.size == from.columns, "shares must have one number for each window");
     expect(alpha >= 0, "alpha must not be negative");
     for (py::ssize_t l = 0; l < p.size; ++l) expect(p[l] > 0, "shares must be positive");
