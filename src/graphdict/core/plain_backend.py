@@ -14,6 +14,7 @@ from graphdict.core.solvers.interior_point import InteriorPoint
 from graphdict.core.solvers.mm import Update, over_relax, stationarity
 from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage, evaluate
 from graphdict.core.terms import base
+from graphdict.native.log_barrier import LARGEST_RATIO
 
 
 class PlainBackend:
@@ -64,8 +65,8 @@ class PlainBackend:
                 gain = operator.adjoint_coefficients(slope, atoms)
                 if inner == 0:
                     squares = stationarity(coefficients, cost - gain, cost, 1.0)
-                # Where the gain is the larger by far, the quotient could overflow.
-                ratio = np.divide(gain, cost, out=np.full_like(gain, 1e6), where=gain < 1e6 * cost)
+                largest = np.full_like(gain, LARGEST_RATIO)
+                ratio = np.divide(gain, cost, out=largest, where=gain < LARGEST_RATIO * cost)
                 factor = over_relax(ratio) if update.over_relaxed else ratio
                 coefficients = np.minimum(1, coefficients * factor)
         value = problem.rows_value(rows, coefficients, energies, atoms)

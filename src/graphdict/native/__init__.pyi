@@ -41,14 +41,10 @@ def projected_step(
 ) -> None: ...
 def iterate(
     pool: ThreadPool,
-    count: int,
-    seconds: float,
-    shards: Sequence[Sequence[BlockArrays]],
-    modes: NDArray[Any],
+    limits: tuple[int, float],
+    samples: tuple[Sequence[Sequence[BlockArrays]], int],
     dictionary: DictionaryArrays,
-    boxes: tuple[Box, Box],
-    rules: StepSizeRules,
-    sums_at_a_time: int,
+    problem: tuple[NDArray[Any], tuple[Box, Box], StepSizeRules],
 ) -> tuple[int, float, float]: ...
 def solve_coefficients(
     costs: NDArray[Any],
@@ -60,22 +56,22 @@ def solve_coefficients(
     out: NDArray[Any],
 ) -> Job: ...
 def log_det_atom_slopes(
-    coefficients: NDArray[Any], weights: NDArray[Any], atoms: NDArray[Any], out: NDArray[Any]
+    coefficients: NDArray[Any], shares: NDArray[Any], atoms: NDArray[Any], out: NDArray[Any]
 ) -> Job: ...
 def log_det_update_coefficients(
     signals: NDArray[Any],
-    weights: NDArray[Any],
+    shares: NDArray[Any],
     atoms: NDArray[Any],
     coefficients: NDArray[Any],
     rule: UpdateRule,
     found: CoefficientUpdates,
 ) -> Job: ...
 def log_barrier_atom_slopes(
-    coefficients: NDArray[Any], weights: NDArray[Any], images: NDArray[Any], out: NDArray[Any]
+    coefficients: NDArray[Any], shares: NDArray[Any], images: NDArray[Any], out: NDArray[Any]
 ) -> Job: ...
 def log_barrier_update_coefficients(
     samples: NDArray[Any],
-    weights: NDArray[Any],
+    shares: NDArray[Any],
     dictionary: tuple[NDArray[Any], NDArray[Any]],
     coefficients: NDArray[Any],
     rule: UpdateRule,
@@ -83,14 +79,11 @@ def log_barrier_update_coefficients(
     powers: bool,
 ) -> Job: ...
 def primal_dual_pass(
-    samples: NDArray[Any],
-    weights: NDArray[Any],
+    samples: tuple[NDArray[Any], NDArray[Any], bool],
     atoms: AtomMove,
     before: SampleArrays,
-    tau: float,
-    box: Box | None,
+    step: tuple[float, Box | None],
     found: PassResult,
-    powers: bool,
 ) -> Job: ...
 def total_variation_prox(signals: NDArray[Any], penalty: float, out: NDArray[Any]) -> None: ...
 def chain_forward(

@@ -225,4 +225,20 @@ struct type_caster<graphdict::Array<T>> {
     static constexpr char SWAPPED = PY_LITTLE_ENDIAN ? '>' : '<';
 };
 
+// What comes from Python as a tuple, mostly a named one: a struct that lists the types of its
+// members, in order, as `Members`.
+template <class T>
+struct type_caster<T, enable_if_t<std::tuple_size<typename T::Members>::value != 0>> {
+    using Members = typename T::Members;
+    NB_TYPE_CASTER(T, make_caster<Members>::Name)
+
+    bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<Members> tuple;
+        if (!tuple.from_python(source, flags, cleanup)) return false;
+        value = std::apply([](auto&&... members) { return T{std::move(members)...}; },
+                           static_cast<Members>(tuple));
+        return true;
+    }
+};
+
 }  // namespace nanobind::detail

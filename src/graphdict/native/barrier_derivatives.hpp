@@ -42,8 +42,7 @@ class LogBarrierDerivatives {
             Work<double> work{};
             work.z = z, work.registers = registers, work.stride = of.factors.stride;
             for (py::ssize_t n = 0; n < of.factors.columns; n += ROWS) {
-                inverse_images(x, of.factors[0] + n, of.factors.stride, of.atoms(),
-                               of.factors.columns - n, span, z);
+                inverse_images(Mixture<double>(x, of.factors, n), span, z);
                 work.e = slopes, work.factors = of.factors[0] + n;
                 multiply<double, Products::ENERGIES>(work, of.atoms(), true);
                 if (!hessian) continue;

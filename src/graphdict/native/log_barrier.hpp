@@ -13,26 +13,39 @@
 
 namespace graphdict {
 
-// Entries n, ..., n + ROWS - 1 of sum_k c_k images_k for the samples of a register.
+// Images mixed by the coefficients of a tile, ROWS columns of them at a time.
 template <class Real>
-GRAPHDICT_INLINE void mix_images(const Vec<Real>* c, const Real* images, py::ssize_t stride,
-                                 py::ssize_t atoms, Vec<Real> (&d)[ROWS]) {
-    for (py::ssize_t k = 0; k < atoms; ++k)
-        for (int g = 0; g < ROWS; ++g) d[g] += c[k * TILE] * broadcast(images[k * stride + g]);
-}
+struct Mixture {
+    const Vec<Real>* c;               // a row for each atom
+    const Real* images;               // from the first of these columns on
+    py::ssize_t stride, atoms, left;  // columns from there on, perhaps fewer than ROWS
+
+    Mixture(const Vec<Real>* c, const PaddedMatrix<Real>& images, py::ssize_t column)
+        : c(c),
+          images(images[0] + column),
+          stride(images.stride),
+          atoms(images.rows),
+          left(images.columns - column) {}
+
+    // Adds sum_k c_k images_k for the samples of register `v`.
+    GRAPHDICT_INLINE void add_to(Vec<Real> (&d)[ROWS], py::ssize_t v) const {
+        for (py::ssize_t k = 0; k < atoms; ++k)
+            for (int g = 0; g < ROWS; ++g)
+                d[g] += c[k * TILE + v] * broadcast(images[k * stride + g]);
+    }
+};
 
 // 1 / d in z. There is nothing beyond the last column of the images.
 template <class Real>
-GRAPHDICT_NOINLINE void inverse_images(const Vec<Real>* c, const Real* images, py::ssize_t stride,
-                                       py::ssize_t atoms, py::ssize_t columns, TileSpan<Real> span,
+GRAPHDICT_NOINLINE void inverse_images(const Mixture<Real> mixture, TileSpan<Real> span,
                                        Vec<Real>* z) {
     for (py::ssize_t v = 0; v < span.registers; ++v) {
         Vec<Real> d[ROWS] = {};
-        mix_images(c + v, images, stride, atoms, d);
+        mixture.add_to(d, v);
         for (int g = 0; g < ROWS; ++g) z[v * ROWS + g] = Real(1) / d[g];
     }
     for (py::ssize_t v = 0; v < span.registers; ++v)
-        for (py::ssize_t g = columns; g < ROWS; ++g) z[v * ROWS + g] = Vec<Real>{};
+        for (py::ssize_t g = mixture.left; g < ROWS; ++g) z[v * ROWS + g] = Vec<Real>{};
     // Lanes without a sample, in the last register, must not reach any sum.
     const py::ssize_t last = span.registers - 1;
     for (int l = span.filled(last); l < span.lanes; ++l)
@@ -85,24 +98,23 @@ class LogProducts {
 };
 
 template <class Real>
-GRAPHDICT_NOINLINE void multiply_logs(const Vec<Real>* c, const Real* images, py::ssize_t stride,
-                                      py::ssize_t atoms, py::ssize_t columns, py::ssize_t registers,
+GRAPHDICT_NOINLINE void multiply_logs(const Mixture<Real> mixture, py::ssize_t registers,
                                       LogProducts<Real>& logs) {
     for (py::ssize_t v = 0; v < registers; ++v) {
         Vec<Real> d[ROWS] = {};
-        mix_images(c + v, images, stride, atoms, d);
-        logs.multiply(v, d, columns);
+        mixture.add_to(d, v);
+        logs.multiply(v, d, mixture.left);
     }
 }
 
 // Shares of the samples of a tile times their coefficients.
 template <class Real>
-void weighted_coefficients(const double* weights, const Vec<Real>* c, py::ssize_t atoms,
+void weighted_coefficients(const double* shares, const Vec<Real>* c, py::ssize_t atoms,
                            TileSpan<Real> span, Vec<Real>* p) {
     for (py::ssize_t v = 0; v < span.registers; ++v) {
         Vec<Real> share{};
         for (int l = 0; l < span.filled(v); ++l)
-            share[l] = static_cast<Real>(weights[span.start + v * span.lanes + l]);
+            share[l] = static_cast<Real>(shares[span.start + v * span.lanes + l]);
         for (py::ssize_t k = 0; k < atoms; ++k) p[k * TILE + v] = share * c[k * TILE + v];
     }
 }

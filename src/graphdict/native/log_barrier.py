@@ -24,17 +24,19 @@ if TYPE_CHECKING:
     from graphdict.core.solvers.interior_point import InteriorPointRules
     from graphdict.core.term_group import Box
 
+LARGEST_RATIO = 1e6  # of slope and cost: where the slope is larger by far, it could overflow
+
 
 def atom_slopes(
-    coefficients: NDArray[Any], weights: NDArray[Any], images: NDArray[Any]
+    coefficients: NDArray[Any], shares: NDArray[Any], images: NDArray[Any]
 ) -> tuple[native.Job, NDArray[Any]]:
     """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C images``, and where it goes.
 
-    ``weights`` (T,) are the shares ``p`` of the samples.
+    ``shares`` (T,) are the ``p`` of the samples.
     """
     found = np.empty_like(images)
     job = native.log_barrier_atom_slopes(
-        contiguous(coefficients), contiguous(weights), contiguous(images), found
+        contiguous(coefficients), contiguous(shares), contiguous(images), found
     )
     return job, found
 
@@ -53,11 +55,12 @@ class UpdateRule(NamedTuple):
     shrinkage: float
     rounds: int  # how many, one after the other
     over_relaxed: bool  # whether q is 1.5, not 1
+    largest_ratio: float = LARGEST_RATIO
 
 
 def update_coefficients(
     samples: NDArray[Any],
-    weights: NDArray[Any],
+    shares: NDArray[Any],
     atoms: NDArray[Any],
     images: NDArray[Any],
     coefficients: NDArray[Any],
@@ -75,7 +78,7 @@ def update_coefficients(
     )
     edges = contiguous(atoms[:, :0] if powers else atoms)
     job = native.log_barrier_update_coefficients(
-        contiguous(samples), contiguous(weights), (edges, contiguous(images)),
+        contiguous(samples), contiguous(shares), (edges, contiguous(images)),
         contiguous(coefficients),
         rule, found, powers,
     )  # fmt: skip
@@ -147,7 +150,7 @@ class PassResult(NamedTuple):
 
 def primal_dual_pass(
     samples: NDArray[Any],
-    weights: NDArray[Any],
+    shares: NDArray[Any],
     atoms: AtomMove,
     before: SampleArrays,
     move: CoefficientMove,
@@ -179,9 +182,8 @@ def primal_dual_pass(
     edges_of = np.empty((count, 0), dtype) if powers else contiguous(atoms.atoms)
     images, extrapolated = contiguous(atoms.images), contiguous(atoms.extrapolated)
     atoms = AtomMove(edges_of, images, extrapolated, atoms.sigma)
-    job = native.primal_dual_pass(
-        contiguous(samples), contiguous(weights), atoms, before, move.tau, move.box, found, powers
-    )
+    given = contiguous(samples), contiguous(shares), powers
+    job = native.primal_dual_pass(given, atoms, before, (move.tau, move.box), found)
     return job, found
 
 
@@ -198,6 +200,6 @@ class BlockArrays(NamedTuple):
     """Some samples, their iterate, and arrays for the next one."""
 
     samples: NDArray[Any]
-    weights: NDArray[Any]
+    shares: NDArray[Any]
     before: SampleArrays
     after: SampleArrays

@@ -13,19 +13,11 @@ namespace graphdict {
 
 // (p C)' (1 / D) (K, N), for coefficients C (T, K) and shares p (T,).
 template <class Real>
-class LogBarrierAtomSlopes : public Job {
+class LogBarrierAtomSlopes : public AtomSlopes<Real> {
    public:
-    LogBarrierAtomSlopes(Array<Real> coefficients, Array<double> weights, Array<Real> images,
-                         Array<Real> out)
-        : from(matrix(coefficients)),
-          shares(vector(weights)),
-          images(matrix(images)),
-          to(matrix_out(out)) {
-        keep_alive(coefficients, weights, images, out);
-        expect(from.columns == this->images.rows && shares.size == from.rows,
-               "coefficients, weights and images differ");
-        expect(to.has_shape_of(this->images), "out must be as images");
-    }
+    LogBarrierAtomSlopes(const Array<Real>& coefficients, const Array<double>& shares,
+                         const Array<Real>& images, const Array<Real>& out)
+        : AtomSlopes<Real>(coefficients, shares, images, out) {}
 
     void work(std::size_t) override {
         const py::ssize_t atoms = images.rows;
@@ -39,8 +31,7 @@ class LogBarrierAtomSlopes : public Job {
             Work<Real> work{};
             work.z = z, work.c = p, work.stride = found.stride, work.registers = span.registers;
             for (py::ssize_t n = 0; n < images.columns; n += ROWS) {
-                inverse_images(c, factors[0] + n, factors.stride, atoms, images.columns - n, span,
-                               z);
+                inverse_images(Mixture<Real>(c, factors, n), span, z);
                 work.sums = found[0] + n;
                 multiply<Real, Products::SUMS>(work, atoms, true);
             }
@@ -50,42 +41,26 @@ class LogBarrierAtomSlopes : public Job {
     }
 
    private:
-    Matrix<const Real> from;
-    Vector<const double> shares;
-    Matrix<const Real> images;
-    Matrix<Real> to;
+    using AtomSlopes<Real>::from, AtomSlopes<Real>::shares, AtomSlopes<Real>::to;
+    const Matrix<const Real> images = AtomSlopes<Real>::seen;
 };
 
-// Updates of the coefficients, and (p C)' Z of the new ones. Samples are signals, or powers in
-// modes.
+// Updates of the coefficients, and (p C)' Z of the new ones.
 template <class Real>
-class LogBarrierUpdates : public Job {
+class LogBarrierUpdates : public CoefficientUpdates<Real> {
    public:
     // The dictionary is atoms (K, E), none for powers, and their images (K, N).
-    LogBarrierUpdates(const Array<Real>& samples, const Array<double>& weights,
+    LogBarrierUpdates(const Array<Real>& samples, const Array<double>& shares,
                       const std::pair<Array<Real>, Array<Real>>& dictionary,
                       const Array<Real>& coefficients, const UpdateRule& rule,
-                      const UpdateTuple<Real>& found, bool powers)
-        : samples(matrix(samples)),
-          shares(vector(weights)),
-          atoms(matrix(dictionary.first)),
+                      const UpdateResult<Real>& found, bool powers)
+        : CoefficientUpdates<Real>(samples, shares, dictionary.first, coefficients, rule, found,
+                                   powers),
           images(matrix(dictionary.second)),
-          from(matrix(coefficients)),
-          rule(rule),
-          to(found),
           powers(powers) {
-        std::apply([this](auto&... arrays) { this->keep_alive(arrays...); }, found);
-        keep_alive(samples, weights, dictionary.first, dictionary.second, coefficients);
-        const py::ssize_t T = from.rows, K = from.columns, N = this->samples.columns;
-        const py::ssize_t E = edges_of(N);
-        expect(this->samples.rows == T && shares.size == T,
-               "samples, weights and coefficients differ");
-        expect(images.rows == K && images.columns == N, "images must be (atoms, nodes)");
-        expect(atoms.rows == K && atoms.columns == (powers ? 0 : E),
-               "atoms must be (atoms, edges)");
-        expect(to.coefficients.has_shape_of(from), "updated coefficients must be as coefficients");
-        expect(to.distances.rows == K && to.distances.columns == (powers ? N : E),
-               "distances must be (atoms, edges or modes)");
+        this->keep_alive(dictionary.second);
+        expect(images.rows == this->from.columns && images.columns == this->samples.columns,
+               "images must be (atoms, nodes)");
     }
 
     void work(std::size_t) override { Pass(*this).run(); }
@@ -97,7 +72,7 @@ class LogBarrierUpdates : public Job {
         const py::ssize_t count = of.from.columns, columns = of.images.columns;
         const Edges edges{of.powers ? 0 : columns};
         PaddedMatrix<Real> images{of.images}, atoms{of.atoms};
-        PaddedMatrix<Real> found{of.to.distances.rows, of.to.distances.columns};
+        PaddedMatrix<Real> found{of.distances.rows, of.distances.columns};
         TileMemory<Real> memory{static_cast<std::size_t>(images.stride + 4 * count + ROWS) * TILE};
         // Rows of the tile: samples, coefficients, and times shares; energies, slopes.
         Vec<Real>* x = memory.take(images.stride);
@@ -123,14 +98,14 @@ class LogBarrierUpdates : public Job {
                 work.stride = found.stride;
                 multiply_samples<Products::ENERGIES>(work, prefetch);
                 for (int round = 0; round < of.rule.rounds; ++round) update(span, round == 0);
-                store_tile(c, span, of.to.coefficients);
+                store_tile(c, span, of.to);
                 add_values(span);
                 weighted_coefficients(of.shares.data, c, count, span, p);
                 multiply_samples<Products::SUMS>(work, prefetch);
                 start += span.size;
             }
-            found.copy_to(of.to.distances);
-            of.to.numbers[0] = value, of.to.numbers[1] = gradient, of.to.numbers[2] = scale;
+            found.copy_to(of.distances);
+            of.numbers[0] = value, of.numbers[1] = gradient, of.numbers[2] = scale;
         }
 
         // A product of the powers themselves, or of the squared differences of signals.
@@ -152,7 +127,7 @@ class LogBarrierUpdates : public Job {
             work.z = z, work.e = slopes, work.registers = span.registers;
             work.stride = images.stride;
             for (py::ssize_t n = 0; n < columns; n += ROWS) {
-                inverse_images(c, images[0] + n, images.stride, count, columns - n, span, z);
+                inverse_images(Mixture<Real>(c, images, n), span, z);
                 work.factors = images[0] + n;
                 multiply<Real, Products::ENERGIES>(work, count, true);
             }
@@ -168,7 +143,7 @@ class LogBarrierUpdates : public Job {
                         squares += projected * projected;
                         scales += now * cost * now * cost;
                     }
-                    now = updated_coefficient<Real>(now, slope, cost, of.rule.over_relaxed);
+                    now = updated_coefficient<Real>(now, slope, cost, of.rule);
                 }
                 gradient += sum<Real>(squares);
                 scale += sum<Real>(scales);
@@ -179,8 +154,7 @@ class LogBarrierUpdates : public Job {
         void add_values(TileSpan<Real> span) {
             LogProducts<Real> logs;
             for (py::ssize_t n = 0; n < columns; n += ROWS)
-                multiply_logs(c, images[0] + n, images.stride, count, columns - n, span.registers,
-                              logs);
+                multiply_logs(Mixture<Real>(c, images, n), span.registers, logs);
             for (py::ssize_t s = 0; s < span.size; ++s) {
                 double fit = -logs.of(s);
                 for (py::ssize_t k = 0; k < count; ++k) {
@@ -192,11 +166,7 @@ class LogBarrierUpdates : public Job {
         }
     };
 
-    Matrix<const Real> samples;
-    Vector<const double> shares;
-    Matrix<const Real> atoms, images, from;
-    UpdateRule rule;
-    UpdateArrays<Real> to;
+    Matrix<const Real> images;
     bool powers;
 };
 
@@ -206,19 +176,19 @@ inline void bind_log_barrier_updates(py::module_& m) {
         using A = Array<Real>;
         m.def(
             "log_barrier_atom_slopes",
-            [](A coefficients, Array<double> weights, A images, A out) -> JobHandle {
-                return std::make_unique<LogBarrierAtomSlopes<Real>>(coefficients, weights, images,
+            [](A coefficients, Array<double> shares, A images, A out) -> JobHandle {
+                return std::make_unique<LogBarrierAtomSlopes<Real>>(coefficients, shares, images,
                                                                     out);
             },
-            py::arg("coefficients"), py::arg("weights"), py::arg("images"), py::arg("out"));
+            py::arg("coefficients"), py::arg("shares"), py::arg("images"), py::arg("out"));
         m.def(
             "log_barrier_update_coefficients",
-            [](A samples, Array<double> weights, std::pair<A, A> dictionary, A coefficients,
-               UpdateRuleTuple rule, UpdateTuple<Real> found, bool powers) -> JobHandle {
-                return std::make_unique<LogBarrierUpdates<Real>>(
-                    samples, weights, dictionary, coefficients, update_rule(rule), found, powers);
+            [](A samples, Array<double> shares, std::pair<A, A> dictionary, A coefficients,
+               UpdateRule rule, UpdateResult<Real> found, bool powers) -> JobHandle {
+                return std::make_unique<LogBarrierUpdates<Real>>(samples, shares, dictionary,
+                                                                 coefficients, rule, found, powers);
             },
-            py::arg("samples"), py::arg("weights"), py::arg("dictionary"), py::arg("coefficients"),
+            py::arg("samples"), py::arg("shares"), py::arg("dictionary"), py::arg("coefficients"),
             py::arg("rule"), py::arg("found"), py::arg("powers"));
     });
 }

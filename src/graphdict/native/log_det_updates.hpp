@@ -90,24 +90,17 @@ class MixedGraphs {
 
 // (p C)' R (K, E), for coefficients C (T, K) and shares p (T,).
 template <class Real>
-class LogDetAtomSlopes : public Job {
+class LogDetAtomSlopes : public AtomSlopes<Real> {
    public:
-    LogDetAtomSlopes(Array<Real> coefficients, Array<double> weights, Array<Real> atoms,
-                     Array<Real> out)
-        : from(matrix(coefficients)),
-          shares(vector(weights)),
-          atoms(matrix(atoms)),
-          to(matrix_out(out)) {
-        keep_alive(coefficients, weights, atoms, out);
-        expect(from.columns == this->atoms.rows && shares.size == from.rows,
-               "coefficients, weights and atoms differ");
+    LogDetAtomSlopes(const Array<Real>& coefficients, const Array<double>& shares,
+                     const Array<Real>& atoms, const Array<Real>& out)
+        : AtomSlopes<Real>(coefficients, shares, atoms, out) {
         expect(edges_of(nodes_of(to.columns)) == to.columns,
                "atoms do not have the edges of a graph");
-        expect(to.has_shape_of(this->atoms), "out must be as atoms");
     }
 
     void work(std::size_t) override {
-        MixedGraphs<Real> mixed(atoms);
+        MixedGraphs<Real> mixed(this->seen);
         std::vector<Vec<double>> sums(to.size());
         for (py::ssize_t start = 0; start < from.rows; start += mixed.lanes) {
             mixed.load(from, shares.data, start);
@@ -119,40 +112,22 @@ class LogDetAtomSlopes : public Job {
     }
 
    private:
-    Matrix<const Real> from;
-    Vector<const double> shares;
-    Matrix<const Real> atoms;
-    Matrix<Real> to;
+    using AtomSlopes<Real>::from, AtomSlopes<Real>::shares, AtomSlopes<Real>::to;
 };
 
 // Updates of the coefficients as in log_barrier_updates.hpp, and (p C)' Z of the new ones.
 template <class Real>
-class LogDetUpdates : public Job {
+class LogDetUpdates : public CoefficientUpdates<Real> {
    public:
-    LogDetUpdates(const Array<Real>& signals, const Array<double>& weights,
-                  const Array<Real>& atoms, const Array<Real>& coefficients, const UpdateRule& rule,
-                  const UpdateTuple<Real>& found)
-        : signals(matrix(signals)),
-          shares(vector(weights)),
-          atoms(matrix(atoms)),
-          from(matrix(coefficients)),
-          rule(rule),
-          to(found) {
-        std::apply([this](auto&... arrays) { this->keep_alive(arrays...); }, found);
-        keep_alive(signals, weights, atoms, coefficients);
-        expect(this->signals.rows == from.rows && shares.size == from.rows,
-               "signals, weights and coefficients differ");
-        expect(this->atoms.rows == from.columns &&
-                   this->atoms.columns == edges_of(this->signals.columns),
-               "atoms must be (atoms, edges)");
-        expect(to.coefficients.has_shape_of(from), "updated coefficients must be as coefficients");
-        expect(to.distances.has_shape_of(this->atoms), "distances must be (atoms, edges)");
-    }
+    LogDetUpdates(const Array<Real>& signals, const Array<double>& shares, const Array<Real>& atoms,
+                  const Array<Real>& coefficients, const UpdateRule& rule,
+                  const UpdateResult<Real>& found)
+        : CoefficientUpdates<Real>(signals, shares, atoms, coefficients, rule, found, false) {}
 
     void work(std::size_t) override {
         const py::ssize_t T = from.rows, K = from.columns;
         std::vector<Real> costs(T * K);
-        energies<Real>(signals, atoms, {costs.data(), T, K});
+        energies<Real>(samples, atoms, {costs.data(), T, K});
         MixedGraphs<Real> mixed(atoms);
         std::vector<V> cost(K);
         double value = 0;
@@ -173,10 +148,10 @@ class LogDetUpdates : public Job {
                         const V size = mixed.counts * now * cost[k];
                         gradient += projected * projected, scale += size * size;
                     }
-                    now = updated_coefficient<double>(now, slope, cost[k], rule.over_relaxed);
+                    now = updated_coefficient<double>(now, slope, cost[k], rule);
                 }
             }
-            mixed.store(start, to.coefficients);
+            mixed.store(start, to);
             V fit = -mixed.log_determinant();
             for (py::ssize_t k = 0; k < K; ++k)
                 fit += mixed.coefficients[k] * (cost[k] - rule.shrinkage);
@@ -186,21 +161,17 @@ class LogDetUpdates : public Job {
         std::vector<Real> weighted(T * K);
         for (py::ssize_t t = 0; t < T; ++t)
             for (py::ssize_t k = 0; k < K; ++k)
-                weighted[t * K + k] = static_cast<Real>(shares[t]) * to.coefficients[t][k];
-        weighted_distances<Real>(signals, {weighted.data(), T, K}, to.distances);
-        to.numbers[0] = value;
-        to.numbers[1] = sum<double>(gradient), to.numbers[2] = sum<double>(scale);
+                weighted[t * K + k] = static_cast<Real>(shares[t]) * to[t][k];
+        weighted_distances<Real>(samples, {weighted.data(), T, K}, this->distances);
+        this->numbers[0] = value;
+        this->numbers[1] = sum<double>(gradient), this->numbers[2] = sum<double>(scale);
     }
 
    private:
     using V = Vec<double>;
     static constexpr int lanes = Register<double>::lanes;
-
-    Matrix<const Real> signals;
-    Vector<const double> shares;
-    Matrix<const Real> atoms, from;
-    UpdateRule rule;
-    UpdateArrays<Real> to;
+    using Base = CoefficientUpdates<Real>;
+    using Base::samples, Base::shares, Base::atoms, Base::from, Base::rule, Base::to;
 };
 
 inline void bind_log_det_updates(py::module_& m) {
@@ -209,18 +180,18 @@ inline void bind_log_det_updates(py::module_& m) {
         using A = Array<Real>;
         m.def(
             "log_det_atom_slopes",
-            [](A coefficients, Array<double> weights, A atoms, A out) -> JobHandle {
-                return std::make_unique<LogDetAtomSlopes<Real>>(coefficients, weights, atoms, out);
+            [](A coefficients, Array<double> shares, A atoms, A out) -> JobHandle {
+                return std::make_unique<LogDetAtomSlopes<Real>>(coefficients, shares, atoms, out);
             },
-            py::arg("coefficients"), py::arg("weights"), py::arg("atoms"), py::arg("out"));
+            py::arg("coefficients"), py::arg("shares"), py::arg("atoms"), py::arg("out"));
         m.def(
             "log_det_update_coefficients",
-            [](A signals, Array<double> weights, A atoms, A coefficients, UpdateRuleTuple rule,
-               UpdateTuple<Real> found) -> JobHandle {
-                return std::make_unique<LogDetUpdates<Real>>(signals, weights, atoms, coefficients,
-                                                             update_rule(rule), found);
+            [](A signals, Array<double> shares, A atoms, A coefficients, UpdateRule rule,
+               UpdateResult<Real> found) -> JobHandle {
+                return std::make_unique<LogDetUpdates<Real>>(signals, shares, atoms, coefficients,
+                                                             rule, found);
             },
-            py::arg("signals"), py::arg("weights"), py::arg("atoms"), py::arg("coefficients"),
+            py::arg("signals"), py::arg("shares"), py::arg("atoms"), py::arg("coefficients"),
             py::arg("rule"), py::arg("found"));
     });
 }

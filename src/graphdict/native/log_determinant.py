@@ -18,22 +18,22 @@ from graphdict.native.log_barrier import CoefficientUpdates, UpdateRule
 
 
 def atom_slopes(
-    coefficients: NDArray[Any], weights: NDArray[Any], atoms: NDArray[Any]
+    coefficients: NDArray[Any], shares: NDArray[Any], atoms: NDArray[Any]
 ) -> tuple[native.Job, NDArray[Any]]:
     """Return a job for ``(p C)' R`` (K, E), and where it goes.
 
-    ``R`` (T, E) are the effective resistances of the graphs ``C W``, ``weights`` the shares ``p``.
+    ``R`` (T, E) are the effective resistances of the graphs ``C W``, ``shares`` (T,) are ``p``.
     """
     found = np.empty_like(atoms, order="C")
     job = native.log_det_atom_slopes(
-        contiguous(coefficients), contiguous(weights), contiguous(atoms), found
+        contiguous(coefficients), contiguous(shares), contiguous(atoms), found
     )
     return job, found
 
 
 def update_coefficients(
     signals: NDArray[Any],
-    weights: NDArray[Any],
+    shares: NDArray[Any],
     atoms: NDArray[Any],
     coefficients: NDArray[Any],
     rule: UpdateRule,
@@ -43,7 +43,7 @@ def update_coefficients(
         np.empty_like(coefficients, order="C"), np.empty_like(atoms, order="C"), np.empty(3)
     )
     job = native.log_det_update_coefficients(
-        contiguous(signals), contiguous(weights), contiguous(atoms), contiguous(coefficients),
+        contiguous(signals), contiguous(shares), contiguous(atoms), contiguous(coefficients),
         rule, found,
     )  # fmt: skip
     return job, found

@@ -9,10 +9,8 @@ namespace graphdict {
 // alpha x, which enters by its prox, and slope x, by its gradient.
 struct Box {
     double low, high, alpha, slope;
+    using Members = std::tuple<double, double, double, double>;
 };
-using BoxTuple = std::array<double, 4>;  // as it comes from Python
-
-inline Box box_of(const BoxTuple& box) { return {box[0], box[1], box[2], box[3]}; }
 
 // An iterate as far as it is the size of the samples; Real is const where it is only read.
 template <class Real>
@@ -59,8 +57,9 @@ struct SampleSums {
 // What a pass reads and writes. Where no point is checked, the iterate may be replaced in place.
 template <class Real>
 struct PassArrays {
-    Matrix<const Real> samples;       // signals (T, N), or powers in modes
-    Vector<const Real> weights;       // shares p of the samples
+    Matrix<const Real> samples;  // signals (T, N), or powers in modes
+    Vector<const Real> shares;   // p of the samples
+    bool powers;
     Matrix<const Real> atoms;         // (K, E); none for powers
     Matrix<const Real> images;        // degrees or spectra of the atoms (K, N)
     Matrix<const Real> extrapolated;  // those of the extrapolated atoms
@@ -72,6 +71,75 @@ struct PassArrays {
     Matrix<Real> energies;     // of the atoms (T, K), found if the point is checked
     SampleSums<Real> sums;     // found
     Vector<double> numbers;    // found if the point is checked, else empty: see CheckSums
+};
+
+// The same as it comes from Python, in a tuple each.
+template <class Real>
+struct GivenSamples {
+    Array<Real> samples, shares;
+    bool powers;
+    using Members = std::tuple<Array<Real>, Array<Real>, bool>;
+};
+
+template <class Real>
+struct AtomMove {
+    Array<Real> atoms, images, extrapolated;
+    double sigma;
+    using Members = std::tuple<Array<Real>, Array<Real>, Array<Real>, double>;
+};
+
+template <class Real>
+struct GivenIterate {
+    Array<Real> coefficients, gradient, dual;
+    using Members = std::tuple<Array<Real>, Array<Real>, Array<Real>>;
+
+    SampleArrays<const Real> to_read() const {
+        return {matrix(coefficients), matrix(gradient), matrix(dual)};
+    }
+    SampleArrays<Real> to_write() const {
+        return {matrix_out(coefficients), matrix_out(gradient), matrix_out(dual)};
+    }
+};
+
+struct CoefficientStep {
+    double tau;
+    std::optional<Box> box;
+    using Members = std::tuple<double, std::optional<Box>>;
+};
+
+template <class Real>
+struct PassResult {
+    Array<Real> coefficients, dual, gradient, energies, distances, mixed_dual, gram;
+    Array<double> numbers;
+    using Members = std::tuple<Array<Real>, Array<Real>, Array<Real>, Array<Real>, Array<Real>,
+                               Array<Real>, Array<Real>, Array<double>>;
+};
+
+template <class Real>
+struct GivenPass {
+    GivenSamples<Real> samples;
+    AtomMove<Real> atoms;
+    GivenIterate<Real> before;
+    CoefficientStep step;
+    PassResult<Real> found;
+
+    PassArrays<Real> arrays() const {
+        const GivenIterate<Real> after{found.coefficients, found.gradient, found.dual};
+        return {matrix(samples.samples),
+                vector(samples.shares),
+                samples.powers,
+                matrix(atoms.atoms),
+                matrix(atoms.images),
+                matrix(atoms.extrapolated),
+                static_cast<Real>(atoms.sigma),
+                before.to_read(),
+                static_cast<Real>(step.tau),
+                step.box,
+                after.to_write(),
+                matrix_out(found.energies),
+                {matrix_out(found.distances), matrix_out(found.mixed_dual), matrix_out(found.gram)},
+                vector_out(found.numbers)};
+    }
 };
 
 // What is added up where a point is checked; squares but for the first.
@@ -91,14 +159,14 @@ struct CheckSums {
 };
 
 template <class Real>
-void check_shapes(const PassArrays<Real>& pass, bool powers) {
+void check_shapes(const PassArrays<Real>& pass) {
     auto shaped = [](auto found, py::ssize_t rows, py::ssize_t columns, const char* what) {
         expect(found.rows == rows && found.columns == columns, what);
     };
     const py::ssize_t T = pass.samples.rows, N = pass.samples.columns, K = pass.images.rows;
-    const py::ssize_t E = powers ? 0 : edges_of(N);
+    const py::ssize_t E = pass.powers ? 0 : edges_of(N);
     const bool checked = pass.numbers.size > 0;
-    expect(pass.weights.size == T, "weights must be (samples,)");
+    expect(pass.shares.size == T, "shares must be (samples,)");
     expect(!checked || pass.numbers.size == CheckSums::count, "numbers must be (6,) or empty");
     shaped(pass.atoms, K, E, "atoms must be (atoms, edges)");
     shaped(pass.images, K, N, "images must be (atoms, nodes)");

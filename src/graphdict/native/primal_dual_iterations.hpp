@@ -26,37 +26,64 @@ GRAPHDICT_NOINLINE void projected_steps(Matrix<const Real> before, Matrix<const 
 // What step sizes follow from: see graphdict.core.solvers.step_sizes.
 struct StepSizeRules {
     double norm;  // of the map of single graphs
-    double floor_atoms, floor_coefficients;
+    double min_norm_atoms, min_norm_coefficients;
     double sigma, safety;
     double tau_atoms, tau_coefficients;  // as given, else zero
+    using Members = std::tuple<double, double, double, double, double, double, double>;
 
-    double step(double given, double operator_norm, double floor) const {
-        const double bounded = std::max({operator_norm, floor, 1e-30});
+    double step(double given, double operator_norm, double min_norm) const {
+        const double bounded = std::max({operator_norm, min_norm, 1e-30});
         return given != 0 ? given : safety / (2 * sigma * (bounded * bounded));
     }
 };
 
-// As they come from Python: coefficients, gradient, dual; and samples, weights, the iterate before,
-// and where the next ones go.
+// What comes from Python, in a tuple each.
+struct Limits {
+    int count;
+    double seconds;
+    using Members = std::tuple<int, double>;
+};
+
+// Some samples, their iterate, and where the next ones go.
 template <class Real>
-using SampleTuple = std::tuple<Array<Real>, Array<Real>, Array<Real>>;
+struct GivenBlock {
+    Array<Real> samples, shares;
+    GivenIterate<Real> before, after;
+    using Members = std::tuple<Array<Real>, Array<Real>, GivenIterate<Real>, GivenIterate<Real>>;
+};
+
+// The blocks of each shard, and how many sums of shards are added up at a time.
 template <class Real>
-using BlockTuple = std::tuple<Array<Real>, Array<Real>, SampleTuple<Real>, SampleTuple<Real>>;
+struct GivenShards {
+    std::vector<std::vector<GivenBlock<Real>>> shards;
+    std::size_t sums_at_a_time;
+    using Members = std::tuple<std::vector<std::vector<GivenBlock<Real>>>, std::size_t>;
+};
+
 template <class Real>
-using Shards = std::vector<std::vector<BlockTuple<Real>>>;
-// Atoms, images, the gradient in the atoms, gram.
+struct GivenDictionary {
+    Array<Real> atoms, images, gradient, gram;
+    using Members = std::tuple<Array<Real>, Array<Real>, Array<Real>, Array<Real>>;
+};
+
+// What stays as it is: modes, none where the barrier is of degrees, and how variables move.
 template <class Real>
-using DictionaryTuple = std::tuple<Array<Real>, Array<Real>, Array<Real>, Array<Real>>;
+struct GivenProblem {
+    Array<Real> modes;
+    std::pair<Box, Box> boxes;  // of atoms and coefficients
+    StepSizeRules rules;
+    using Members = std::tuple<Array<Real>, std::pair<Box, Box>, StepSizeRules>;
+};
 
 // The passes over one block: the first from where the samples are, the others in place.
 template <class Real>
-class Block : public PrimalDualPass<Real> {
+class BlockPass : public PrimalDualPass<Real> {
    public:
     using PrimalDualPass<Real>::pass;
 
     // The sums of `given` are in this memory.
-    Block(const PassArrays<Real>& given, bool powers, std::vector<Real> memory)
-        : PrimalDualPass<Real>(given, powers), memory(std::move(memory)) {}
+    BlockPass(const PassArrays<Real>& given, std::vector<Real> memory)
+        : PrimalDualPass<Real>(given), memory(std::move(memory)) {}
 
     void finish() override {
         PrimalDualPass<Real>::finish();
@@ -70,18 +97,17 @@ class Block : public PrimalDualPass<Real> {
 template <class Real>
 class PrimalDualIterations {
    public:
-    PrimalDualIterations(const DictionaryTuple<Real>& dictionary, const Array<Real>& modes,
-                         const std::pair<BoxTuple, BoxTuple>& boxes, const StepSizeRules& rules,
-                         std::size_t sums_at_a_time, const Shards<Real>& shards)
-        : atoms(matrix_out(std::get<0>(dictionary))),
-          images(matrix_out(std::get<1>(dictionary))),
-          gradient(matrix_out(std::get<2>(dictionary))),
-          gram(matrix_out(std::get<3>(dictionary))),
-          map{matrix(modes)},
-          atom_box(box_of(boxes.first)),
-          coefficient_box(box_of(boxes.second)),
-          rules(rules),
-          sums_at_a_time(sums_at_a_time),
+    PrimalDualIterations(const GivenShards<Real>& samples, const GivenDictionary<Real>& dictionary,
+                         const GivenProblem<Real>& problem)
+        : atoms(matrix_out(dictionary.atoms)),
+          images(matrix_out(dictionary.images)),
+          gradient(matrix_out(dictionary.gradient)),
+          gram(matrix_out(dictionary.gram)),
+          map{matrix(problem.modes)},
+          atom_box(problem.boxes.first),
+          coefficient_box(problem.boxes.second),
+          rules(problem.rules),
+          sums_at_a_time(samples.sums_at_a_time),
           extrapolated(images.size()),
           dual_gradient(atoms.size()) {
         const bool powers = map.of_modes();
@@ -92,11 +118,11 @@ class PrimalDualIterations {
         expect(gradient.has_shape_of(atoms), "gradient must be (atoms, edges)");
         expect(gram.rows == atoms.rows && gram.columns == atoms.rows,
                "gram must be (atoms, atoms)");
-        for (auto& shard : shards) {
+        for (auto& shard : samples.shards) {
             expect(!shard.empty(), "a shard has no blocks");
             blocks.emplace_back();
-            for (auto& arrays : shard) {
-                blocks.back().push_back(block_of(arrays));
+            for (auto& block : shard) {
+                blocks.back().push_back(pass_over(block));
                 jobs.push_back(blocks.back().back().get());
             }
         }
@@ -113,10 +139,10 @@ class PrimalDualIterations {
     void iterate(ThreadPool& pool) {
         const double of_coefficients = largest_eigenvalue<Real>(gram);
         const double of_atoms = largest_eigenvalue_of_products<Real>(images);
-        tau_atoms =
-            rules.step(rules.tau_atoms, rules.norm * std::sqrt(of_coefficients), rules.floor_atoms);
+        tau_atoms = rules.step(rules.tau_atoms, rules.norm * std::sqrt(of_coefficients),
+                               rules.min_norm_atoms);
         tau_coefficients =
-            rules.step(rules.tau_coefficients, std::sqrt(of_atoms), rules.floor_coefficients);
+            rules.step(rules.tau_coefficients, std::sqrt(of_atoms), rules.min_norm_coefficients);
         projected_steps<Real>(atoms, gradient, static_cast<Real>(tau_atoms), atom_box, atoms);
         std::copy_n(images.data, images.size(), extrapolated.data());
         map.apply(atoms, images);
@@ -138,29 +164,27 @@ class PrimalDualIterations {
     double tau_atoms = 1, tau_coefficients = 1;  // of the last iteration
 
    private:
-    std::unique_ptr<Block<Real>> block_of(const BlockTuple<Real>& arrays) const {
-        const auto& [samples, weights, before, after] = arrays;
-        const auto& [old_coefficients, old_gradient, old_dual] = before;
-        const auto& [new_coefficients, new_gradient, new_dual] = after;
+    std::unique_ptr<BlockPass<Real>> pass_over(const GivenBlock<Real>& block) const {
         PassArrays<Real> pass{};
-        pass.samples = matrix(samples);
-        pass.weights = vector(weights);
-        pass.before = {matrix(old_coefficients), matrix(old_gradient), matrix(old_dual)};
-        pass.after = {matrix_out(new_coefficients), matrix_out(new_gradient), matrix_out(new_dual)};
+        pass.samples = matrix(block.samples);
+        pass.shares = vector(block.shares);
+        pass.powers = map.of_modes();
+        pass.before = block.before.to_read();
+        pass.after = block.after.to_write();
         const py::ssize_t K = atoms.rows;
         pass.energies = {nullptr, 0, K};
-        pass.sums = {{nullptr, K, map.of_modes() ? 0 : atoms.columns},
+        pass.sums = {{nullptr, K, pass.powers ? 0 : atoms.columns},
                      {nullptr, K, images.columns},
                      {nullptr, K, K}};
         std::vector<Real> memory(pass.sums.size());
         pass.sums = pass.sums.in(memory.data());
         set_atoms(pass);
-        return std::make_unique<Block<Real>>(pass, map.of_modes(), std::move(memory));
+        return std::make_unique<BlockPass<Real>>(pass, std::move(memory));
     }
 
     // The atoms' last step and the next one, as passes need them.
     void set_atoms(PassArrays<Real>& pass) const {
-        pass.atoms = {atoms.data, atoms.rows, map.of_modes() ? 0 : atoms.columns};
+        pass.atoms = {atoms.data, atoms.rows, pass.powers ? 0 : atoms.columns};
         pass.images = images;
         pass.extrapolated = {extrapolated.data(), images.rows, images.columns};
         pass.sigma = static_cast<Real>(rules.sigma);
@@ -193,28 +217,22 @@ class PrimalDualIterations {
     StepSizeRules rules;
     std::size_t sums_at_a_time;
     std::vector<Real> extrapolated, dual_gradient;  // images; the dual's part of the gradient
-    std::vector<std::vector<std::unique_ptr<Block<Real>>>> blocks;
+    std::vector<std::vector<std::unique_ptr<BlockPass<Real>>>> blocks;
     std::vector<Job*> jobs;
 };
 
 // Returns the number of iterations and the last step sizes of atoms and coefficients.
 template <class Real>
-std::tuple<int, double, double> iterate(ThreadPool& pool, int count, double seconds,
-                                        const Shards<Real>& shards, const Array<Real>& modes,
-                                        const DictionaryTuple<Real>& dictionary,
-                                        const std::pair<BoxTuple, BoxTuple>& boxes,
-                                        const std::array<double, 7>& rules,
-                                        std::size_t sums_at_a_time) {
-    const auto [norm, floor_atoms, floor_coefficients, sigma, safety, tau_atoms, tau_coefficients] =
-        rules;
-    PrimalDualIterations<Real> run(
-        dictionary, modes, boxes,
-        {norm, floor_atoms, floor_coefficients, sigma, safety, tau_atoms, tau_coefficients},
-        sums_at_a_time, shards);
+std::tuple<int, double, double> iterate(ThreadPool& pool, const Limits& limits,
+                                        const GivenShards<Real>& samples,
+                                        const GivenDictionary<Real>& dictionary,
+                                        const GivenProblem<Real>& problem) {
+    PrimalDualIterations<Real> run(samples, dictionary, problem);
     WithoutGil without_gil;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(limits.seconds);
     int done = 0;
-    while (done < count && run.is_finite()) {
+    while (done < limits.count && run.is_finite()) {
         run.iterate(pool);
         ++done;
         if (std::chrono::steady_clock::now() > until) break;
@@ -228,18 +246,17 @@ inline void bind_primal_dual_iterations(py::module_& m) {
         using A = Array<Real>;
         m.def(
             "projected_step",
-            [](A before, A gradient, double tau, BoxTuple box, A after) {
+            [](A before, A gradient, double tau, Box box, A after) {
                 auto to = matrix_out(after);
                 for (auto from : {matrix(before), matrix(gradient)})
                     expect(from.has_shape_of(to), "shapes differ");
-                projected_steps<Real>(matrix(before), matrix(gradient), static_cast<Real>(tau),
-                                      box_of(box), to);
+                projected_steps<Real>(matrix(before), matrix(gradient), static_cast<Real>(tau), box,
+                                      to);
             },
             py::arg("before"), py::arg("gradient"), py::arg("tau"), py::arg("box"),
             py::arg("after"));
-        m.def("iterate", &iterate<Real>, py::arg("pool"), py::arg("count"), py::arg("seconds"),
-              py::arg("shards"), py::arg("modes"), py::arg("dictionary"), py::arg("boxes"),
-              py::arg("rules"), py::arg("sums_at_a_time"));
+        m.def("iterate", &iterate<Real>, py::arg("pool"), py::arg("limits"), py::arg("samples"),
+              py::arg("dictionary"), py::arg("problem"));
     });
 }
 

@@ -44,7 +44,7 @@ void run_pass(const PassArrays<Real>& pass) {
         }
         // Shares, extrapolation, and sums at zero.
         for (py::ssize_t v = 0; v < span.registers; ++v) {
-            auto share = gather(pass.weights.data + start + v * span.lanes, 1, span.filled(v));
+            auto share = gather(pass.shares.data + start + v * span.lanes, 1, span.filled(v));
             for (py::ssize_t at = v; at < atoms * TILE; at += TILE) {
                 rows.p[at] = share * rows.c[at];
                 rows.c_extrapolated[at] = rows.c[at] + (rows.c[at] - rows.c_extrapolated[at]);
@@ -77,9 +77,9 @@ void run_pass(const PassArrays<Real>& pass) {
         if (checked) std::copy(rows.y, rows.y + images.stride * TILE, rows.y_before);
         work.stride = images.stride;
         for (py::ssize_t n = 0; n < columns; n += ROWS) {
-            dual_step_of_rows<Real, POWERS>(rows.c_extrapolated, extrapolated_images[0] + n,
-                                            images.stride, atoms, pass.sigma, span.registers,
-                                            rows.x + n * TILE, rows.y + n * TILE, rows.z);
+            dual_step_of_rows<Real, POWERS>(
+                Mixture<Real>(rows.c_extrapolated, extrapolated_images, n), pass.sigma,
+                span.registers, rows.x + n * TILE, rows.y + n * TILE, rows.z);
             work.factors = images[0] + n, work.sums = mixed_dual[0] + n;
             multiply<Real, Products::BOTH>(work, atoms, true);
         }
@@ -111,21 +111,18 @@ void run_pass(const PassArrays<Real>& pass) {
 template <class Real>
 class PrimalDualPass : public Job {
    public:
-    PrimalDualPass(const PassArrays<Real>& given, bool powers)
+    explicit PrimalDualPass(const PassArrays<Real>& given)
         : pass(given),
-          powers(powers),
           registers(TileSpan<Real>::count(pass.samples.rows)),
           count(
               std::max({py::ssize_t(1), registers / (2 * TILE), std::min(FEW, registers / TINY)})),
           sums((count - 1) * pass.sums.size()),
           numbers((count - 1) * pass.numbers.size) {
-        check_shapes(pass, powers);
+        check_shapes(pass);
     }
 
-    template <class... A>
-    PrimalDualPass(const PassArrays<Real>& given, bool powers, const A&... arrays)
-        : PrimalDualPass(given, powers) {
-        keep_alive(arrays...);
+    explicit PrimalDualPass(const GivenPass<Real>& given) : PrimalDualPass(given.arrays()) {
+        keep_alive(given);
     }
 
     std::size_t pieces() const override { return static_cast<std::size_t>(count); }
@@ -133,7 +130,7 @@ class PrimalDualPass : public Job {
     void work(std::size_t piece) override {
         const PassArrays<Real> part = piece_of(static_cast<py::ssize_t>(piece));
         std::fill_n(part.sums.gram.data, part.sums.gram.size(), Real(0));
-        if (powers)
+        if (pass.powers)
             run_pass<Real, true>(part);
         else
             run_pass<Real, false>(part);
@@ -159,7 +156,7 @@ class PrimalDualPass : public Job {
         const py::ssize_t stop = std::min(registers * (i + 1) / count * lanes, pass.samples.rows);
         PassArrays<Real> part = pass;
         part.samples = rows_of(pass.samples, start, stop);
-        part.weights = {pass.weights.data + start, stop - start};
+        part.shares = {pass.shares.data + start, stop - start};
         part.before = pass.before.rows(start, stop);
         part.after = pass.after.rows(start, stop);
         if (pass.energies.rows) part.energies = rows_of(pass.energies, start, stop);
@@ -169,7 +166,6 @@ class PrimalDualPass : public Job {
         return part;
     }
 
-    bool powers;
     py::ssize_t registers, count;
     std::vector<Real> sums;  // of all pieces but the first
     std::vector<double> numbers;
@@ -178,37 +174,15 @@ class PrimalDualPass : public Job {
 inline void bind_primal_dual_pass(py::module_& m) {
     in_both_precisions([&](auto real) {
         using Real = decltype(real);
-        using A = Array<Real>;
         m.def(
             "primal_dual_pass",
-            [](A samples, A weights, std::tuple<A, A, A, double> atoms, std::tuple<A, A, A> before,
-               double tau, std::optional<BoxTuple> box,
-               std::tuple<A, A, A, A, A, A, A, Array<double>> found, bool powers) -> JobHandle {
-                const auto& [w, images, extrapolated, sigma] = atoms;
-                const auto& [old_coefficients, old_gradient, old_dual] = before;
-                const auto& [coefficients, dual, gradient, energies, distances, mixed_dual, gram,
-                             numbers] = found;
-                const PassArrays<Real> pass{
-                    matrix(samples),
-                    vector(weights),
-                    matrix(w),
-                    matrix(images),
-                    matrix(extrapolated),
-                    static_cast<Real>(sigma),
-                    {matrix(old_coefficients), matrix(old_gradient), matrix(old_dual)},
-                    static_cast<Real>(tau),
-                    box ? std::optional(box_of(*box)) : std::nullopt,
-                    {matrix_out(coefficients), matrix_out(gradient), matrix_out(dual)},
-                    matrix_out(energies),
-                    {matrix_out(distances), matrix_out(mixed_dual), matrix_out(gram)},
-                    vector_out(numbers)};
+            [](GivenSamples<Real> samples, AtomMove<Real> atoms, GivenIterate<Real> before,
+               CoefficientStep step, PassResult<Real> found) -> JobHandle {
                 return std::make_unique<PrimalDualPass<Real>>(
-                    pass, powers, samples, weights, w, images, extrapolated, old_coefficients,
-                    old_gradient, old_dual, coefficients, dual, gradient, energies, distances,
-                    mixed_dual, gram, numbers);
+                    GivenPass<Real>{samples, atoms, before, step, found});
             },
-            py::arg("samples"), py::arg("weights"), py::arg("atoms"), py::arg("before"),
-            py::arg("tau"), py::arg("box"), py::arg("found"), py::arg("powers"));
+            py::arg("samples"), py::arg("atoms"), py::arg("before"), py::arg("step"),
+            py::arg("found"));
     });
 }
 

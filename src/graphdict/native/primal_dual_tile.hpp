@@ -33,13 +33,12 @@ struct TileRows {
 
 // Six rows of the new dual, in y; also in z, with the powers x added if there are any.
 template <class Real, bool POWERS>
-GRAPHDICT_NOINLINE void dual_step_of_rows(const Vec<Real>* c_extrapolated, const Real* images,
-                                          py::ssize_t stride, py::ssize_t atoms, Real sigma,
+GRAPHDICT_NOINLINE void dual_step_of_rows(const Mixture<Real> extrapolated, Real sigma,
                                           py::ssize_t registers, const Vec<Real>* x, Vec<Real>* y,
                                           Vec<Real>* z) {
     for (py::ssize_t v = 0; v < registers; ++v) {
         Vec<Real> image[ROWS] = {};
-        mix_images(c_extrapolated + v, images, stride, atoms, image);
+        extrapolated.add_to(image, v);
         for (int g = 0; g < ROWS; ++g) {
             const Vec<Real> new_dual =
                 log_prox_conjugate<Real>(y[g * TILE + v] + broadcast(sigma) * image[g], sigma);
@@ -70,14 +69,15 @@ GRAPHDICT_NOINLINE void check_images(const TileRows<Real>& rows, const PaddedMat
                                      TileSpan<Real> span, LogProducts<Real>& logs,
                                      CheckSums& check) {
     for (py::ssize_t n = 0; n < images.columns; n += ROWS) {
+        const Mixture<Real> here(rows.c, images, n),
+            there(rows.c_extrapolated, extrapolated_images, n);
         const py::ssize_t count = std::min<py::ssize_t>(ROWS, images.columns - n);
         Vec<Real> gaps{}, sizes{};
         const Real rate = 1 / sigma;
         for (py::ssize_t v = 0; v < span.registers; ++v) {
             Vec<Real> image[ROWS] = {}, extrapolated[ROWS] = {};
-            mix_images(rows.c + v, images[0] + n, images.stride, images.rows, image);
-            mix_images(rows.c_extrapolated + v, extrapolated_images[0] + n, images.stride,
-                       images.rows, extrapolated);
+            here.add_to(image, v);
+            there.add_to(extrapolated, v);
             logs.multiply(v, image, count);
             for (int g = 0; g < count; ++g) {
                 const py::ssize_t at = (n + g) * TILE + v;
@@ -110,9 +110,9 @@ void check_coefficients(const PassArrays<Real>& pass, TileSpan<Real> span,
             gap += slack * slack;
             check.size += c * c;
         }
-        check.value += pass.weights[t] * value;
-        check.energy += pass.weights[t] * energy;
-        check.coefficient_gap += pass.weights[t] * gap;
+        check.value += pass.shares[t] * value;
+        check.energy += pass.shares[t] * energy;
+        check.coefficient_gap += pass.shares[t] * gap;
     }
 }
 

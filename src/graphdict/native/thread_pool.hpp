@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <any>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -57,17 +58,17 @@ class Job {
     }
 
    protected:
-    // The job uses the memory of these arrays.
+    // The job uses the memory of arrays that these hold.
     template <class... T>
-    void keep_alive(const Array<T>&... arrays) {
-        (kept.push_back(arrays.object), ...);
+    void keep_alive(const T&... holders) {
+        (kept.emplace_back(holders), ...);
     }
 
    private:
     std::atomic<std::size_t> left{0};
     std::atomic<bool> running{false}, failed{false};
     std::exception_ptr error;
-    std::vector<py::object> kept;
+    std::vector<std::any> kept;
 };
 
 // Jobs that have begun and end with it. One that is listed twice is run once: all runs would write

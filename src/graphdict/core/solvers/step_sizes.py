@@ -29,8 +29,8 @@ class StepSizeRules(NamedTuple):
     """What step sizes follow from between two checks, as a compiled loop takes it."""
 
     norm: float  # of the map of single graphs
-    floor_atoms: float
-    floor_coefficients: float
+    min_norm_atoms: float
+    min_norm_coefficients: float
     sigma: float
     safety: float
     tau_atoms: float  # as given, else zero

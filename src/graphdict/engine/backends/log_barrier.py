@@ -163,8 +163,8 @@ class DegreesBackend(CompiledBackend):
             for shard, *of_shard in zip(shards, states, following, strict=True)
         ]  # fmt: skip
         done, tau_atoms, tau = native.iterate(
-            pool.compiled, asked.at_most, SECONDS, work, cls.modes(problem.linear, dtype),
-            dictionary, asked.boxes, asked.rules(), sums_at_a_time,
+            pool.compiled, (asked.at_most, SECONDS), (work, sums_at_a_time), dictionary,
+            (cls.modes(problem.linear, dtype), asked.boxes, asked.rules()),
         )  # fmt: skip
         return None if done == 0 else Iterated(following, *dictionary, done, tau_atoms, tau)
 
