@@ -32,40 +32,41 @@ inline bool same_gaps(const double* row, const double* other, py::ssize_t nodes)
     return true;
 }
 
-// What a pattern of some covariance (N, N) says of a sample.
-class Sample {
+// A sample under the pattern of some covariance (N, N): what was observed, and what is missing
+// given that.
+class ConditionalGaussian {
    public:
-    explicit Sample(const Matrix<const double>& covariance)
-        : covariance_(covariance),
-          nodes_(covariance.rows),
-          stride_(SingleMatrix::padded(nodes_) + SingleMatrix::WIDTH),
-          places_(nodes_ + 1),
-          rows_(nodes_ * stride_),
-          to_origin_(nodes_),
-          white_(stride_) {}
+    explicit ConditionalGaussian(const Matrix<const double>& covariance)
+        : covariance(covariance),
+          nodes(covariance.rows),
+          stride(SingleMatrix::padded(nodes) + SingleMatrix::WIDTH),
+          places(nodes + 1),
+          rows(nodes * stride),
+          to_origin(nodes),
+          white(stride) {}
 
-    Sample(const Sample&) = delete;  // it points into itself
+    ConditionalGaussian(const ConditionalGaussian&) = delete;  // it points into itself
 
     // Another sample. Returned is whether other nodes are missing than in the one before.
-    bool take(const double* row) {
-        const bool again = row_ != nullptr && same_gaps(row, row_, nodes_);
-        row_ = row;
+    bool take(const double* values) {
+        const bool again = sample != nullptr && same_gaps(values, sample, nodes);
+        sample = values;
         if (!again) split();
         return !again;
     }
 
     // What `log_likelihood` needs, and no more.
     void factorise() {
-        size_ = observed_;
+        size = observed;
         fill_rows();
         eliminate_observed();
         // The diagonal of the factor is kept as its inverse. One logarithm is taken of several.
         double product = 1.0;
-        log_determinant_ = 0.0;
-        for (py::ssize_t k = 0; k < observed_; ++k) {
+        log_determinant = 0.0;
+        for (py::ssize_t k = 0; k < observed; ++k) {
             product *= row(k)[k];
-            if (product > 1e-100 && product < 1e100 && k + 1 < observed_) continue;
-            log_determinant_ -= 2 * std::log(product);
+            if (product > 1e-100 && product < 1e100 && k + 1 < observed) continue;
+            log_determinant -= 2 * std::log(product);
             product = 1.0;
         }
     }
@@ -75,35 +76,35 @@ class Sample {
         whiten();
         double energy = 0.0;
 #pragma omp simd reduction(+ : energy)
-        for (py::ssize_t k = 0; k < observed_; ++k) energy += white_[k] * white_[k];
-        const auto count = static_cast<double>(observed_);
-        return (std::log(count + 1) - count * LOG_2PI - log_determinant_ - energy) / 2;
+        for (py::ssize_t k = 0; k < observed; ++k) energy += white[k] * white[k];
+        const auto count = static_cast<double>(observed);
+        return (std::log(count + 1) - count * LOG_2PI - log_determinant - energy) / 2;
     }
 
     // What all that follows needs.
     void condition() {
-        size_ = all_;
-        if (size_ == observed_) return;
+        size = all;
+        if (size == observed) return;
         fill_rows();
         eliminate_observed();
     }
 
     // The expected values (N,), from the origin.
     void expected(double* mean) {
-        mean[origin_] = 0.0;
-        for (py::ssize_t i = 0; i < observed_; ++i) mean[order_[i]] = from_origin(i);
-        if (size_ == observed_) return;
+        mean[origin] = 0.0;
+        for (py::ssize_t i = 0; i < observed; ++i) mean[order[i]] = from_origin(i);
+        if (size == observed) return;
         whiten();
-        for (py::ssize_t a = observed_; a < size_; ++a) mean[order_[a]] = -white_[a];
+        for (py::ssize_t a = observed; a < size; ++a) mean[order[a]] = -white[a];
     }
 
     // Adds the covariance of what is missing to a matrix (N, N).
     void add_spread(double share, const Matrix<double>& moment) const {
-        for (py::ssize_t a = observed_; a < size_; ++a) {
-            moment[order_[a]][order_[a]] += share * row(a)[a];
-            for (py::ssize_t b = a + 1; b < size_; ++b) {
-                moment[order_[a]][order_[b]] += share * row(a)[b];
-                moment[order_[b]][order_[a]] += share * row(a)[b];
+        for (py::ssize_t a = observed; a < size; ++a) {
+            moment[order[a]][order[a]] += share * row(a)[a];
+            for (py::ssize_t b = a + 1; b < size; ++b) {
+                moment[order[a]][order[b]] += share * row(a)[b];
+                moment[order[b]][order[a]] += share * row(a)[b];
             }
         }
     }
@@ -111,90 +112,90 @@ class Sample {
     // Turns the covariance of what is missing into its Cholesky factor, for `fill`.
     void factorise_missing() {
         // Where there is no pivot, the column is zero.
-        cholesky(missing(), size_ - observed_, size_ - observed_,
+        cholesky(missing(), size - observed, size - observed,
                  [](double pivot, py::ssize_t) { return pivot > 0 ? 1 / std::sqrt(pivot) : 0.0; });
     }
 
     // Draws what is missing by normal `noise` (N,) into `filled` (N,), which holds the sample.
     void fill(const double* noise, double* filled) {
-        if (size_ == observed_) return;
+        if (size == observed) return;
         whiten();
-        const double first = row_[origin_], at_origin = std::isnan(first) ? 0.0 : first;
-        for (py::ssize_t a = observed_; a < size_; ++a) {
-            const double inverse = row(a)[a], normal = noise[order_[a]];
-            if (inverse > 0) white_[a] -= normal / inverse;
-            subtract_column(missing(), size_ - observed_, a - observed_, normal,
-                            white_.data() + observed_);
+        const double first = sample[origin], at_origin = std::isnan(first) ? 0.0 : first;
+        for (py::ssize_t a = observed; a < size; ++a) {
+            const double inverse = row(a)[a], normal = noise[order[a]];
+            if (inverse > 0) white[a] -= normal / inverse;
+            subtract_column(missing(), size - observed, a - observed, normal,
+                            white.data() + observed);
         }
-        for (py::ssize_t a = observed_; a < size_; ++a) filled[order_[a]] = at_origin - white_[a];
+        for (py::ssize_t a = observed; a < size; ++a) filled[order[a]] = at_origin - white[a];
     }
 
    private:
-    Matrix<const double> covariance_;
-    py::ssize_t nodes_, stride_;
-    const double* row_ = nullptr;
-    // Nodes observed, the origin first, and then those missing; `order_` begins behind the origin.
+    Matrix<const double> covariance;
+    py::ssize_t nodes, stride;
+    const double* sample = nullptr;
+    // Nodes observed, the origin first, and then those missing; `order` begins behind the origin.
     // Where none is observed, the origin is the first of those missing, and both begin with it.
-    std::vector<py::ssize_t> places_;
-    const py::ssize_t* order_ = nullptr;
-    py::ssize_t origin_ = 0, observed_ = 0, all_ = 0;
-    py::ssize_t size_ = 0;  // how many of `order_` are dealt with
-    std::vector<double> rows_, to_origin_, white_;
-    double log_determinant_ = 0.0;
+    std::vector<py::ssize_t> places;
+    const py::ssize_t* order = nullptr;
+    py::ssize_t origin = 0, observed = 0, all = 0;
+    py::ssize_t size = 0;  // how many of `order` are dealt with
+    std::vector<double> rows, to_origin, white;
+    double log_determinant = 0.0;
 
-    double* row(py::ssize_t i) { return rows_.data() + i * stride_; }
-    const double* row(py::ssize_t i) const { return rows_.data() + i * stride_; }
-    double from_origin(py::ssize_t i) const { return row_[order_[i]] - row_[origin_]; }
+    double* row(py::ssize_t i) { return rows.data() + i * stride; }
+    const double* row(py::ssize_t i) const { return rows.data() + i * stride; }
+    double from_origin(py::ssize_t i) const { return sample[order[i]] - sample[origin]; }
 
-    SingleMatrix all() { return {rows_.data(), stride_}; }
-    SingleMatrix missing() { return {row(observed_) + observed_, stride_}; }
+    SingleMatrix factor() { return {rows.data(), stride}; }
+    SingleMatrix missing() { return {row(observed) + observed, stride}; }
 
     // Without branches: where gaps are cannot be foreseen.
     void split() {
         py::ssize_t place = 0;
-        for (py::ssize_t i = 0; i < nodes_; ++i) {
-            places_[place] = i;
-            place += !std::isnan(row_[i]);
+        for (py::ssize_t i = 0; i < nodes; ++i) {
+            places[place] = i;
+            place += !std::isnan(sample[i]);
         }
         const py::ssize_t origins = place > 0;
-        observed_ = place - origins;
-        for (py::ssize_t i = 0; i < nodes_; ++i) {
-            places_[place] = i;
-            place += std::isnan(row_[i]);
+        observed = place - origins;
+        for (py::ssize_t i = 0; i < nodes; ++i) {
+            places[place] = i;
+            place += std::isnan(sample[i]);
         }
-        origin_ = places_[0];
-        order_ = places_.data() + origins;
-        all_ = nodes_ - origins;
+        origin = places[0];
+        order = places.data() + origins;
+        all = nodes - origins;
     }
 
     // D, above its diagonal.
     void fill_rows() {
-        if (size_ == 0) return;
-        const double variance = covariance_[origin_][origin_];
-        for (py::ssize_t i = 0; i < size_; ++i)
-            to_origin_[i] = covariance_[order_[i]][origin_] - variance / 2;
-        for (py::ssize_t i = 0; i < size_; ++i) {
-            const double* given = covariance_[order_[i]];
+        if (size == 0) return;
+        const double variance = covariance[origin][origin];
+        for (py::ssize_t i = 0; i < size; ++i)
+            to_origin[i] = covariance[order[i]][origin] - variance / 2;
+        for (py::ssize_t i = 0; i < size; ++i) {
+            const double* given = covariance[order[i]];
             double* to = row(i);
-            for (py::ssize_t j = i; j < size_; ++j)
-                to[j] = given[order_[j]] - to_origin_[i] - to_origin_[j];
-            std::fill(to + size_, to + stride_, 0.0);
+            for (py::ssize_t j = i; j < size; ++j)
+                to[j] = given[order[j]] - to_origin[i] - to_origin[j];
+            std::fill(to + size, to + stride, 0.0);
         }
     }
 
     // Cholesky pivots up to the last observed node. Rounding errors must not make D_oo singular.
     void eliminate_observed() {
-        cholesky(all(), size_, observed_, [this](double pivot, py::ssize_t k) {
-            const double floor = 1e-14 * std::max(covariance_[order_[k]][order_[k]], 1e-300);
+        cholesky(factor(), size, observed, [this](double pivot, py::ssize_t k) {
+            const double floor = 1e-14 * std::max(covariance[order[k]][order[k]], 1e-300);
             return 1 / std::sqrt(std::max(pivot, floor));
         });
     }
 
     // factor^-1 (x_o, 0): of what is missing this leaves the expected values with the other sign.
     void whiten() {
-        std::fill(white_.begin(), white_.end(), 0.0);
-        for (py::ssize_t i = 0; i < observed_; ++i) white_[i] = from_origin(i);
-        solve_forward(all(), size_, observed_, white_.data());
+        std::fill(white.begin(), white.end(), 0.0);
+        for (py::ssize_t i = 0; i < observed; ++i) white[i] = from_origin(i);
+        solve_forward(factor(), size, observed, white.data());
     }
 };
 
@@ -227,10 +228,10 @@ inline void observed_log_likelihoods(const Array<double>& signals, const Array<d
            "out must have a row for each sample and a column for each pattern");
     WithoutGil without_gil;
     for (py::ssize_t c = 0; c < graphs.count; ++c) {
-        missing_values::Sample sample(graphs[c]);
+        missing_values::ConditionalGaussian pattern(graphs[c]);
         for (py::ssize_t t = 0; t < rows.rows; ++t) {
-            if (sample.take(rows[t])) sample.factorise();
-            found[t][c] = sample.log_likelihood();
+            if (pattern.take(rows[t])) pattern.factorise();
+            found[t][c] = pattern.log_likelihood();
         }
     }
 }
@@ -251,13 +252,13 @@ inline void conditional_moments(const Array<double>& signals, const Array<double
     std::fill_n(moments.data, moments.size(), 0.0);
     if (rows.columns == 0) return;
     for (py::ssize_t c = 0; c < graphs.count; ++c) {
-        missing_values::Sample sample(graphs[c]);
+        missing_values::ConditionalGaussian pattern(graphs[c]);
         for (py::ssize_t t = 0; t < rows.rows; ++t) {
             if (shares[t][c] < missing_values::NEGLIGIBLE) continue;
-            if (sample.take(rows[t])) sample.condition();
-            sample.expected(mean.data());
+            if (pattern.take(rows[t])) pattern.condition();
+            pattern.expected(mean.data());
             missing_values::add_square(mean.data(), shares[t][c], moments[c]);
-            sample.add_spread(shares[t][c], moments[c]);
+            pattern.add_spread(shares[t][c], moments[c]);
         }
     }
 }
@@ -280,14 +281,14 @@ inline void draw_missing(const Array<double>& signals, const Array<double>& cova
     WithoutGil without_gil;
     std::copy_n(rows.data, rows.size(), filled.data);
     for (py::ssize_t c = 0; c < graphs.count; ++c) {
-        missing_values::Sample sample(graphs[c]);
+        missing_values::ConditionalGaussian pattern(graphs[c]);
         for (py::ssize_t t = 0; t < rows.rows; ++t) {
             if (which[t] != c) continue;
-            if (sample.take(rows[t])) {
-                sample.condition();
-                sample.factorise_missing();
+            if (pattern.take(rows[t])) {
+                pattern.condition();
+                pattern.factorise_missing();
             }
-            sample.fill(normal[t], filled[t]);
+            pattern.fill(normal[t], filled[t]);
         }
     }
 }
