@@ -29,13 +29,19 @@ struct PaddedMatrix {
         : rows(rows), columns(columns), stride(padded(columns)), values(rows * stride) {}
     explicit PaddedMatrix(Matrix<const Real> matrix) : PaddedMatrix(matrix.rows, matrix.columns) {
         for (py::ssize_t k = 0; k < rows; ++k)
-            std::copy(matrix[k], matrix[k] + columns, values.data() + k * stride);
+            std::copy(matrix[k], matrix[k] + columns, (*this)[k]);
     }
-    Real* operator[](py::ssize_t k) { return values.data() + k * stride; }
-    const Real* operator[](py::ssize_t k) const { return values.data() + k * stride; }
+    Real* operator[](py::ssize_t k) {
+        GRAPHDICT_ASSERT(0 <= k && k <= rows);
+        return values.data() + k * stride;
+    }
+    const Real* operator[](py::ssize_t k) const {
+        GRAPHDICT_ASSERT(0 <= k && k <= rows);
+        return values.data() + k * stride;
+    }
     void copy_to(Matrix<Real> matrix) const {
         for (py::ssize_t k = 0; k < rows; ++k)
-            std::copy(values.data() + k * stride, values.data() + k * stride + columns, matrix[k]);
+            std::copy((*this)[k], (*this)[k] + columns, matrix[k]);
     }
 };
 

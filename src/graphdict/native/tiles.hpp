@@ -26,7 +26,8 @@ class TileMemory {
    public:
     explicit TileMemory(std::size_t registers)
         : memory(static_cast<Vec<Real>*>(
-              ::operator new(registers* REGISTER_BYTES, std::align_val_t(LINE)))) {}
+              ::operator new(registers* REGISTER_BYTES, std::align_val_t(LINE)))),
+          size(registers) {}
     ~TileMemory() { ::operator delete(memory, std::align_val_t(LINE)); }
     TileMemory(const TileMemory&) = delete;
     TileMemory& operator=(const TileMemory&) = delete;
@@ -35,12 +36,13 @@ class TileMemory {
     Vec<Real>* take(std::size_t rows) {
         Vec<Real>* found = memory + used;
         used += rows * TILE;
+        GRAPHDICT_ASSERT(used <= size);
         return found;
     }
 
    private:
     Vec<Real>* memory;
-    std::size_t used = 0;
+    std::size_t size, used = 0;
 };
 
 // Which samples a tile holds.
@@ -164,6 +166,7 @@ class Prefetcher {
     void add(Matrix<T> matrix, py::ssize_t start, py::ssize_t size) {
         const py::ssize_t rows = std::min(size, matrix.rows - start);
         if (rows <= 0) return;
+        GRAPHDICT_ASSERT(count < MOST);
         regions[count].at = reinterpret_cast<const char*>(matrix[start]);
         regions[count].end = reinterpret_cast<const char*>(matrix[start + rows]);
         const py::ssize_t bytes = regions[count].end - regions[count].at;
@@ -183,7 +186,8 @@ class Prefetcher {
         const char *at, *end;
         py::ssize_t portion;
     };
-    Region regions[3];
+    static constexpr int MOST = 3;
+    Region regions[MOST];
     int count = 0;
     py::ssize_t portions;
 };
