@@ -80,14 +80,22 @@ void differences_along_edges(const Real* signal, Matrix<const Real> dual, Real* 
     }
 }
 
-// What an atom sees of S samples, whose rows of z and y lie `stride` apart: its products with both;
-// and z + y, with weights `shares`, is added to `sums`.
+// Some samples as an atom sees them: rows of their z and y, `stride` apart, and its coefficients;
+// its products with both are found.
 template <class Real, int S>
-GRAPHDICT_NOINLINE void products_of_atom(const Real* atom, const Real* z, const Real* y,
-                                         py::ssize_t stride, const Real* shares, Real* energies,
-                                         Real* inner_products, Real* sums) {
+struct SeenSamples {
+    const Real *z, *y;
+    py::ssize_t stride;
+    Real shares[S], energies[S], inner_products[S];
+};
+
+// Adds z + y, weighted by the shares, to `sums` as well.
+template <class Real, int S>
+GRAPHDICT_NOINLINE void products_of_atom(const Real* atom, SeenSamples<Real, S>& seen, Real* sums) {
+    const Real *z = seen.z, *y = seen.y;
+    const py::ssize_t stride = seen.stride;
     Vec<Real> share[S], energy[S]{}, inner_product[S]{};
-    for (int s = 0; s < S; ++s) share[s] = broadcast(shares[s]);
+    for (int s = 0; s < S; ++s) share[s] = broadcast(seen.shares[s]);
     for (py::ssize_t e = 0; e < stride; e += Register<Real>::lanes) {
         const Vec<Real> weight = load_unaligned(atom + e);
         Vec<Real> sum_of_edges = load_unaligned(sums + e);
@@ -100,24 +108,45 @@ GRAPHDICT_NOINLINE void products_of_atom(const Real* atom, const Real* z, const 
         }
         store<Real>(sum_of_edges, sums + e);
     }
-    for (int s = 0; s < S; ++s)
-        energies[s] = sum<Real>(energy[s]), inner_products[s] = sum<Real>(inner_product[s]);
-}
-
-// The same for every atom, beginning with sample `t`.
-template <class Real, int S>
-void products_of_atoms(const Real* atoms, const Real* z, const Real* y, py::ssize_t stride,
-                       Matrix<const Real> weighted, py::ssize_t t, Matrix<Real> energies,
-                       Matrix<Real> inner_products, Real* sums) {
-    for (py::ssize_t k = 0; k < weighted.columns; ++k) {
-        Real share[S], energy[S], inner_product[S];
-        for (int s = 0; s < S; ++s) share[s] = weighted[t + s][k];
-        products_of_atom<Real, S>(atoms + k * stride, z, y, stride, share, energy, inner_product,
-                                  sums + k * stride);
-        for (int s = 0; s < S; ++s)
-            energies[t + s][k] = energy[s], inner_products[t + s][k] = inner_product[s];
+    for (int s = 0; s < S; ++s) {
+        seen.energies[s] = sum<Real>(energy[s]);
+        seen.inner_products[s] = sum<Real>(inner_product[s]);
     }
 }
+
+// Rows of edges, filled up with zeros to whole registers, which see nothing.
+template <class Real>
+struct EdgeRows {
+    static constexpr int lanes = Register<Real>::lanes;
+    py::ssize_t stride;
+    std::vector<Real> values;
+
+    EdgeRows(py::ssize_t rows, py::ssize_t edges)
+        : stride((edges + lanes - 1) / lanes * lanes), values(rows * stride) {}
+    Real* operator[](py::ssize_t i) { return values.data() + i * stride; }
+};
+
+// What is read and written for each sample (T, K), and the rows of all atoms and of two samples.
+template <class Real>
+struct LogDetGradients {
+    Matrix<const Real> weighted;
+    Matrix<Real> energies, inner_products;
+    EdgeRows<Real> atoms, sums, z, y;
+
+    // Products of every atom with S samples, beginning with sample `t`.
+    template <int S>
+    void multiply(py::ssize_t t) {
+        SeenSamples<Real, S> seen{z[0], y[0], z.stride, {}, {}, {}};
+        for (py::ssize_t k = 0; k < weighted.columns; ++k) {
+            for (int s = 0; s < S; ++s) seen.shares[s] = weighted[t + s][k];
+            products_of_atom<Real, S>(atoms[k], seen, sums[k]);
+            for (int s = 0; s < S; ++s) {
+                energies[t + s][k] = seen.energies[s];
+                inner_products[t + s][k] = seen.inner_products[s];
+            }
+        }
+    }
+};
 
 // Sets Z W' in `energies` and <Y_t, L_k> in `inner_products` (T, K) of symmetric duals, and adds
 // C' (Z + L*(Y)) to `distances` (K, E) with weights C of the samples.
@@ -136,32 +165,28 @@ void gradients(const Array<Real>& signals, const Array<Real>& atoms, const Array
     expect(edges == edges_of(nodes), "atoms do not have the edges of the signals");
     expect(y.count == samples && y.rows == nodes && y.columns == nodes,
            "dual must be (samples, nodes, nodes)");
-    for (auto part :
-         {c, Matrix<const Real>{energy.data, energy.rows, energy.columns},
-          Matrix<const Real>{inner_product.data, inner_product.rows, inner_product.columns}})
+    for (Matrix<const Real> part :
+         {c, Matrix<const Real>(energy), Matrix<const Real>(inner_product)})
         expect(part.rows == samples && part.columns == count,
                "weighted, energies and inner_products must be (samples, atoms)");
     expect(sums.rows == count && sums.columns == edges, "distances must be (atoms, edges)");
     WithoutGil without_gil;
-    // Rows filled up with zeros to whole registers, which see nothing.
-    constexpr int lanes = Register<Real>::lanes;
-    const py::ssize_t stride = (edges + lanes - 1) / lanes * lanes;
-    std::vector<Real> filled(count * stride), added(count * stride);
-    std::vector<Real> rows(4 * stride), diagonal(nodes);  // z of two samples, and y
-    Real* z = rows.data();
-    for (py::ssize_t k = 0; k < count; ++k)
-        std::copy(w[k], w[k] + edges, filled.data() + k * stride);
+    LogDetGradients<Real> found{
+        c, energy, inner_product, {count, edges}, {count, edges}, {2, edges}, {2, edges}};
+    std::vector<Real> diagonal(nodes);
+    for (py::ssize_t k = 0; k < count; ++k) std::copy(w[k], w[k] + edges, found.atoms[k]);
     for (py::ssize_t t = 0; t < samples; t += 2) {
-        const int at_once = std::min<py::ssize_t>(2, samples - t);
+        const int at_once = static_cast<int>(std::min<py::ssize_t>(2, samples - t));
         for (int s = 0; s < at_once; ++s)
-            differences_along_edges<Real>(x[t + s], y[t + s], diagonal.data(), z + s * stride,
-                                          z + (2 + s) * stride);
-        auto* multiply = at_once == 2 ? &products_of_atoms<Real, 2> : &products_of_atoms<Real, 1>;
-        multiply(filled.data(), z, z + 2 * stride, stride, c, t, energy, inner_product,
-                 added.data());
+            differences_along_edges<Real>(x[t + s], y[t + s], diagonal.data(), found.z[s],
+                                          found.y[s]);
+        if (at_once == 2)
+            found.template multiply<2>(t);
+        else
+            found.template multiply<1>(t);
     }
     for (py::ssize_t k = 0; k < count; ++k)
-        for (py::ssize_t e = 0; e < edges; ++e) sums[k][e] += added[k * stride + e];
+        for (py::ssize_t e = 0; e < edges; ++e) sums[k][e] += found.sums[k][e];
 }
 
 inline void bind_log_det_gradients(py::module_& m) {
