@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from graphdict import native
 from graphdict.core import graphs
 from graphdict.core.graph_learning.tree import window_tree
+from graphdict.core.solvers.interior_point import RULES
 
 BUILDS = [import_module("graphdict.native._portable"), native.compiled]
 RNG = np.random.default_rng(11)
@@ -182,15 +183,15 @@ def test_newton_makes_degrees_and_multipliers_agree(build, nodes):
     active[1, 0] = nodes == 2  # alone, two nodes need each other
     dual, weights = np.ones((count, nodes)), np.empty((count, edges))
     zeros = np.zeros_like(costs)
-    steps = build.newton(costs, zeros, ridge, 1.5, active, dual, 1e-10, 100, weights)
+    steps = build.newton((costs, zeros, ridge, 1.5, active), (1e-10, 100), dual, weights)
     rows, columns = np.triu_indices(nodes, 1)
     best = np.maximum(0, (dual[:, rows] + dual[:, columns] - costs) / ridge[:, None])
     best *= active[:, rows] & active[:, columns]
     assert 0 < steps < 100
     assert_allclose(weights, best, atol=1e-12)
     assert_allclose((graphs.degrees(weights) * dual)[active], 1.5, rtol=1e-9)
-    assert build.newton(costs[:0], zeros[:0], ridge[:0], 1.5, active[:0], dual[:0], 1e-10, 9,
-                        weights[:0]) == 0  # fmt: skip
+    none = costs[:0], zeros[:0], ridge[:0], 1.5, active[:0]
+    assert build.newton(none, (1e-10, 9), dual[:0], weights[:0]) == 0
 
 
 @builds
@@ -224,6 +225,36 @@ def test_wrong_shapes_are_refused(build):
             build.log_det_gradients(*given)
     with pytest.raises(TypeError):  # nothing is converted
         build.positive_root(np.ones(2), 1.0, np.ones(2, np.float32))
+
+
+@builds
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan])
+def test_newton_refuses_what_has_no_minimum(build, wrong):
+    costs, active, dual = np.ones((2, 3)), np.ones((2, 3), dtype=bool), np.ones((2, 3))
+    for ridge, alpha, match in (
+        (np.array([1.0, wrong]), 1.0, "ridge must be positive"),
+        (np.ones(2), wrong, "alpha must be positive"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            build.newton((costs, 0 * costs, ridge, alpha, active), (1e-6, 9), dual, costs.copy())
+
+
+@builds
+@pytest.mark.parametrize("wrong", [-1e-9, np.nan])
+def test_total_variation_is_not_rewarded(build, wrong):
+    signals = np.ones((2, 4))
+    with pytest.raises(ValueError, match="penalty must not be negative"):
+        build.total_variation_prox(signals, wrong, signals.copy())
+    build.total_variation_prox(signals, 0.0, found := np.empty_like(signals))
+    assert_array_equal(found, signals)
+
+
+@builds
+@pytest.mark.parametrize("images", [np.ones((0, 4)), np.ones((0, 4, 4))])
+def test_coefficients_of_no_atoms_are_refused(build, images):
+    costs = np.ones((3, 0))
+    with pytest.raises(ValueError, match="at least one atom"):
+        build.solve_coefficients(costs, images, (9, 1e-6, 4), RULES, costs.copy())
 
 
 @builds

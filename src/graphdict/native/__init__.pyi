@@ -49,9 +49,7 @@ def iterate(
 def solve_coefficients(
     costs: NDArray[Any],
     images: NDArray[Any],
-    max_iter: int,
-    tol: float,
-    warm_up: int,
+    limits: tuple[int, float, int],
     rules: InteriorPointRules,
     out: NDArray[Any],
 ) -> Job: ...
@@ -98,14 +96,9 @@ def chain_backward(
 ) -> None: ...
 def chain_posterior(
     likelihoods: NDArray[Any],
-    probabilities: NDArray[Any],
-    stay: float,
-    opens: bool,
-    before: NDArray[Any],
-    after: NDArray[Any],
-    posterior: NDArray[Any],
-    scales: NDArray[Any],
-    draws: NDArray[Any],
+    chain: tuple[NDArray[Any], float, bool],
+    messages: tuple[NDArray[Any], NDArray[Any]],
+    found: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
 ) -> float: ...
 def best_paths(
     log_likelihoods: NDArray[Any],
@@ -154,14 +147,9 @@ def add_laplacians(
     out: NDArray[Any],
 ) -> None: ...
 def newton(
-    costs: NDArray[Any],
-    centre: NDArray[Any],
-    ridge: NDArray[Any],
-    alpha: float,
-    active: NDArray[Any],
+    problems: tuple[NDArray[Any], NDArray[Any], NDArray[Any], float, NDArray[Any]],
+    limits: tuple[float, int],
     dual: NDArray[Any],
-    tol: float,
-    max_iter: int,
     weights: NDArray[Any],
 ) -> int: ...
 def positive_root(x: NDArray[Any], step: float, out: NDArray[Any]) -> None: ...

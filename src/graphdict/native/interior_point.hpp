@@ -11,11 +11,17 @@
 
 namespace graphdict {
 
-struct InteriorPointRules {
+// What comes from Python, in a tuple each.
+struct InteriorPointLimits {
     int max_iter;
     double tol;  // of the duality gap
     int warm_up;
-    double tie_break, centring, step_fraction, at_bound, damping;
+    using Members = std::tuple<int, double, int>;
+};
+
+struct InteriorPointRules {
+    double tie_break, centring, reach, at_bound, damping;
+    using Members = std::tuple<double, double, double, double, double>;
 };
 
 // Solves positive definite systems, one in each lane, scaled to a unit diagonal for accuracy. The
@@ -46,14 +52,17 @@ inline void solve_scaled(Vec<double>* matrix, Vec<double>* unit, py::ssize_t sid
 template <class Barrier>
 class InteriorPointSolver : public Job {
    public:
-    InteriorPointSolver(Array<double> costs, Barrier barrier, InteriorPointRules rules,
-                        Array<double> out)
+    InteriorPointSolver(const Array<double>& costs, Barrier barrier,
+                        const InteriorPointLimits& limits, const InteriorPointRules& rules,
+                        const Array<double>& out)
         : given(matrix(costs)),
           to(matrix_out(out)),
           barrier(std::move(barrier)),
+          limits(limits),
           rules(rules),
           atoms(given.columns) {
         keep_alive(costs, out);
+        expect(atoms > 0, "costs must be of at least one atom");
         expect(this->barrier.atoms() == atoms, "costs must be (samples, atoms)");
         expect(to.has_shape_of(given), "out must be as costs");
         // Fewer samples at a time where there are many pairs, so that these stay in cache.
@@ -70,7 +79,7 @@ class InteriorPointSolver : public Job {
         const py::ssize_t start = static_cast<py::ssize_t>(piece) * width * lanes;
         Tile tile(*this, start, std::min(start + width * lanes, given.rows));
         tile.begin();
-        for (int i = 0; i < rules.max_iter && tile.registers > 0; ++i) {
+        for (int i = 0; i < limits.max_iter && tile.registers > 0; ++i) {
             tile.workspace.compute(tile.x, tile.registers, tile.slopes, tile.hessian);
             for (py::ssize_t v = tile.registers; v-- > 0;)
                 if (!tile.step_register(v)) tile.store_and_remove(v);
@@ -132,7 +141,7 @@ class InteriorPointSolver : public Job {
                 const V least_cost = of.rules.tie_break * slopes[i];
                 costs[i] = select(costs[i] < least_cost, least_cost, costs[i]);
             });
-            for (int i = 0; i < of.rules.warm_up; ++i) {
+            for (int i = 0; i < of.limits.warm_up; ++i) {
                 if (i > 0) workspace.compute(x, registers, slopes, nullptr);
                 each([&](py::ssize_t i) {
                     x[i] =
@@ -152,7 +161,7 @@ class InteriorPointSolver : public Job {
 
         // A step of the samples in a register that are not done; false if all are.
         bool step_register(py::ssize_t v) {
-            const double tie_break = of.rules.tie_break, tol = of.rules.tol;
+            const double tie_break = of.rules.tie_break, tol = of.limits.tol;
             V gap{}, residual{}, *step = system.data() + packed_size(atoms);
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 const py::ssize_t i = k * TILE + v;
@@ -183,7 +192,7 @@ class InteriorPointSolver : public Job {
             // How far they may go with everything positive: at most one.
             V length = broadcast(1.0), dual_length = broadcast(1.0);
             const auto room = [&](V from, V along) {
-                return select(along < 0, -of.rules.step_fraction * from / along, broadcast(1.0));
+                return select(along < 0, -of.rules.reach * from / along, broadcast(1.0));
             };
             for (py::ssize_t k = 0; k < atoms; ++k) {
                 const py::ssize_t i = k * TILE + v;
@@ -235,35 +244,26 @@ class InteriorPointSolver : public Job {
     Matrix<const double> given;
     Matrix<double> to;
     Barrier barrier;
+    InteriorPointLimits limits;
     InteriorPointRules rules;
     py::ssize_t atoms, width;
 };
 
-template <class Barrier>
-JobHandle make_solver(Array<double> costs, Barrier barrier, int max_iter, double tol, int warm_up,
-                      std::array<double, 5> rules, Array<double> out) {
-    const auto [tie_break, centring, step_fraction, at_bound, damping] = rules;
-    return std::make_unique<InteriorPointSolver<Barrier>>(
-        costs, std::move(barrier),
-        InteriorPointRules{max_iter, tol, warm_up, tie_break, centring, step_fraction, at_bound,
-                           damping},
-        out);
-}
-
 inline void bind_interior_point(py::module_& m) {
     m.def(
         "solve_coefficients",
-        [](Array<double> costs, Array<double> images, int max_iter, double tol, int warm_up,
-           std::array<double, 5> rules, Array<double> out) {
+        [](const Array<double>& costs, const Array<double>& images,
+           const InteriorPointLimits& limits, const InteriorPointRules& rules,
+           const Array<double>& out) -> JobHandle {
+            const auto solver = [&](auto barrier) {
+                using Solver = InteriorPointSolver<decltype(barrier)>;
+                return std::make_unique<Solver>(costs, std::move(barrier), limits, rules, out);
+            };
             // Degrees or spectra (K, N), else Laplacians (K, N, N).
-            if (images.head().dimensions == 2)
-                return make_solver(costs, LogBarrierDerivatives(matrix(images)), max_iter, tol,
-                                   warm_up, rules, out);
-            return make_solver(costs, LogDetDerivatives(cube(images)), max_iter, tol, warm_up,
-                               rules, out);
+            if (images.head().dimensions == 2) return solver(LogBarrierDerivatives(matrix(images)));
+            return solver(LogDetDerivatives(cube(images)));
         },
-        py::arg("costs"), py::arg("images"), py::arg("max_iter"), py::arg("tol"),
-        py::arg("warm_up"), py::arg("rules"), py::arg("out"));
+        py::arg("costs"), py::arg("images"), py::arg("limits"), py::arg("rules"), py::arg("out"));
 }
 
 }  // namespace graphdict

@@ -100,7 +100,7 @@ def solve_coefficients(
     """
     found = np.empty_like(costs, order="C")
     given = native.doubles(costs), native.doubles(images)
-    return native.solve_coefficients(*given, max_iter, tol, warm_up, rules, found), found
+    return native.solve_coefficients(*given, (max_iter, tol, warm_up), rules, found), found
 
 
 class AtomMove(NamedTuple):

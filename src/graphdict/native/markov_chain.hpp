@@ -25,6 +25,27 @@ struct Chain {
     double stay_at(py::ssize_t t) const { return opens && t == 0 ? 0.0 : stay; }
 };
 
+// What comes from Python, in a tuple each.
+struct GivenChain {
+    Array<double> probabilities;
+    double stay;
+    bool opens;
+    using Members = std::tuple<Array<double>, double, bool>;
+};
+
+// How probable patterns are (C,) by what is before a block, and make what is after it.
+struct Messages {
+    Array<double> before, after;
+    using Members = std::tuple<Array<double>, Array<double>>;
+};
+
+// The posterior (T, C), the likelihood (T,) of each sample given those before it, and the expected
+// number of times (C,) each pattern was drawn.
+struct GivenPosterior {
+    Array<double> posterior, scales, draws;
+    using Members = std::tuple<Array<double>, Array<double>, Array<double>>;
+};
+
 inline Chain checked(const Matrix<const double>& likelihoods, const Array<double>& probabilities,
                      double stay, bool opens) {
     Chain found{vector(probabilities), stay, opens};
@@ -130,18 +151,16 @@ inline void chain_backward(const Array<double>& likelihoods, const Array<double>
     }
 }
 
-// The posterior (T, C) of a block between its two messages, the likelihood (T,) of each sample
-// given those before it, and the expected number of times each pattern was drawn. Returned is the
-// expected number of times that the chain stayed.
-inline double chain_posterior(const Array<double>& likelihoods, const Array<double>& probabilities,
-                              double stay, bool opens, const Array<double>& before,
-                              const Array<double>& after, const Array<double>& posterior,
-                              const Array<double>& scales, const Array<double>& draws) {
+// The posterior of a block between its two messages. Returned is the expected number of times that
+// the chain stayed.
+inline double chain_posterior(const Array<double>& likelihoods, const chain::GivenChain& given,
+                              const chain::Messages& messages,
+                              const chain::GivenPosterior& result) {
     auto rows = matrix(likelihoods);
-    auto chain = chain::checked(rows, probabilities, stay, opens);
-    auto first = vector(before), last = vector(after);
-    auto found = matrix_out(posterior);
-    auto scale = vector_out(scales), drawn = vector_out(draws);
+    auto chain = chain::checked(rows, given.probabilities, given.stay, given.opens);
+    auto first = vector(messages.before), last = vector(messages.after);
+    auto found = matrix_out(result.posterior);
+    auto scale = vector_out(result.scales), drawn = vector_out(result.draws);
     const py::ssize_t steps = rows.rows, count = rows.columns;
     expect(first.size == count && last.size == count && drawn.size == count,
            "before, after and draws must have the columns of likelihoods");
@@ -212,9 +231,8 @@ inline void bind_markov_chain(py::module_& m) {
           py::arg("stay"), py::arg("opens"), py::arg("message"));
     m.def("chain_backward", &chain_backward, py::arg("likelihoods"), py::arg("probabilities"),
           py::arg("stay"), py::arg("message"));
-    m.def("chain_posterior", &chain_posterior, py::arg("likelihoods"), py::arg("probabilities"),
-          py::arg("stay"), py::arg("opens"), py::arg("before"), py::arg("after"),
-          py::arg("posterior"), py::arg("scales"), py::arg("draws"));
+    m.def("chain_posterior", &chain_posterior, py::arg("likelihoods"), py::arg("chain"),
+          py::arg("messages"), py::arg("found"));
     m.def("best_paths", &best_paths, py::arg("log_likelihoods"), py::arg("log_draw"),
           py::arg("log_same"), py::arg("opens"), py::arg("best"), py::arg("came_from"));
     m.def("trace_path", &trace_path, py::arg("came_from"), py::arg("pattern"), py::arg("path"));

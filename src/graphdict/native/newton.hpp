@@ -16,6 +16,22 @@ constexpr double TO_BOUNDARY = 0.95;
 constexpr int HALVINGS = 40;
 constexpr double LEAST_PIVOT = 1e-15;
 
+// What comes from Python, in a tuple each: the problems of B graphs,
+struct GivenProblems {
+    Array<double> costs, centre;  // (B, E)
+    Array<double> ridge;          // (B,)
+    double alpha;
+    Array<bool> active;  // (B, N)
+    using Members = std::tuple<Array<double>, Array<double>, Array<double>, double, Array<bool>>;
+};
+
+// and how well they are to be solved.
+struct NewtonLimits {
+    double tol;
+    py::ssize_t max_iter;
+    using Members = std::tuple<double, py::ssize_t>;
+};
+
 // The problem of one graph, in its multipliers y.
 struct GraphProblem {
     const double *costs, *centre;
@@ -84,22 +100,22 @@ class NewtonSolver {
           hessian{memory.data(), nodes + 1, SingleMatrix::padded(nodes + 1)} {}
 
     // From and into `y`; returns the number of steps.
-    py::ssize_t solve(const GraphProblem& problem, double tol, py::ssize_t max_iter, double* y,
+    py::ssize_t solve(const GraphProblem& problem, const NewtonLimits& limits, double* y,
                       double* weights) {
         double value = problem.evaluate(y, weights, degree.data(), reach.data());
-        for (py::ssize_t step = 0; step < max_iter; ++step) {
+        for (py::ssize_t step = 0; step < limits.max_iter; ++step) {
             double wrong = 0;
             for (py::ssize_t n = 0; n < nodes; ++n) {
                 gradient[n] = problem.active[n] ? degree[n] - problem.alpha / y[n] : 0.0;
                 wrong = std::max(wrong, std::abs(gradient[n]) * y[n]);
             }
-            if (wrong <= tol * problem.alpha) return step;
+            if (wrong <= limits.tol * problem.alpha) return step;
             problem.fill_hessian(y, weights, hessian);
             find_move();
             value = search(problem, value, y, weights);
             std::copy(trial.begin(), trial.end(), y);
         }
-        return max_iter;
+        return limits.max_iter;
     }
 
    private:
@@ -139,36 +155,33 @@ class NewtonSolver {
     }
 };
 
-// Every row of `costs` (B, E), from and into `dual` (B, N), with weights in `weights`; returns the
-// largest number of steps.
-inline py::ssize_t newton(const Array<double>& costs, const Array<double>& centre,
-                          const Array<double>& ridge, double alpha, const Array<bool>& active,
-                          const Array<double>& dual, double tol, py::ssize_t max_iter,
-                          const Array<double>& weights) {
-    auto c = matrix(costs);
-    auto v = matrix(centre);
-    auto r = vector(ridge);
-    auto present = matrix(active);
-    auto y = matrix_out(dual);
-    auto w = matrix_out(weights);
+// From and into `dual` (B, N), with weights (B, E); returns the largest number of steps.
+inline py::ssize_t newton(const GivenProblems& problems, const NewtonLimits& limits,
+                          const Array<double>& dual, const Array<double>& weights) {
+    auto c = matrix(problems.costs), v = matrix(problems.centre);
+    auto r = vector(problems.ridge);
+    auto present = matrix(problems.active);
+    auto y = matrix_out(dual), w = matrix_out(weights);
+    const double alpha = problems.alpha;
     const py::ssize_t count = c.rows, nodes = y.columns;
     expect(c.columns == edges_of(nodes), "costs do not have the edges of the nodes");
     expect(v.has_shape_of(c) && w.has_shape_of(c), "costs, centre and weights differ in shape");
     expect(y.rows == count && present.has_shape_of(y), "active and dual must be (graphs, nodes)");
     expect(r.size == count, "ridge must have one number for each graph");
+    for (py::ssize_t b = 0; b < count; ++b) expect(r[b] > 0, "ridge must be positive");
+    expect(alpha > 0, "alpha must be positive");
     WithoutGil without_gil;
     NewtonSolver solver(nodes);
     py::ssize_t maximum = 0;
     for (py::ssize_t b = 0; b < count; ++b) {
         const GraphProblem problem{c[b], v[b], r[b], alpha, present[b], nodes};
-        maximum = std::max(maximum, solver.solve(problem, tol, max_iter, y[b], w[b]));
+        maximum = std::max(maximum, solver.solve(problem, limits, y[b], w[b]));
     }
     return maximum;
 }
 
 inline void bind_newton(py::module_& m) {
-    m.def("newton", &newton, py::arg("costs"), py::arg("centre"), py::arg("ridge"),
-          py::arg("alpha"), py::arg("active"), py::arg("dual"), py::arg("tol"), py::arg("max_iter"),
+    m.def("newton", &newton, py::arg("problems"), py::arg("limits"), py::arg("dual"),
           py::arg("weights"));
 }
 

@@ -69,6 +69,7 @@ inline void total_variation_prox(const Array<double>& signals, double penalty,
     auto to = matrix_out(out);
     expect(to.has_shape_of(from), "signals and out differ in shape");
     expect(from.columns >= 2, "signals must have at least two samples");
+    expect(penalty >= 0, "penalty must not be negative");
     WithoutGil without_gil;
     for (py::ssize_t k = 0; k < from.rows; ++k)
         total_variation_of_one(from[k], from.columns, penalty, to[k]);

@@ -95,7 +95,8 @@ def learn_graphs(
         centre = (
             np.zeros_like(costs) if centre is None else np.ascontiguousarray(centre, np.float64)
         )
-        steps = native.newton(costs, centre, ridges, alpha, active, dual, tol, max_iter, weights)
+        given = costs, centre, ridges, alpha, active
+        steps = native.newton(given, (tol, max_iter), dual, weights)
         moved = np.zeros(count)
         failed = ~(_degree_errors(weights, dual, alpha, active) <= FAILED)
         if failed.any() and not centre.any():  # a ridge that is next to none beside the costs
@@ -267,7 +268,8 @@ def _proximal_points(
     for _ in range(OUTER):
         both = small + ridge
         towards = np.ascontiguousarray(centre * (ridge / both)[:, None])
-        total += native.newton(costs, towards, both, alpha, active, dual, tol, max_iter, weights)
+        given = costs, towards, both, alpha, active
+        total += native.newton(given, (tol, max_iter), dual, weights)
         moved = ridge * np.abs(weights - centre).max(axis=1) / typical
         if moved.max() <= tol:
             break

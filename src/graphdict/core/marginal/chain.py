@@ -121,8 +121,9 @@ def chain_posterior(
     posterior, scales = np.empty_like(likelihoods), np.empty(len(likelihoods))
     draws = np.empty(len(probabilities))
     stays = native.chain_posterior(
-        likelihoods, probabilities, stay, forward is None, first, last, posterior, scales, draws
-    )
+        likelihoods, (probabilities, stay, forward is None), (first, last),
+        (posterior, scales, draws),
+    )  # fmt: skip
     return Posterior(posterior, np.log(scales) + rows.log_scales, draws, stays)
 
 
