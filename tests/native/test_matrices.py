@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from graphdict import native
 from graphdict.core import graphs
+from graphdict.core.graph_learning.graphs_from_costs import learn_graphs
 from graphdict.core.graph_learning.tree import window_tree
 from graphdict.core.solvers.interior_point import RULES
 
@@ -237,6 +238,13 @@ def test_newton_refuses_what_has_no_minimum(build, wrong):
     ):
         with pytest.raises(ValueError, match=match):
             build.newton((costs, 0 * costs, ridge, alpha, active), (1e-6, 9), dual, costs.copy())
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-160])
+def test_costs_whose_squares_vanish_are_not_refused_for_their_ridge(unit):
+    learned = learn_graphs(np.full((1, 3), unit))
+    assert np.isfinite(learned.weights).all()
+    assert learned.residual == pytest.approx(1)  # not solved, and says so
 
 
 @builds

@@ -261,7 +261,7 @@ def _proximal_points(
     The change is relative to the costs. Where weights would grow without end, they stop growing.
     """
     typical = costs.mean(axis=1)
-    typical = np.where(typical > 0, typical, 1.0)
+    typical = np.where(np.square(typical) >= np.finfo(np.float64).tiny, typical, 1.0)
     ridge = np.square(typical) * dual.shape[1] / alpha
     centre, weights = np.zeros_like(costs), np.empty_like(costs)
     moved, total = np.zeros(len(costs)), 0
