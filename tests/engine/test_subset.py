@@ -23,14 +23,14 @@ def test_more_samples_are_needed_for_more_to_learn():
 
 
 @pytest.mark.parametrize("window", [1, 7])
-def test_blocks_are_whole_windows_spread_over_time(window):
+def test_segments_are_whole_windows_spread_over_time(window):
     rows = np.arange(10_003)[:, None]
-    taken = subset.take_blocks(rows, Recordings.single(len(rows)), window, 2000).signals.ravel()
+    taken = subset.take_segments(rows, Recordings.single(len(rows)), window, 2000).signals.ravel()
     assert 0.9 * 2000 <= len(taken) <= 2000
     assert len(set(taken)) == len(taken)
     starts = np.concatenate([taken[:1], taken[1:][np.diff(taken) > 1]])
     assert (starts % window == 0).all()
-    assert len(starts) == subset.BLOCKS
+    assert len(starts) == subset.LEAST_SEGMENTS
     assert starts[-1] > 9000
 
 
