@@ -11,6 +11,7 @@ from scipy import sparse
 
 from graphdict.core import graphs
 from graphdict.core.annotations import Booleans, Floats, Integers, RowIndex
+from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.pictures import MOST_GRAPHS, graphs_html
 from graphdict.core.recordings import Recordings
 from graphdict.exceptions import import_extra
@@ -26,7 +27,6 @@ __all__ = [
 ]
 
 WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
-LITTLE_SMOOTHER = 1.5  # power of the Laplacian up to which signals are but a little smoother
 EQUALLY_LOUD = 1.2  # ratio of amplitudes up to which samples are about as loud
 
 
@@ -355,24 +355,9 @@ def describe_signals(model: Any) -> list[str]:
         A sentence on the filter and one on the tails; none where the model has neither.
     """
     said = []
-    power, kind = getattr(model, "filter_power_", None), getattr(model, "filter_", None)
-    if kind in ("exp", "heat"):
-        said.append(
-            "Signals are far smoother over the graphs than neighbours alone explain, as where "
-            "heat spreads: nodes many edges apart resemble one another (a heat filter)."
-        )
-    elif power is not None and power < 1.05:
-        said.append(
-            "Signals are as smooth over the graphs as neighbours explain "
-            f"(power {power:.2g} of the Laplacian)."
-        )
-    elif power is not None:
-        little = "a little " if power < LITTLE_SMOOTHER else ""
-        said.append(
-            f"Signals are {little}smoother over the graphs than neighbours alone explain: "
-            "neighbours of neighbours resemble one another, too "
-            f"(power {power:.2g} of the Laplacian)."
-        )
+    kind = getattr(model, "filter_", None)
+    if kind is not None:
+        said.append(FILTERS[kind](model.filter_power_).in_words())
     tails = getattr(model, "tails_", None)
     if tails is None:
         return said

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 
 from graphdict import GraphDictExact, load_model
 from graphdict.core import graphs
-from graphdict.core.marginal.filters import HeatFilter, PowerFilter
+from graphdict.core.marginal.filters import ExponentialFilter, PowerFilter
 from graphdict.core.marginal.spectra import zero_sum_basis
 from graphdict.core.solvers.filtered_descent import Penalties, code_filtered, filtered_descent
 from graphdict.core.solvers.filtered_objective import FilteredObjective
@@ -17,7 +17,7 @@ from graphdict.core.terms.coefficients import window_counts
 from graphdict.datasets import sample_lgmrf
 from graphdict.metrics import edge_scores
 
-FILTERS = (PowerFilter(1.0), PowerFilter(1.6), PowerFilter(3.0), HeatFilter(0.7))
+FILTERS = (PowerFilter(1.0), PowerFilter(1.6), PowerFilter(3.0), ExponentialFilter(0.7))
 
 
 def some(rng, samples, nodes, atoms, window):

@@ -82,7 +82,7 @@ class GraphDictExact(SoftDictionary):
     }
     _fitted_values: ClassVar[dict[str, FittedValue]] = {
         **SoftDictionary._fitted_values,
-        "filter_": FittedValue(choices=tuple(FILTERS)),
+        "filter_": FittedValue(choices=FILTERS),
         "filter_power_": FittedValue("", 0, positive=True),
         "tails_": NUMBER,
         "gains_": FittedValue("T", 0),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphdict.core.marginal.filters import FILTERS, IDENTITY, GraphFilter, HeatKernel, PowerFilter
+from graphdict.core.marginal.filters import FILTERS, IDENTITY, GraphFilter, PowerFilter
 from graphdict.engine.logs import logger
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
 from graphdict.engine.marginal.redundant import are_one_graph
@@ -105,7 +105,7 @@ def settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any])
 def _given_filter(filter_power: float | str) -> GraphFilter | None:
     """Return the filter that a parameter stands for; None where it is to be learned."""
     if isinstance(filter_power, str):
-        return HeatKernel() if filter_power == "heat" else None
+        return None if filter_power == "auto" else FILTERS[filter_power](1.0)
     return PowerFilter(float(filter_power))
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.core.annotations import PriorName, RandomState, RescaleName, StrPath
+from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.solvers.base import Callback
 from graphdict.models.base import GraphDictionary
 
@@ -48,7 +49,7 @@ class MarginalSettings(GraphDictionary):
         "levels": [Interval(Integral, 1, None, closed="left")],
         "filter_power": [
             Interval(Real, 1, MOST_POWER, closed="both"),
-            StrOptions({"auto", "heat"}),
+            StrOptions({"auto", *(kind.name for kind in FILTERS.values() if kind.by_name)}),
         ],
         "tails": [Interval(Real, 2, None, closed="neither"), StrOptions({"auto", "gaussian"})],
         "signed": ["boolean"],

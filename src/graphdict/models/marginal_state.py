@@ -78,7 +78,7 @@ class MarginalState(MarginalSettings):
         "edge_confidence_": FittedValue("KE", 0, 1),
         "edge_intervals_": FittedValue("KEL"),
         "silent_": FittedValue("TN", 0, 1),
-        "filter_": FittedValue(choices=tuple(FILTERS)),
+        "filter_": FittedValue(choices=FILTERS),
         "filter_power_": FittedValue("", 0, positive=True),
         "tails_": NUMBER,
         "gains_": FittedValue("T", 0),

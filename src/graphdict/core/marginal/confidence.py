@@ -96,7 +96,7 @@ def _of_pattern(
     vectors = spectra.vectors[0]
     logs = log_filter(likelihood.filter, spectra)[0]
     values = np.exp(logs)
-    slopes = values * likelihood.filter.log_slopes(eigenvalues)
+    slopes = values * likelihood.filter.log_derivatives(eigenvalues)
     inverse = 1 / divided_differences(eigenvalues[None], values[None], slopes[None])[0]
     seen = np.arange(len(values)) >= likelihood.flat[index]  # where the graph joins nodes
     inverse = np.where(np.outer(seen, seen), inverse, 0.0)

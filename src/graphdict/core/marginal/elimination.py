@@ -105,7 +105,7 @@ def _information(
     first, second = np.triu_indices(likelihood.dimension)
     twice = np.where(first == second, 1.0, np.sqrt(2.0))
     logs = log_filter(likelihood.filter, spectra)
-    slopes = likelihood.filter.log_slopes(spectra.eigenvalues)
+    slopes = likelihood.filter.log_derivatives(spectra.eigenvalues)
     found = np.zeros((len(atom), len(atom)))
     for index in np.flatnonzero(usage > 0):
         rows = np.flatnonzero(likelihood.activations[index, atom] > 0)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from graphdict.core.annotations import Booleans
 from graphdict.core.marginal.filtered import FilteredLikelihood
-from graphdict.core.marginal.filtered_graphs import POWERS, PooledSamples
+from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets
-from graphdict.core.marginal.filters import PowerFilter
+from graphdict.core.marginal.filters import POWERS, PowerFilter
 from graphdict.core.marginal.spectra import pattern_spectra
 
 Sums = tuple[NDArray, tuple[NDArray, ...]]  # usage and statistics

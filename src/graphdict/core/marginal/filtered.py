@@ -76,7 +76,7 @@ class FilteredLikelihood(FilteredGraphs):
 
     Parameters
     ----------
-    patterns, nodes, noise, flat, filter, learns_power, pool
+    patterns, nodes, noise, flat, filter, learns_filter, pool
         As of :class:`~graphdict.core.marginal.filtered_graphs.FilteredGraphs`.
     tails : float
         Degrees of freedom; inf for Gaussian samples.

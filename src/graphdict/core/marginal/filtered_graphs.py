@@ -23,7 +23,7 @@ from graphdict.core import graphs
 from graphdict.core.annotations import Booleans
 from graphdict.core.graphs import zero_sum_basis
 from graphdict.core.marginal.filtered_loss import Targets, filtered_loss, log_filter
-from graphdict.core.marginal.filters import IDENTITY, GraphFilter, PowerFilter
+from graphdict.core.marginal.filters import IDENTITY, GraphFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.protocols import AtomPenalty
@@ -34,8 +34,6 @@ from graphdict.core.nonnegative import minimise_nonnegative
 RIDGE = 10 * NOISE  # variance added to all moments: weights between equal nodes stay finite
 SMALLEST = 1e-9  # of its typical size: weight of an edge that is still there
 FLATTEST = 1e-10  # of their mean: squared differences that count as such
-POWERS = 1.0, 4.0  # between which the power is learned
-WIDEST = 1.0  # change in the logarithm of another parameter in one M-step
 
 
 class PooledSamples(NamedTuple):
@@ -43,6 +41,14 @@ class PooledSamples(NamedTuple):
 
     moments: NDArray  # (d, d) second moments of one of them
     share: float  # their number, relative to that of all samples
+
+
+class ParameterSteps(NamedTuple):
+    """Where the parameter of a filter may go in one M-step: nowhere by default."""
+
+    log_centre: float = 0.0  # mean log-eigenvalue, at which f stays what it is
+    unit: float = 1.0  # of the parameter's logarithm, in which the loss has about unit curvature
+    bounds: tuple[float, ...] = (0.0, 0.0)  # least and greatest step, in units
 
 
 @dataclass
@@ -59,10 +65,10 @@ class FilteredGraphs:
     flat : array (C,)
         Number of dimensions of that null space, constants left out.
     filter : GraphFilter
-    learns_power : bool
-        Whether atoms are fitted together with the power (or the precision of a heat kernel). That
-        goes well only where the support is given: otherwise likelihood asks for ever larger powers
-        of ever denser graphs.
+    learns_filter : bool
+        Whether atoms are fitted together with the parameter of the filter. With a power that goes
+        well only where the support is given: otherwise likelihood asks for ever larger ones of
+        ever denser graphs.
     pool : PooledSamples, optional
         What every atom alone has beside its own samples.
     """
@@ -72,7 +78,7 @@ class FilteredGraphs:
     noise: float
     flat: NDArray
     filter: GraphFilter = IDENTITY
-    learns_power: bool = False
+    learns_filter: bool = False
     pool: PooledSamples | None = None
 
     @classmethod
@@ -164,22 +170,24 @@ class FilteredGraphs:
     ) -> tuple[GraphFilter, NDArray]:
         """Return the filter and the atoms (K, E) after ``steps`` steps on the loss.
 
-        Weights are in units of :meth:`weight_scales`. A power that is learned turns about the
-        centre of the spectra: weights are multiplied so that ``f`` stays what it is there.
+        Weights are in units of :meth:`weight_scales`. Where the parameter of the filter is learned,
+        weights are multiplied so that ``f`` stays what it is at the centre of the spectra.
         """
         scales = self.weight_scales(targets)
         on = atoms > 0
-        start, log_bounds, log_centre, unit = self._power_range(atoms, targets)
+        start, steps_of_parameter = self.filter.parameter, self._parameter_steps(atoms, targets)
+        log_centre, unit = steps_of_parameter.log_centre, steps_of_parameter.unit
 
-        def unpack(point: NDArray) -> tuple[GraphFilter, NDArray, float]:
+        def unpack(point: NDArray) -> tuple[GraphFilter, NDArray]:
             chosen = self.filter.with_parameter(start * np.exp(point[-1] * unit))
-            factor = self.filter.factor(np.exp(log_centre), chosen.parameter)
+            factor, _ = self.filter.weight_factor(log_centre, chosen.parameter)
             weights = np.zeros_like(scales)
             weights[on] = (point[:-1] + SMALLEST) * scales[on] * factor
-            return chosen, weights, factor
+            return chosen, weights
 
         def value_and_slope(point: NDArray) -> tuple[float, NDArray]:
-            chosen, weights, factor = unpack(point)
+            chosen, weights = unpack(point)
+            factor, turn = self.filter.weight_factor(log_centre, chosen.parameter)
             loss = filtered_loss(chosen, self.activations, weights, targets, self._is_flat)
             value, slope = loss.value, loss.gradient
             if penalty is not None:
@@ -187,39 +195,31 @@ class FilteredGraphs:
                 slope = slope + penalty.slope(weights)
             if not np.isfinite(value):
                 return 1e300, np.zeros_like(point)
-            turned = np.vdot(slope, weights) * self.filter.parameter / chosen.parameter
-            along = loss.parameter_slope - turned * log_centre
+            along = loss.parameter_derivative + np.vdot(slope, weights) * turn
             return value, np.append((slope * scales)[on] * factor, along * unit)
 
         lower = np.zeros(on.sum() + 1)
         upper = np.full(len(lower), np.inf)
-        lower[-1], upper[-1] = log_bounds
+        lower[-1], upper[-1] = steps_of_parameter.bounds
         first = np.append((atoms / scales)[on], 0.0)
         found = minimise_nonnegative(
             value_and_slope, first, steps, evaluations=2 * steps + 4, lower=lower, upper=upper
         )
-        return unpack(found)[:2]
+        return unpack(found)
 
-    def _power_range(
-        self, atoms: NDArray, targets: Targets
-    ) -> tuple[float, tuple[float, float], float, float]:
-        """Return where a learned parameter starts, its range in units, log-centre, and the unit.
-
-        A unit of its logarithm has about unit curvature. Where none is learned the range is nil.
-        """
-        start = self.filter.parameter
-        if not self.learns_power:
-            return start, (0.0, 0.0), 0.0, 1.0
-        values = np.log(pattern_spectra(self.activations, atoms).eigenvalues)
+    def _parameter_steps(self, atoms: NDArray, targets: Targets) -> ParameterSteps:
+        """Return how the parameter of the filter may move from the spectra of atoms (K, E)."""
+        if not self.learns_filter:
+            return ParameterSteps()
+        eigenvalues = pattern_spectra(self.activations, atoms).eigenvalues
         mass = targets.usage[:, None] * ~self._is_flat
-        if not isinstance(self.filter, PowerFilter):  # a factor of all precisions: nothing turns
-            unit = 1 / np.sqrt(max(float(mass.sum()), 1e-6))
-            return start, (-WIDEST / unit, WIDEST / unit), 0.0, unit
-        centre = float((mass * values).sum() / mass.sum())
-        spread = start * (values - centre)
+        log_centre = float((mass * np.log(eigenvalues)).sum() / mass.sum())
+        _, turn = self.filter.weight_factor(log_centre, self.filter.parameter)
+        spread = self.filter.parameter_derivatives(eigenvalues)
+        spread = spread + turn * eigenvalues * self.filter.log_derivatives(eigenvalues)
         unit = 1 / np.sqrt(max(float((mass * spread**2).sum()), 1e-6))
-        least, most = (float(np.log(bound / start) / unit) for bound in POWERS)
-        return start, (min(least, 0.0), max(most, 0.0)), centre, unit
+        logs = np.log(np.array(self.filter.parameter_range()) / self.filter.parameter)
+        return ParameterSteps(log_centre, unit, tuple(logs / unit))
 
     def loss(self, atoms: NDArray, targets: Targets) -> float:
         """Return the loss of atoms (K, E)."""

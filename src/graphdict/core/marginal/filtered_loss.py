@@ -36,7 +36,7 @@ class FilteredLoss(NamedTuple):
 
     value: float
     gradient: NDArray  # (K, E)
-    parameter_slope: float
+    parameter_derivative: float
 
 
 def log_filter(filter_: GraphFilter, spectra: Eigenpairs) -> NDArray:
@@ -89,10 +89,10 @@ def _of_patterns(
     value = float((energies - usage * logs).sum())
     if not gradient:
         return value, 0.0, rotated
-    turns = np.where(seen, filter_.parameter_slopes(eigenvalues), 0.0)
+    turns = np.where(seen, filter_.parameter_derivatives(eigenvalues), 0.0)
     slope = float(((energies - usage * seen) * turns).sum())
-    log_slopes = np.where(seen, filter_.log_slopes(eigenvalues), 0.0)
-    rotated = rotated * divided_differences(eigenvalues, values, values * log_slopes)
+    log_derivatives = np.where(seen, filter_.log_derivatives(eigenvalues), 0.0)
+    rotated = rotated * divided_differences(eigenvalues, values, values * log_derivatives)
     diagonal = np.arange(rotated.shape[1])
-    rotated[:, diagonal, diagonal] -= usage * log_slopes
+    rotated[:, diagonal, diagonal] -= usage * log_derivatives
     return value, slope, vectors @ rotated @ vectors.swapaxes(1, 2)

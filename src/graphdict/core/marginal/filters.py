@@ -5,47 +5,68 @@ diag(f(lambda)) U'`` for some increasing function ``f`` of the eigenvalues. The 
 identity. Signals that are smooth in space (potentials on the scalp, weather, traffic) fall off
 faster with frequency.
 
-Everything that is learned knows a filter by ``log f``, its slope in the eigenvalues, and its slope
-in the one parameter that a filter has. Another filter is one class with the methods of
-:class:`GraphFilter`, entered in :data:`FILTERS`.
+Another filter is one class that derives from :class:`GraphFilter`, entered in :data:`FILTERS`. One
+that is ``by_name`` is then a value of ``filter_power``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.core import graphs
+from graphdict.core.graphs import zero_sum_basis
+
+POWERS = 1.0, 4.0  # between which the power is learned
+WIDEST = 1.0  # change in the logarithm of another parameter in one M-step
+LITTLE_SMOOTHER = 1.5  # power up to which signals are but a little smoother than a Markov field
 LARGE = 30.0  # exponents from which on exp(y) - 1 is exp(y)
 NEAR = 1e-5  # relative distance below which a divided difference is a derivative
+SMALLEST = 1e-9  # of the largest: second moments below it are rounding
+FAR_SMOOTHER = (
+    "Signals are far smoother over the graphs than neighbours alone explain, as where heat "
+    "spreads: nodes many edges apart resemble one another"
+)
 
 
-class GraphFilter(Protocol):
-    """An increasing function ``f`` of graph frequencies with one positive parameter."""
+class GraphFilter:
+    """An increasing function ``f`` of graph frequencies with one positive parameter.
+
+    Learning needs ``log f``, its derivatives in the eigenvalues and in the parameter, and an order
+    of magnitude of the weights. The methods that have a body here serve most filters.
+    """
 
     name: ClassVar[str]
     """What fitted models and checkpoints call it."""
+    by_name: ClassVar[bool] = False
+    """Whether users ask for it by its name and the parameter is learned."""
+
+    def __init__(self, parameter: float) -> None:
+        raise NotImplementedError
 
     @property
     def parameter(self) -> float:
         """The value of the parameter."""
+        raise NotImplementedError
 
-    def with_parameter(self, parameter: float) -> GraphFilter:
+    def with_parameter(self, parameter: float) -> Self:
         """Return the same filter with another parameter."""
+        return type(self)(parameter)
 
     def log_values(self, eigenvalues: NDArray) -> NDArray:
         """Return ``log f`` of eigenvalues of any shape."""
+        raise NotImplementedError
 
-    def log_slopes(self, eigenvalues: NDArray) -> NDArray:
+    def log_derivatives(self, eigenvalues: NDArray) -> NDArray:
         """Return ``d log f / d lambda``, of the same shape."""
+        raise NotImplementedError
 
-    def parameter_slopes(self, eigenvalues: NDArray) -> NDArray:
+    def parameter_derivatives(self, eigenvalues: NDArray) -> NDArray:
         """Return ``d log f / d log(parameter)``, of the same shape."""
-
-    def factor(self, centre: float, parameter: float) -> float:
-        """Return the factor of weights that keeps ``f(centre)`` as it is under a new parameter."""
+        raise NotImplementedError
 
     def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
         """Return the order of magnitude of weights, up to a constant for all of them.
@@ -53,10 +74,38 @@ class GraphFilter(Protocol):
         ``distances`` are the mean squared differences over each edge, and ``variance`` is the mean
         square of all signals.
         """
+        raise NotImplementedError
+
+    def in_words(self) -> str:
+        """Return a sentence for users: how smooth signals are over the graphs."""
+        raise NotImplementedError
+
+    def parameter_range(self) -> tuple[float, float]:
+        """Return the least and the largest parameter that one M-step may go to."""
+        return self.parameter * np.exp(-WIDEST), self.parameter * np.exp(WIDEST)
+
+    def weight_factor(self, log_centre: float, parameter: float) -> tuple[float, float]:
+        """Return the factor of all weights that goes with another parameter, and its derivative.
+
+        The factor keeps ``f`` as it is at the centre of the spectrum, so that weights need not be
+        learned anew; the derivative is that of its logarithm in the logarithm of the parameter.
+        """
+        return 1.0, 0.0
+
+    def begin(self, moments: NDArray) -> Self:
+        """Return the filter to begin with, for signals of second moments (d, d)."""
+        return self
+
+    def refine(self, moments: NDArray, shares: NDArray, atoms: NDArray) -> tuple[Self, NDArray]:
+        """Return the filter by which most pairs have no edge, and atoms (K, E) for it.
+
+        ``moments`` (C, d, d) are sums over the samples of each pattern, which are ``shares`` (C,).
+        """
+        return self, atoms
 
 
 @dataclass(frozen=True)
-class PowerFilter:
+class PowerFilter(GraphFilter):
     """``f(lambda) = lambda^p``; the paper's model has ``p = 1``."""
 
     power: float = 1.0
@@ -66,27 +115,38 @@ class PowerFilter:
     def parameter(self) -> float:
         return self.power
 
-    def with_parameter(self, parameter: float) -> PowerFilter:
-        return PowerFilter(parameter)
-
     def log_values(self, eigenvalues: NDArray) -> NDArray:
         return self.power * np.log(eigenvalues)
 
-    def log_slopes(self, eigenvalues: NDArray) -> NDArray:
+    def log_derivatives(self, eigenvalues: NDArray) -> NDArray:
         return self.power / eigenvalues
 
-    def parameter_slopes(self, eigenvalues: NDArray) -> NDArray:
+    def parameter_derivatives(self, eigenvalues: NDArray) -> NDArray:
         return self.power * np.log(eigenvalues)
-
-    def factor(self, centre: float, parameter: float) -> float:
-        return centre ** (self.power / parameter - 1)
 
     def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
         return distances ** (-1 / self.power)
 
+    def parameter_range(self) -> tuple[float, float]:
+        return min(POWERS[0], self.power), max(POWERS[1], self.power)
+
+    def weight_factor(self, log_centre: float, parameter: float) -> tuple[float, float]:
+        ratio = self.power / parameter
+        return float(np.exp(log_centre * (ratio - 1))), -log_centre * ratio
+
+    def in_words(self) -> str:
+        power = f"(power {self.power:.2g} of the Laplacian)"
+        if self.power < 1.05:
+            return f"Signals are as smooth over the graphs as neighbours explain {power}."
+        little = "a little " if self.power < LITTLE_SMOOTHER else ""
+        return (
+            f"Signals are {little}smoother over the graphs than neighbours alone explain: "
+            f"neighbours of neighbours resemble one another, too {power}."
+        )
+
 
 @dataclass(frozen=True)
-class HeatFilter:
+class ExponentialFilter(GraphFilter):
     """``f(lambda) = (exp(kappa lambda) - 1) / kappa``: as ``lambda`` at first, then diffusion."""
 
     rate: float = 1.0
@@ -96,68 +156,94 @@ class HeatFilter:
     def parameter(self) -> float:
         return self.rate
 
-    def with_parameter(self, parameter: float) -> HeatFilter:
-        return HeatFilter(parameter)
-
     def log_values(self, eigenvalues: NDArray) -> NDArray:
         exponents = self.rate * eigenvalues
         small = np.log(np.expm1(np.minimum(exponents, LARGE)))
         return np.where(exponents > LARGE, exponents, small) - np.log(self.rate)
 
-    def log_slopes(self, eigenvalues: NDArray) -> NDArray:
+    def log_derivatives(self, eigenvalues: NDArray) -> NDArray:
         return self.rate / -np.expm1(-self.rate * eigenvalues)
 
-    def parameter_slopes(self, eigenvalues: NDArray) -> NDArray:
-        return eigenvalues * self.log_slopes(eigenvalues) - 1
-
-    def factor(self, centre: float, parameter: float) -> float:
-        return 1.0
+    def parameter_derivatives(self, eigenvalues: NDArray) -> NDArray:
+        return eigenvalues * self.log_derivatives(eigenvalues) - 1
 
     def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
         return (distances / variance) ** -0.5 / variance
 
+    def in_words(self) -> str:
+        return f"{FAR_SMOOTHER} (an exponential filter)."
+
 
 @dataclass(frozen=True)
-class HeatKernel:
+class HeatKernel(GraphFilter):
     """``f(lambda) = s exp(lambda)``: noise of variance ``1 / s`` that has diffused over the graph.
 
-    Weights have no unit: they are those of the graph times twice the time of diffusion. Adding the
-    same to the weights of all pairs is the same as a larger ``s``
-    (:mod:`graphdict.core.marginal.heat` tells the two apart).
+    Weights have no unit: they are those of the graph times twice the time of diffusion. Under the
+    kernel the second moments of a pattern's samples are ``S = exp(-L) / s`` on signals that sum to
+    zero, so that the entry of ``log S`` for two nodes is ``w_ij + log(s) / N``: adding the same to
+    the weights of all pairs is the same as a larger ``s``. Likelihood cannot tell the two apart,
+    sparse graphs can, since most pairs are no edge.
     """
 
     precision: float = 1.0
     name: ClassVar[str] = "heat"
+    by_name: ClassVar[bool] = True
 
     @property
     def parameter(self) -> float:
         return self.precision
 
-    def with_parameter(self, parameter: float) -> HeatKernel:
-        return HeatKernel(parameter)
-
     def log_values(self, eigenvalues: NDArray) -> NDArray:
         return eigenvalues + np.log(self.precision)
 
-    def log_slopes(self, eigenvalues: NDArray) -> NDArray:
+    def log_derivatives(self, eigenvalues: NDArray) -> NDArray:
         return np.ones_like(eigenvalues)
 
-    def parameter_slopes(self, eigenvalues: NDArray) -> NDArray:
+    def parameter_derivatives(self, eigenvalues: NDArray) -> NDArray:
         return np.ones_like(eigenvalues)
-
-    def factor(self, centre: float, parameter: float) -> float:
-        return 1.0
 
     def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
         return np.log1p(2 * variance / distances)
 
+    def begin(self, moments: NDArray) -> HeatKernel:
+        """Return the kernel whose noise has the largest variance that signals have.
 
-IDENTITY = PowerFilter(1.0)  # the paper's model: the precision is the Laplacian
-"""The filter of the paper's model."""
+        Diffusion only takes away: no variance is larger than that of the noise. Of samples from
+        several graphs together not more can be said.
+        """
+        largest = float(np.linalg.eigvalsh(moments)[-1])
+        return HeatKernel(1 / largest if largest > 0 else 1.0)
 
-FILTERS: dict[str, type[PowerFilter] | type[HeatFilter] | type[HeatKernel]] = {
-    kind.name: kind for kind in (PowerFilter, HeatFilter, HeatKernel)
+    def refine(
+        self, moments: NDArray, shares: NDArray, atoms: NDArray
+    ) -> tuple[HeatKernel, NDArray]:
+        """Return the kernel by which the median pair has no edge, and weights that go with it.
+
+        Weights are shifted by what the precision takes, but stay positive.
+        """
+        used = shares > 1e-9 * shares.max()
+        values, vectors = np.linalg.eigh(moments[used] / shares[used, None, None])
+        logs = np.log(np.maximum(values, SMALLEST * values[:, -1:]))
+        nodes = values.shape[1] + 1
+        turned = zero_sum_basis(nodes) @ vectors
+        matrices = (turned * logs[:, None, :]) @ np.swapaxes(turned, -1, -2)
+        medians = np.median(graphs.adjacency_to_weights(matrices), axis=1)
+        median = float(np.average(medians, weights=shares[used]))
+        refined = HeatKernel(float(np.exp(np.clip(median * nodes, -600, 600))))
+        shift = np.log(self.precision / refined.precision) / nodes
+        return refined, np.where(atoms > 0, np.maximum(atoms + shift, 1e-6 * atoms), 0.0)
+
+    def in_words(self) -> str:
+        return f"{FAR_SMOOTHER} (a heat kernel)."
+
+
+IDENTITY = PowerFilter(1.0)
+"""The filter of the paper's model, whose precision is the Laplacian."""
+
+FILTERS: dict[str, type[GraphFilter]] = {
+    kind.name: kind for kind in (PowerFilter, ExponentialFilter, HeatKernel)
 }
+"""Every filter by the name that fitted models and checkpoints have for it."""
 
 
 def divided_differences(eigenvalues: NDArray, values: NDArray, slopes: NDArray) -> NDArray:

@@ -117,7 +117,7 @@ class FilteredObjective:
             costs = (self.tails + dimension) * np.log1p(energies / self.tails)
         costs = costs.sum(axis=1) - self.counts * logs.sum(axis=1)
         weights = gains(energies, self.tails, dimension)
-        slopes = self.filter.log_slopes(eigenvalues)
+        slopes = self.filter.log_derivatives(eigenvalues)
         inner = np.swapaxes(turned * weights[:, :, None], 1, 2) @ turned
         inner *= divided_differences(eigenvalues, values, values * slopes)
         diagonal = np.arange(dimension)

@@ -1,4 +1,4 @@
-"""Which filter: a power by held-out segments of time, or heat where no power suffices.
+"""Which filter: a power by held-out segments of time, or an exponential where no power suffices.
 
 How much atoms have in common (the pool) is chosen on the way.
 """
@@ -11,16 +11,15 @@ import numpy as np
 
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.filter_search import COARSEST_POWER, search_power
-from graphdict.core.marginal.filtered_graphs import POWERS
-from graphdict.core.marginal.filters import HeatFilter, HeatKernel
+from graphdict.core.marginal.filters import POWERS, ExponentialFilter
 from graphdict.engine.marginal.filtered_search import ATOM_STEPS
 from graphdict.engine.marginal.filtered_starts import SETTLED, FilteredRuns, filtered, one_graph
 from graphdict.engine.marginal.held_out import choose_pool, judge_by_evidence
 from graphdict.engine.marginal.model_choice import criterion
 
 ROUNDS, POOL_ROUNDS, ITERATIONS = 3, 1, 60
-HEAT_RATES = 0.25, 0.5, 1.0  # to try, for each node: with more, nearly all pairs are joined
-HEAT_GAIN = 0.01  # nats for each value that the first of them has to gain
+EXPONENTIAL_RATES = 0.25, 0.5, 1.0  # to try, for each node: with more, nearly all pairs are joined
+EXPONENTIAL_GAIN = 0.01  # nats for each value that the first of them has to gain
 NEARLY = 0.9  # of the largest power: as large as it gets
 
 
@@ -53,10 +52,10 @@ def choose_filter(
         pools = before.pool, likelihood.pool
         if same and (None in pools or pools[0].share == pools[1].share):  # type: ignore[union-attr]
             break
-    if isinstance(filtered(dictionary).filter, HeatKernel):
-        fit = runs.run(runs.renew_heat(dictionary), iterations, ATOM_STEPS, callback=callback)
-        dictionary = fit.dictionary
-    return dictionary
+    refined = runs.refine_filter(dictionary)
+    if refined is dictionary:
+        return dictionary
+    return runs.run(refined, iterations, ATOM_STEPS, callback=callback).dictionary
 
 
 def _pooled(
@@ -95,45 +94,48 @@ def _choose_power(
     return replace(dictionary, likelihood=likelihood, atoms=atoms)
 
 
-def try_heat(
+def try_exponential(
     runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary
 ) -> PatternDictionary:
-    """Return the same states under the heat filter, where a power is not enough and that gains.
+    """Return the dictionary refitted with an exponential filter, where that explains clearly more.
 
-    The least rate has to gain clearly over the power. Which rate it is, ``one`` graph says: a
-    medium smooths all graphs alike, and the edges of several would each have to pay for it.
+    It is tried where the power is about as large as it gets, and stays where the least rate lowers
+    the information criterion by at least ``EXPONENTIAL_GAIN``. Which rate it is, ``one`` graph
+    says: a medium smooths all graphs alike, and the edges of several would each have to pay for it.
     """
     likelihood = filtered(dictionary)
     if runs.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
-    least = _with_heat(runs, dictionary, HEAT_RATES[0])
-    wanted = HEAT_GAIN * 2 * runs.effective_samples * likelihood.dimension
-    best, chosen, lowest = least, HEAT_RATES[0], criterion(runs, least)
+    least = _with_exponential(runs, dictionary, EXPONENTIAL_RATES[0])
+    wanted = EXPONENTIAL_GAIN * 2 * runs.effective_samples * likelihood.dimension
+    best, chosen, lowest = least, EXPONENTIAL_RATES[0], criterion(runs, least)
     if criterion(runs, dictionary) - lowest <= wanted:
         return dictionary
     single = len(dictionary.atoms) == 1
     if not single:
-        lowest = criterion(runs, _with_heat(runs, one, chosen))
-    for rate in HEAT_RATES[1:]:
-        other = _with_heat(runs, one, rate)
+        lowest = criterion(runs, _with_exponential(runs, one, chosen))
+    for rate in EXPONENTIAL_RATES[1:]:
+        other = _with_exponential(runs, one, rate)
         found = criterion(runs, other)
         if found >= lowest:
             break
         best, chosen, lowest = other, rate, found
     if single:
         return best
-    return least if chosen == HEAT_RATES[0] else _with_heat(runs, dictionary, chosen)
+    return least if chosen == EXPONENTIAL_RATES[0] else _with_exponential(runs, dictionary, chosen)
 
 
-def _with_heat(runs: FilteredRuns, dictionary: PatternDictionary, rate: float) -> PatternDictionary:
-    """Return the same states under a heat filter of this rate, for each node and unit variance."""
+def _with_exponential(
+    runs: FilteredRuns, dictionary: PatternDictionary, rate: float
+) -> PatternDictionary:
+    """Return the same states under a filter of ``rate`` for each node and unit variance."""
     rate *= max(runs.data.nodes, 8)
-    likelihood, heat = filtered(dictionary), HeatFilter(rate * runs.variance)
-    one = one_graph(runs, heat, likelihood.tails)
+    likelihood, filter_ = filtered(dictionary), ExponentialFilter(rate * runs.variance)
+    one = one_graph(runs, filter_, likelihood.tails)
     most = float(likelihood.activations.sum(axis=1).max())
     atoms = np.where(dictionary.atoms > 0, one.atoms / most**0.5, 0)
     targets, _ = runs.expect(dictionary)
-    other = replace(likelihood, filter=heat)
+    other = replace(likelihood, filter=filter_)
     _, atoms = other.minimise(atoms, targets, 60)
     start = replace(dictionary, likelihood=other, atoms=atoms)
     return runs.run(start, 30, 8, callback=runs.settings.callback, tol=runs.rough).dictionary

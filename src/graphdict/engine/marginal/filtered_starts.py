@@ -24,8 +24,7 @@ from graphdict.core.marginal.filter_search import (
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.filtered_loss import Targets
-from graphdict.core.marginal.filters import GraphFilter, HeatKernel, PowerFilter
-from graphdict.core.marginal.heat import first_heat_kernel, heat_kernel, shift_weights
+from graphdict.core.marginal.filters import GraphFilter, PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes, uniform_probabilities
 from graphdict.core.marginal.penalty import ConcavePenalty
@@ -135,14 +134,14 @@ class FilteredRuns:
         tails = best_tails(tail_densities(self.data, dictionary))
         return replace(dictionary, likelihood=replace(likelihood, tails=tails))
 
-    def renew_heat(self, dictionary: PatternDictionary) -> PatternDictionary:
-        """Return the dictionary with the heat kernel that its responsibilities ask for."""
+    def refine_filter(self, dictionary: PatternDictionary) -> PatternDictionary:
+        """Return the dictionary with the filter that its moments ask for, if it was named only."""
         likelihood = filtered(dictionary)
-        before = likelihood.filter
-        assert isinstance(before, HeatKernel)
-        kernel = heat_kernel(self.expect(dictionary)[0])
-        atoms = shift_weights(dictionary.atoms, before, kernel)
-        return replace(dictionary, likelihood=replace(likelihood, filter=kernel), atoms=atoms)
+        if not likelihood.filter.by_name:
+            return dictionary
+        targets, _ = self.expect(dictionary)
+        refined, atoms = likelihood.filter.refine(*targets, dictionary.atoms)
+        return replace(dictionary, likelihood=replace(likelihood, filter=refined), atoms=atoms)
 
     def rule_out(
         self, dictionary: PatternDictionary, iterations: int = 30, **options: Any
@@ -176,7 +175,7 @@ def one_graph(
         To begin with, where they are learned.
     """
     settings = runs.settings
-    learns_power = filter_ is None and settings.filter is None
+    learns_filter = filter_ is None and settings.filter is None
     chosen = filter_ or settings.filter or PowerFilter(FIRST_POWER)
     dictionary = _first_graph(runs, chosen)
     likelihood = replace(
@@ -189,7 +188,7 @@ def one_graph(
     dictionary = runs.renew_tails(runs.run(dictionary, 10, 15, tol=runs.rough).dictionary)
     for number in range(ONE_GRAPH_ROUNDS):
         dictionary = runs.rule_out(dictionary)
-        if not learns_power:
+        if not learns_filter:
             break
         before = filtered(dictionary).filter.parameter
         samples = runs.effective_samples
@@ -212,9 +211,9 @@ def _first_graph(runs: FilteredRuns, filter_: GraphFilter) -> PatternDictionary:
     likelihood = FilteredLikelihood.of(patterns, atoms, runs.noise, filter=filter_)
     dictionary = PatternDictionary(likelihood, atoms, np.ones(1))
     targets, _ = runs.expect(dictionary)
-    if isinstance(filter_, HeatKernel):
-        likelihood = replace(likelihood, filter=first_heat_kernel(targets))
-        dictionary = replace(dictionary, likelihood=likelihood)
+    moments = targets.moments.sum(axis=0) / targets.usage.sum()
+    likelihood = replace(likelihood, filter=filter_.begin(moments))
+    dictionary = replace(dictionary, likelihood=likelihood)
     scales = likelihood.weight_scales(targets)
 
     def loss(log_factor: float) -> float:

@@ -71,7 +71,7 @@ def held_out_evidence(
     """
     halves = runs.halves(dictionary) if halves is None else halves
     starts = (dictionary.atoms, dictionary.atoms) if starts is None else starts
-    likelihood = replace(filtered(dictionary), learns_power=False)
+    likelihood = replace(filtered(dictionary), learns_filter=False)
     found = []
     for targets, start in zip(halves.fitted, starts, strict=True):
         _, atoms = likelihood.for_atoms(start).minimise(start, targets, steps)

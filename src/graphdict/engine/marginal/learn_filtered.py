@@ -4,7 +4,7 @@
 2. Annealed runs of EM from random starts, the better half going on.
 3. In turn: the power and how much atoms have in common, by held-out segments, and EM. States that
    last over windows may have everything in common: then one graph goes on.
-4. Where the power would be larger than allowed: the heat filter, if it explains clearly more.
+4. Where the power would be larger than allowed: an exponential filter, if it explains clearly more.
 5. Edges that do not pay are taken as long as held-out segments are explained as well; where some
    went, the power is learned by likelihood on the support that is left.
 6. Tails that do not pay are Gaussian.
@@ -26,12 +26,11 @@ from numpy.typing import NDArray
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
 from graphdict.core.marginal.filter_search import present_edges
-from graphdict.core.marginal.filtered_graphs import POWERS
-from graphdict.core.marginal.filters import IDENTITY, HeatKernel, PowerFilter
+from graphdict.core.marginal.filters import IDENTITY, POWERS, PowerFilter
 from graphdict.core.marginal.support import prune_edges
 from graphdict.core.solvers.base import warn_interrupted
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.filter_choice import NEARLY, choose_filter, try_heat
+from graphdict.engine.marginal.filter_choice import NEARLY, choose_filter, try_exponential
 from graphdict.engine.marginal.filtered_search import TRIAL_STEPS, complete, search_states
 from graphdict.engine.marginal.filtered_starts import (
     ANNEALING_STEPS,
@@ -153,7 +152,7 @@ def _with_filter(
         except KeyboardInterrupt:  # in between two runs of EM
             warn_interrupted(len(found.history.objective))
             raise InterruptedFitError(replace(found, interrupted=True)) from None
-    return try_heat(runs, dictionary, one)
+    return try_exponential(runs, dictionary, one)
 
 
 def _with_edges(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
@@ -265,9 +264,12 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary, sparse: bool) -> 
     likelihood = filtered(dictionary)
     if not tails_pay(runs, dictionary):
         likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
-    learned = isinstance(likelihood.filter, PowerFilter) and settings.filter is None and sparse
-    kernel = isinstance(likelihood.filter, HeatKernel) and settings.sparsity > 0
-    likelihood = replace(likelihood, learns_power=learned or kernel)
+    chosen = likelihood.filter
+    if chosen.by_name:
+        learns = settings.sparsity > 0
+    else:
+        learns = isinstance(chosen, PowerFilter) and settings.filter is None and sparse
+    likelihood = replace(likelihood, learns_filter=learns)
     dictionary = replace(dictionary, likelihood=likelihood)
     return runs.run(dictionary, settings.max_iter, 8, callback=settings.callback)
 

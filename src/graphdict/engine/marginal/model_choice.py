@@ -45,7 +45,7 @@ def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDict
         return False
     if filtered(one).filter.parameter <= ONE:
         return True
-    gaussian = replace(filtered(dictionary), tails=np.inf, learns_tails=False, learns_power=True)
+    gaussian = replace(filtered(dictionary), tails=np.inf, learns_tails=False, learns_filter=True)
     targets, _ = runs.expect(replace(dictionary, likelihood=gaussian))
     learned, _ = gaussian.minimise(dictionary.atoms, targets, SUPPORT_STEPS)
     return learned.parameter <= ONE_OF_SEVERAL
@@ -55,7 +55,7 @@ def with_states(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDic
     """Return a plain dictionary whose atoms are fitted to the samples of another one's."""
     likelihood = replace(
         filtered(dictionary), filter=IDENTITY, tails=np.inf, learns_tails=False,
-        learns_power=False, pool=None,
+        learns_filter=False, pool=None,
     )  # fmt: skip
     return _fit_anew(runs, dictionary, likelihood)
 
@@ -67,7 +67,7 @@ def from_plain_states(
 
     Edges that its samples rule out are removed. Its power is the one that is given, or 1.
     """
-    gaussian = replace(filtered(one), learns_tails=False, learns_power=False, pool=None)
+    gaussian = replace(filtered(one), learns_tails=False, learns_filter=False, pool=None)
     states = _as_filtered(plain, gaussian, np.inf)
     likelihood = replace(filtered(one), filter=runs.settings.filter or IDENTITY)
     return runs.rule_out(_fit_anew(runs, states, likelihood))
@@ -98,7 +98,7 @@ def explains_as_well(
     the information criterion asks for the edges that it has more. Plain dictionaries have been
     learned with a penalty: for the comparison their weights are fitted without.
     """
-    gaussian = replace(filtered(other), learns_tails=False, learns_power=False, pool=None)
+    gaussian = replace(filtered(other), learns_tails=False, learns_filter=False, pool=None)
     judged, edges = held_out_evidence(runs, other), _count_edges(runs, other)
     samples = runs.effective_samples
     for each in plains:

@@ -7,7 +7,7 @@ Which attributes a model has, it says itself: ``_fitted_values`` maps their name
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ class FittedValue(NamedTuple):
     high: float = np.inf
     positive: bool = False
     whole: bool = False  # a whole number, not negative
-    choices: tuple[str, ...] = ()  # the names that it may be
+    choices: Collection[str] = ()  # the names that it may be
 
 
 NUMBER = FittedValue(None)
@@ -64,7 +64,7 @@ def check_fitted_values(kind: Any, fitted: Mapping[str, Any]) -> None:
 def _check_value(name: str, value: Any, wanted: FittedValue) -> None:
     if wanted.choices:
         if value not in wanted.choices:
-            raise ValueError(f"{name} must be one of {wanted.choices}, got {repr(value)[:40]}")
+            raise ValueError(f"{name} must be one of {tuple(wanted.choices)}, got {repr(value)[:40]}")
         return
     if wanted.whole and (type(value) is not int or value < 0):
         raise ValueError(f"{name} must be a count, got {repr(value)[:40]}")
