@@ -16,7 +16,7 @@ from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
 from graphdict.datasets import sample_lgmrf
 from graphdict.engine import executor
-from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
+from graphdict.engine.marginal.filtered_em import FilteredEM, filtered_likelihood
 from graphdict.engine.marginal.held_out import choose_pool, held_out_evidence
 from graphdict.engine.marginal.model_choice import explains_as_well, with_states
 from graphdict.engine.marginal.passes import (
@@ -98,8 +98,8 @@ def test_sums_along_a_chain_in_many_blocks_are_those_in_one(monkeypatch):
             assert data.in_one_block == (size > 1 << 12)
             found.append(e_step(data, dictionary))
     assert_allclose(found[0].log_evidence, found[1].log_evidence)
-    for one, other in zip(found[0].statistics, found[1].statistics, strict=True):
-        assert_allclose(one, other, rtol=1e-9)
+    for single_graph, other in zip(found[0].statistics, found[1].statistics, strict=True):
+        assert_allclose(single_graph, other, rtol=1e-9)
 
 
 def test_plain_atoms_of_the_states_of_another_fit_are_as_good_as_those_of_a_search():
@@ -108,16 +108,16 @@ def test_plain_atoms_of_the_states_of_another_fit_are_as_good_as_those_of_a_sear
     x = signals_of(weights, states, 1.0, 13)
     other = dictionary_of(weights, x, filter=PowerFilter(1.3), tails=20.0)
     with open_signals(x, 1, 2) as data:
-        runs = FilteredRuns(data, filtered(other).noise, Settings())
-        plain = with_states(runs, other)
-        fitted = runs.run(plain, 60, 8)
-        best = runs.run(dictionary_of(weights, x), 60, 8)
-        other = runs.run(other, 60, 8).dictionary
+        em = FilteredEM(data, filtered_likelihood(other).noise, Settings())
+        plain = with_states(em, other)
+        fitted = em.run(plain, 60, 8)
+        best = em.run(dictionary_of(weights, x), 60, 8)
+        other = em.run(other, 60, 8).dictionary
         useless = dictionary_of(np.ones_like(weights), x)
-        assert explains_as_well(runs, [useless, plain], other)
-        assert explains_as_well(runs, [plain, useless], other)
-    assert filtered(plain).filter == PowerFilter(1.0)
-    assert np.isinf(filtered(plain).tails)
+        assert explains_as_well(em, [useless, plain], other)
+        assert explains_as_well(em, [plain, useless], other)
+    assert filtered_likelihood(plain).filter == PowerFilter(1.0)
+    assert np.isinf(filtered_likelihood(plain).tails)
     assert fitted.objective == pytest.approx(best.objective, abs=0.01)
 
 
@@ -127,19 +127,22 @@ def pooled_for(weights, seed):
     x = signals_of(weights, states, 2.0, seed)
     dictionary = dictionary_of(weights, x, filter=PowerFilter(2.0))
     moments = np.eye(NODES - 1)
-    likelihood = replace(filtered(dictionary), pool=PooledSamples(moments, 0.0))
+    likelihood = replace(filtered_likelihood(dictionary), pool=PooledSamples(moments, 0.0))
     with open_signals(x, 1, 2) as data:
-        runs = FilteredRuns(data, filtered(dictionary).noise, Settings())
-        one = dictionary_of(weights[:1], x, filter=PowerFilter(2.0))
-        given = replace(dictionary, likelihood=likelihood), one, np.random.RandomState(0)
-        found, several = choose_pool(runs, *given)
+        em = FilteredEM(data, filtered_likelihood(dictionary).noise, Settings())
+        single_graph = dictionary_of(weights[:1], x, filter=PowerFilter(2.0))
+        given = replace(dictionary, likelihood=likelihood), single_graph, np.random.RandomState(0)
+        found, several = choose_pool(em, *given)
         assert several  # where windows are single samples it is not asked
-    return filtered(found).pool.share * SAMPLES / (NODES - 1)
+    return filtered_likelihood(found).pool.share * SAMPLES / (NODES - 1)
 
 
 def test_atoms_have_the_more_in_common_the_more_alike_states_are():
-    one, two = weights_of(2)
-    alike, unlike = np.stack([one, one * 1.02]), np.stack([one**2, 5 * two**2])
+    single_graph, two = weights_of(2)
+    alike, unlike = (
+        np.stack([single_graph, single_graph * 1.02]),
+        np.stack([single_graph**2, 5 * two**2]),
+    )
     assert pooled_for(alike, 3) > pooled_for(unlike, 3)
 
 
@@ -194,9 +197,9 @@ def test_evidence_is_that_of_samples_that_atoms_have_not_seen():
     x = signals_of(weights, np.zeros(160, dtype=int), 2.0, 5)
     dictionary = dictionary_of(weights, x, filter=PowerFilter(2.0))
     with open_signals(x, 1, 1) as data:
-        runs = FilteredRuns(data, filtered(dictionary).noise, Settings())
-        fitted = runs.run(dictionary, 30, 10)
-        judged = held_out_evidence(runs, fitted.dictionary)
+        em = FilteredEM(data, filtered_likelihood(dictionary).noise, Settings())
+        fitted = em.run(dictionary, 30, 10)
+        judged = held_out_evidence(em, fitted.dictionary)
     assert judged.total / len(x) < fitted.log_likelihood
     first, second = judged.atoms
     assert np.abs(first - second).max() > 0.01 * first.max()

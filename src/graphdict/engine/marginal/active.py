@@ -17,13 +17,10 @@ from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.penalty import shrinkage_for
 from graphdict.core.recordings import Recordings
+from graphdict.engine.marginal.annealed_search import anneal_filtered
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.filtered_search import anneal_filtered
-from graphdict.engine.marginal.filtered_starts import (
-    NO_PENALTY,
-    FilteredRuns,
-    random_filtered_start,
-)
+from graphdict.engine.marginal.filtered_em import NO_PENALTY, FilteredEM
+from graphdict.engine.marginal.filtered_starts import random_filtered_start
 from graphdict.engine.marginal.learn import Trials, random_start
 from graphdict.engine.marginal.learn_filtered import MOST_FILTERED
 from graphdict.engine.marginal.passes import evidence_by_segment
@@ -36,9 +33,9 @@ CHOICE_SEGMENTS = 20
 MOST_ROWS = 20_000  # samples that suffice to choose
 CLEARLY = 2.0  # standard errors
 PATIENCE = 3  # numbers to try after the best: scores of single runs are not smooth
-ANNEALING_STEPS, TRIAL_STEPS = 20, 10  # half the annealing of a search: runs need not be the best
+SHORT_ANNEALING_STEPS = 20  # half of those of a search: runs need not be the best
 SHORT: dict[str, Any] = {
-    "annealing": annealing_schedule(ANNEALING_STEPS), "max_iter": ANNEALING_STEPS + TRIAL_STEPS,
+    "annealing": annealing_schedule(SHORT_ANNEALING_STEPS), "max_iter": SHORT_ANNEALING_STEPS + 10,
 }  # fmt: skip
 
 
@@ -46,7 +43,7 @@ def choose_patterns(
     signals: Any,
     patterns: NDArray,
     settings: Settings,
-    one: PatternDictionary | None = None,
+    single_graph: PatternDictionary | None = None,
     *,
     recordings: Recordings,
     window_size: int,
@@ -58,8 +55,8 @@ def choose_patterns(
     from one until three more do not help. Return None where there is no choice, or too few samples
     for one. A fit that the user interrupted is returned at once.
 
-    With ``one`` graph of all samples, short fits have its filter and learn tails, and the number is
-    raised as long as one more helps clearly: by more than two standard errors.
+    With a ``single_graph`` of all samples, short fits have its filter and learn tails, and the
+    number is raised as long as one more helps clearly: by more than two standard errors.
     """
     sizes = pattern_sizes(patterns)
     if sizes.max() == 1 or whole_windows(recordings, window_size) < FOLDS:
@@ -75,23 +72,23 @@ def choose_patterns(
         settings = settings.with_alpha(data, patterns.shape[1])
         for size in range(1, int(sizes.max()) + 1):
             allowed = patterns[sizes <= size]
-            if one is None:
+            if single_graph is None:
                 shrink = shrinkage_for(allowed, settings.alpha_w or 0.0, noise / NOISE)
                 start = random_start(data, allowed, noise, rng, settings)
                 (fit,) = Trials(data, shrink, settings, len(fits)).run([start], **SHORT)
             else:
                 if len(allowed) > MOST_FILTERED:
                     break
-                runs = FilteredRuns(data, noise, settings)
-                start = random_filtered_start(runs, one, allowed, rng)
+                em = FilteredEM(data, noise, settings)
+                start = random_filtered_start(em, single_graph, allowed, rng)
                 trials = Trials(data, NO_PENALTY, settings, len(fits))
-                (fit,) = anneal_filtered(runs, iter([start]), trials)
+                (fit,) = anneal_filtered(em, iter([start]), trials)
             if fit.interrupted:
                 return fit
             fits.append(fit)
             evidence = evidence_by_segment(others, fit.dictionary, CHOICE_SEGMENTS)
             scores.append(evidence / others.total)
-            if one is not None and not _is_clearly_better(scores):
+            if single_graph is not None and not _is_clearly_better(scores):
                 return fits[-2] if len(fits) > 1 else fits[0]
             if len(scores) - _best(scores) > PATIENCE:
                 break

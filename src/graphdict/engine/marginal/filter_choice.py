@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.filter_search import COARSEST_POWER, search_power
 from graphdict.core.marginal.filters import POWERS, ExponentialFilter
-from graphdict.engine.marginal.filtered_search import ATOM_STEPS
-from graphdict.engine.marginal.filtered_starts import SETTLED, FilteredRuns, filtered, one_graph
+from graphdict.core.marginal.power_search import COARSEST_POWER, search_power
+from graphdict.engine.marginal.annealed_search import ATOM_STEPS
+from graphdict.engine.marginal.filtered_em import FilteredEM, filtered_likelihood
+from graphdict.engine.marginal.filtered_starts import SETTLED, fit_single_graph
 from graphdict.engine.marginal.held_out import choose_pool, judge_by_evidence
 from graphdict.engine.marginal.model_choice import criterion
 
@@ -24,118 +25,118 @@ NEARLY = 0.9  # of the largest power: as large as it gets
 
 
 def choose_filter(
-    runs: FilteredRuns,
+    em: FilteredEM,
     dictionary: PatternDictionary,
-    one: PatternDictionary,
+    single_graph: PatternDictionary,
     rng: np.random.RandomState,
 ) -> PatternDictionary:
     """Return the dictionary after rounds of choosing the power and the pool, and of EM.
 
-    It is ``one`` graph for all samples where atoms had everything in common.
+    It is ``single_graph`` for all samples where atoms had everything in common.
     """
-    callback = runs.settings.callback
-    iterations = min(ITERATIONS, runs.settings.max_iter)
+    callback = em.settings.callback
+    iterations = min(ITERATIONS, em.settings.max_iter)
     for number in range(ROUNDS):
-        before = filtered(dictionary)
-        dictionary = runs.renew_tails(runs.rule_out(dictionary, callback=callback))
+        before = filtered_likelihood(dictionary)
+        dictionary = em.renew_tails(em.rule_out(dictionary, callback=callback))
         if number < POOL_ROUNDS:
-            dictionary = _pooled(runs, dictionary, one, rng)
-            if dictionary is one:
-                return one
-        if runs.settings.filter is None:
+            dictionary = _pooled(em, dictionary, single_graph, rng)
+            if dictionary is single_graph:
+                return single_graph
+        if em.settings.filter is None:
             step = COARSEST_POWER if number == 0 else COARSEST_POWER / 2
-            dictionary = _choose_power(runs, dictionary, step)
-        fit = runs.run(dictionary, iterations, ATOM_STEPS, callback=callback, tol=runs.rough)
+            dictionary = _choose_power(em, dictionary, step)
+        fit = em.run(dictionary, iterations, ATOM_STEPS, callback=callback, tol=em.rough)
         dictionary = fit.dictionary
-        likelihood = filtered(dictionary)
+        likelihood = filtered_likelihood(dictionary)
         same = abs(likelihood.filter.parameter / before.filter.parameter - 1) < SETTLED
         pools = before.pool, likelihood.pool
         if same and (None in pools or pools[0].share == pools[1].share):  # type: ignore[union-attr]
             break
-    refined = runs.refine_filter(dictionary)
+    refined = em.refine_filter(dictionary)
     if refined is dictionary:
         return dictionary
-    return runs.run(refined, iterations, ATOM_STEPS, callback=callback).dictionary
+    return em.run(refined, iterations, ATOM_STEPS, callback=callback).dictionary
 
 
 def _pooled(
-    runs: FilteredRuns,
+    em: FilteredEM,
     dictionary: PatternDictionary,
-    one: PatternDictionary,
+    single_graph: PatternDictionary,
     rng: np.random.RandomState,
 ) -> PatternDictionary:
     """Return the dictionary with the number of pooled samples that is given, or else chosen.
 
     Where windows of one half say nothing of the states of the other, and edges of several atoms do
-    not pay either, it is ``one`` graph.
+    not pay either, it is ``single_graph``.
     """
-    likelihood, given = filtered(dictionary), runs.settings.pooled
+    likelihood, given = filtered_likelihood(dictionary), em.settings.pooled
     if given is None or likelihood.pool is None:
-        dictionary, several = choose_pool(runs, dictionary, one, rng)
+        dictionary, several = choose_pool(em, dictionary, single_graph, rng)
         if several:
             return dictionary
-        fit = runs.run(dictionary, ITERATIONS, ATOM_STEPS, callback=runs.settings.callback)
-        pays = criterion(runs, fit.dictionary) < criterion(runs, one)
-        return fit.dictionary if pays else one
-    pool = likelihood.pool._replace(share=given / runs.data.total)
+        fit = em.run(dictionary, ITERATIONS, ATOM_STEPS, callback=em.settings.callback)
+        pays = criterion(em, fit.dictionary) < criterion(em, single_graph)
+        return fit.dictionary if pays else single_graph
+    pool = likelihood.pool._replace(share=given / em.data.total)
     return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
 def _choose_power(
-    runs: FilteredRuns, dictionary: PatternDictionary, first_step: float
+    em: FilteredEM, dictionary: PatternDictionary, first_step: float
 ) -> PatternDictionary:
     """Return the dictionary with the power that explains held-out segments of time best.
 
     The search begins with steps of ``first_step`` in the logarithm of the power.
     """
-    judge, samples = judge_by_evidence(runs, dictionary), runs.effective_samples
-    given = filtered(dictionary), dictionary.atoms, judge, samples
+    judge, samples = judge_by_evidence(em, dictionary), em.effective_samples
+    given = filtered_likelihood(dictionary), dictionary.atoms, judge, samples
     likelihood, atoms = search_power(*given, first_step=first_step)
     return replace(dictionary, likelihood=likelihood, atoms=atoms)
 
 
 def try_exponential(
-    runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary
+    em: FilteredEM, dictionary: PatternDictionary, single_graph: PatternDictionary
 ) -> PatternDictionary:
     """Return the dictionary refitted with an exponential filter, where that explains clearly more.
 
     It is tried where the power is about as large as it gets, and stays where the least rate lowers
-    the information criterion by at least ``EXPONENTIAL_GAIN``. Which rate it is, ``one`` graph
+    the information criterion by at least ``EXPONENTIAL_GAIN``. Which rate it is, ``single_graph``
     says: a medium smooths all graphs alike, and the edges of several would each have to pay for it.
     """
-    likelihood = filtered(dictionary)
-    if runs.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
+    likelihood = filtered_likelihood(dictionary)
+    if em.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
-    least = _with_exponential(runs, dictionary, EXPONENTIAL_RATES[0])
-    wanted = EXPONENTIAL_GAIN * 2 * runs.effective_samples * likelihood.dimension
-    best, chosen, lowest = least, EXPONENTIAL_RATES[0], criterion(runs, least)
-    if criterion(runs, dictionary) - lowest <= wanted:
+    least = _with_exponential(em, dictionary, EXPONENTIAL_RATES[0])
+    wanted = EXPONENTIAL_GAIN * 2 * em.effective_samples * likelihood.dimension
+    best, chosen, lowest = least, EXPONENTIAL_RATES[0], criterion(em, least)
+    if criterion(em, dictionary) - lowest <= wanted:
         return dictionary
     single = len(dictionary.atoms) == 1
     if not single:
-        lowest = criterion(runs, _with_exponential(runs, one, chosen))
+        lowest = criterion(em, _with_exponential(em, single_graph, chosen))
     for rate in EXPONENTIAL_RATES[1:]:
-        other = _with_exponential(runs, one, rate)
-        found = criterion(runs, other)
+        other = _with_exponential(em, single_graph, rate)
+        found = criterion(em, other)
         if found >= lowest:
             break
         best, chosen, lowest = other, rate, found
     if single:
         return best
-    return least if chosen == EXPONENTIAL_RATES[0] else _with_exponential(runs, dictionary, chosen)
+    return least if chosen == EXPONENTIAL_RATES[0] else _with_exponential(em, dictionary, chosen)
 
 
 def _with_exponential(
-    runs: FilteredRuns, dictionary: PatternDictionary, rate: float
+    em: FilteredEM, dictionary: PatternDictionary, rate: float
 ) -> PatternDictionary:
     """Return the same states under a filter of ``rate`` for each node and unit variance."""
-    rate *= max(runs.data.nodes, 8)
-    likelihood, filter_ = filtered(dictionary), ExponentialFilter(rate * runs.variance)
-    one = one_graph(runs, filter_, likelihood.tails)
+    rate *= max(em.data.nodes, 8)
+    likelihood, filter_ = filtered_likelihood(dictionary), ExponentialFilter(rate * em.variance)
+    single_graph = fit_single_graph(em, filter_, likelihood.tails)
     most = float(likelihood.activations.sum(axis=1).max())
-    atoms = np.where(dictionary.atoms > 0, one.atoms / most**0.5, 0)
-    targets, _ = runs.expect(dictionary)
+    atoms = np.where(dictionary.atoms > 0, single_graph.atoms / most**0.5, 0)
+    targets, _ = em.expect(dictionary)
     other = replace(likelihood, filter=filter_)
     _, atoms = other.minimise(atoms, targets, 60)
     start = replace(dictionary, likelihood=other, atoms=atoms)
-    return runs.run(start, 30, 8, callback=runs.settings.callback, tol=runs.rough).dictionary
+    return em.run(start, 30, 8, callback=em.settings.callback, tol=em.rough).dictionary

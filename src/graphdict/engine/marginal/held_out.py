@@ -18,16 +18,12 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
-from graphdict.core.marginal.filter_search import Halves, Judge, add_own_pool, common_factor
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filtered_graphs import PooledSamples
+from graphdict.core.marginal.power_search import Halves, Judge, add_own_pool, common_factor
 from graphdict.core.marginal.support import prune_edges
-from graphdict.engine.marginal.filtered_starts import (
-    HALVES_SEGMENTS,
-    FilteredRuns,
-    filtered,
-    random_filtered_start,
-)
+from graphdict.engine.marginal.filtered_em import HALVES_SEGMENTS, FilteredEM, filtered_likelihood
+from graphdict.engine.marginal.filtered_starts import random_filtered_start
 from graphdict.engine.marginal.passes import e_step_of_half, evidence_by_segment
 from graphdict.engine.tasks import advance
 
@@ -58,7 +54,7 @@ class Judged(NamedTuple):
 
 
 def held_out_evidence(
-    runs: FilteredRuns,
+    em: FilteredEM,
     dictionary: PatternDictionary,
     halves: Halves | None = None,
     starts: Sequence[NDArray] | None = None,
@@ -69,28 +65,28 @@ def held_out_evidence(
     ``starts`` are the atoms (K, E) of either half to begin with, those of all samples by default.
     The filter stays that of the dictionary.
     """
-    halves = runs.halves(dictionary) if halves is None else halves
+    halves = em.halves(dictionary) if halves is None else halves
     starts = (dictionary.atoms, dictionary.atoms) if starts is None else starts
-    likelihood = replace(filtered(dictionary), learns_filter=False)
+    likelihood = replace(filtered_likelihood(dictionary), learns_filter=False)
     found = []
     for targets, start in zip(halves.fitted, starts, strict=True):
         _, atoms = likelihood.for_atoms(start).minimise(start, targets, steps)
         found.append(atoms)
-    return _judge(runs, dictionary, found)
+    return _judge(em, dictionary, found)
 
 
-def _judge(runs: FilteredRuns, dictionary: PatternDictionary, atoms: Sequence[NDArray]) -> Judged:
+def _judge(em: FilteredEM, dictionary: PatternDictionary, atoms: Sequence[NDArray]) -> Judged:
     """Return the log-evidence of each half under given atoms (K, E) of the other."""
     evidence = np.zeros(HALVES_SEGMENTS)
     for half, own in enumerate(atoms):
         others = slice(1 - half, None, 2)
         given = dictionary.with_atoms(own), HALVES_SEGMENTS, 1 - half
-        evidence[others] = evidence_by_segment(runs.data, *given)[others]
+        evidence[others] = evidence_by_segment(em.data, *given)[others]
     return Judged(evidence, (atoms[0], atoms[1]))
 
 
 def without_unprofitable(
-    runs: FilteredRuns, dictionary: PatternDictionary, halves: Halves, atoms: Sequence[NDArray]
+    em: FilteredEM, dictionary: PatternDictionary, halves: Halves, atoms: Sequence[NDArray]
 ) -> list[NDArray]:
     """Return atoms (K, E) of either half without some edges that do not pay in this half.
 
@@ -100,16 +96,16 @@ def without_unprofitable(
     found = []
     for own, judged in zip(atoms, halves.judged, strict=True):
         whole = dictionary.with_atoms(own)
-        given = judged.usage, runs.effective_samples, 0.5 * runs.settings.sparsity
-        bad = unprofitable_edges(filtered(whole), own, *given, last=False)
+        given = judged.usage, em.effective_samples, 0.5 * em.settings.sparsity
+        bad = unprofitable_edges(filtered_likelihood(whole), own, *given, last=False)
         found.append(prune_edges(whole, (own > 0) & ~bad).atoms)
     return found
 
 
 def choose_pool(
-    runs: FilteredRuns,
+    em: FilteredEM,
     dictionary: PatternDictionary,
-    one: PatternDictionary,
+    single_graph: PatternDictionary,
     rng: np.random.RandomState,
 ) -> tuple[PatternDictionary, bool]:
     """Return the dictionary with the number of pooled samples that lets halves explain each other.
@@ -120,58 +116,62 @@ def choose_pool(
     Halves of few windows tell little of how much less atoms should have in common than the first
     amount: there less has to be clearly better.
 
-    Returned is also whether several atoms explain the other half better than ``one`` graph, which
-    is asked of states that last over windows.
+    Returned is also whether several atoms explain the other half better than ``single_graph``,
+    which is asked of states that last over windows.
     """
-    likelihood = filtered(dictionary)
+    likelihood = filtered_likelihood(dictionary)
     if likelihood.pool is None:
         return dictionary, True
-    lasting = runs.data.lasting and not likelihood.flat.any()
+    lasting = em.data.lasting and not likelihood.flat.any()
     start: Sequence[NDArray] = (dictionary.atoms, dictionary.atoms)
     if lasting:
-        start = [_learn_half_anew(runs, dictionary, one, half, rng) for half in (0, 1)]
+        start = [_learn_half_anew(em, dictionary, single_graph, half, rng) for half in (0, 1)]
     share, best = 0.0, None
     for amounts in (MORE_IN_COMMON, LESS_IN_COMMON):
         atoms, clearly = start, lasting and amounts is LESS_IN_COMMON
         for amount in amounts:
-            tried = amount * likelihood.dimension / runs.data.total
-            atoms = [_learn_half(runs, dictionary, half, atoms[half], tried) for half in (0, 1)]
-            judged = _judge(runs, dictionary, atoms)
+            tried = amount * likelihood.dimension / em.data.total
+            atoms = [_learn_half(em, dictionary, half, atoms[half], tried) for half in (0, 1)]
+            judged = _judge(em, dictionary, atoms)
             if best is not None and judged.total < best.total:
                 break
             if best is not None and clearly and not judged.is_clearly_better_than(best):
                 break
             share, best = tried, judged
             start = judged.atoms if amount == MORE_IN_COMMON[0] else start
-        if share * runs.data.total > MORE_IN_COMMON[0] * likelihood.dimension:
+        if share * em.data.total > MORE_IN_COMMON[0] * likelihood.dimension:
             break
     assert best is not None
     pool = PooledSamples(likelihood.pool.moments, share)
-    several = not lasting or best.total > held_out_evidence(runs, one).total
+    several = not lasting or best.total > held_out_evidence(em, single_graph).total
     return replace(dictionary, likelihood=replace(likelihood, pool=pool)), several
 
 
 def _learn_half_anew(
-    runs: FilteredRuns,
+    em: FilteredEM,
     dictionary: PatternDictionary,
-    one: PatternDictionary,
+    single_graph: PatternDictionary,
     half: int,
     rng: np.random.RandomState,
 ) -> NDArray:
     """Return atoms (K, E) that explain one half best, of annealed EM on it from random starts."""
-    share, best, most = filtered(dictionary).dimension / runs.data.total, dictionary.atoms, -np.inf
+    share, best, most = (
+        filtered_likelihood(dictionary).dimension / em.data.total,
+        dictionary.atoms,
+        -np.inf,
+    )
     for _ in range(STARTS):
-        atoms = random_filtered_start(runs, one, dictionary.patterns, rng).atoms
-        atoms = _learn_half(runs, dictionary, half, atoms, share, runs.temperatures)
+        atoms = random_filtered_start(em, single_graph, dictionary.patterns, rng).atoms
+        atoms = _learn_half(em, dictionary, half, atoms, share, em.temperatures)
         given = dictionary.with_atoms(atoms), HALVES_SEGMENTS, half
-        own = evidence_by_segment(runs.data, *given)[half::2].sum()
+        own = evidence_by_segment(em.data, *given)[half::2].sum()
         if own > most:
             best, most = atoms, own
     return best
 
 
 def _learn_half(
-    runs: FilteredRuns,
+    em: FilteredEM,
     dictionary: PatternDictionary,
     half: int,
     atoms: NDArray,
@@ -182,10 +182,10 @@ def _learn_half(
 
     ``annealing`` are inverse temperatures of the first iterations.
     """
-    likelihood = filtered(dictionary)
+    likelihood = filtered_likelihood(dictionary)
     for inverse_temperature in (*annealing, *[1.0] * POOL_ITERATIONS):
         given = replace(dictionary, atoms=atoms), HALVES_SEGMENTS, half, inverse_temperature
-        usage, statistics = e_step_of_half(runs.data, *given)
+        usage, statistics = e_step_of_half(em.data, *given)
         targets = likelihood.targets(statistics, usage, pooled=False)
         pooled = add_own_pool(likelihood, targets, share)
         _, atoms = likelihood.minimise(atoms, pooled, POOL_STEPS)
@@ -193,18 +193,18 @@ def _learn_half(
     return atoms
 
 
-def judge_by_evidence(runs: FilteredRuns, dictionary: PatternDictionary) -> Judge:
+def judge_by_evidence(em: FilteredEM, dictionary: PatternDictionary) -> Judge:
     """Return what judges a likelihood by the held-out evidence of atoms fitted under it.
 
     The cost is minus twice the log-evidence per sample, times the number of independent samples.
     """
-    halves = runs.halves(dictionary)
-    scale = -2 * runs.effective_samples / runs.data.total
+    halves = em.halves(dictionary)
+    scale = -2 * em.effective_samples / em.data.total
 
     def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
         starts = [atoms * common_factor(likelihood, atoms, targets) for targets in halves.fitted]
         other = replace(dictionary, likelihood=likelihood)
-        judged = held_out_evidence(runs, other, halves, starts, MORE_STEPS)
+        judged = held_out_evidence(em, other, halves, starts, MORE_STEPS)
         return scale * judged.total, judged.atoms[1]
 
     return judge

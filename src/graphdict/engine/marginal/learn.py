@@ -177,9 +177,7 @@ def _search(
     trials = Trials(data, penalty, settings)
     annealing = annealing_schedule(ANNEALING_STEPS)
     runs = trials.run(starts, annealing=annealing, max_iter=ANNEALING_STEPS + TRIAL_STEPS)
-    while len(runs) > 1 and not runs[-1].interrupted:
-        runs = sorted(runs, key=lambda run: run.objective)[: (len(runs) + 1) // 2]
-        runs = trials.run((run.dictionary for run in runs), max_iter=TRIAL_STEPS)
+    runs = trials.halve(runs, max_iter=TRIAL_STEPS)
     best = min(runs, key=lambda run: run.objective)
     if len(best.dictionary.probabilities) == len(patterns):
         return replace(best, interrupted=runs[-1].interrupted)
@@ -214,6 +212,16 @@ class Trials:
             if fit.interrupted:
                 break
         return found
+
+    def halve(self, runs: list[Fit], **options: Any) -> list[Fit]:
+        """Return the run that is left when the better half of the runs goes on each time.
+
+        Where the user interrupted one, return those of that round.
+        """
+        while len(runs) > 1 and not runs[-1].interrupted:
+            better = sorted(runs, key=lambda run: run.objective)[: (len(runs) + 1) // 2]
+            runs = self.run((run.dictionary for run in better), **options)
+        return runs
 
 
 def _allow_patterns(dictionary: PatternDictionary, patterns: NDArray) -> PatternDictionary:

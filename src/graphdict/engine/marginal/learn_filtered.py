@@ -25,20 +25,20 @@ from numpy.typing import NDArray
 
 from graphdict.core.marginal.dictionary import PatternDictionary
 from graphdict.core.marginal.elimination import unprofitable_edges
-from graphdict.core.marginal.filter_search import present_edges
 from graphdict.core.marginal.filters import IDENTITY, POWERS, PowerFilter
+from graphdict.core.marginal.power_search import present_edges
 from graphdict.core.marginal.support import prune_edges
 from graphdict.core.solvers.base import warn_interrupted
+from graphdict.engine.marginal.annealed_search import SETTLING_STEPS, complete, search_states
 from graphdict.engine.marginal.em import Fit
 from graphdict.engine.marginal.filter_choice import NEARLY, choose_filter, try_exponential
-from graphdict.engine.marginal.filtered_search import TRIAL_STEPS, complete, search_states
-from graphdict.engine.marginal.filtered_starts import (
-    ANNEALING_STEPS,
-    FilteredRuns,
+from graphdict.engine.marginal.filtered_em import (
+    FILTERED_ANNEALING_STEPS,
+    FilteredEM,
     InterruptedFitError,
-    filtered,
-    one_graph,
+    filtered_likelihood,
 )
+from graphdict.engine.marginal.filtered_starts import fit_single_graph
 from graphdict.engine.marginal.held_out import held_out_evidence, without_unprofitable
 from graphdict.engine.marginal.learn import STAY
 from graphdict.engine.marginal.model_choice import (
@@ -55,7 +55,7 @@ from graphdict.engine.marginal.settings import Settings
 from graphdict.engine.marginal.subset import SubsetOpener
 from graphdict.engine.tasks import expect
 
-USUAL_STEPS = 150  # of EM after the search, all stages together
+STEPS_AFTER_SEARCH = 150  # of EM after the search, all stages together
 PROBABLY = 1.5  # power of one graph below which the paper's model is probable
 FEW_STARTS, BY_FAR = 2, 4.0  # of a short plain search; standard errors that rule out others
 TIMES = 4  # the samples that a search needs, to choose edges and the model
@@ -96,46 +96,51 @@ def learn_filtered(
         by default. Edges and the model are chosen by several times as many as the search has, and
         the last run takes all.
     """
-    runs = FilteredRuns(data, noise, settings)
+    em = FilteredEM(data, noise, settings)
     open_subset = open_subset or (lambda *_: nullcontext(data))
     try:
         with open_subset(np.ones((1, 1), dtype=bool), 1) as search_data:
-            one = one_graph(runs.on(search_data))
-        plain_candidate = _plain_candidate(plain, settings, one)
+            single_graph = fit_single_graph(em.on(search_data))
+        plain_candidate = _plain_candidate(plain, settings, single_graph)
         if plain_candidate is not None:
             if plain_candidate.interrupted:
                 return plain_candidate
             with open_subset(plain_candidate.dictionary.patterns, 1) as search_data:
-                if suffices(runs.on(search_data), plain_candidate.dictionary, one):
+                if suffices(em.on(search_data), plain_candidate.dictionary, single_graph):
                     return plain.fit()
-        expect(settings.n_init * (ANNEALING_STEPS + TRIAL_STEPS) // 2 + USUAL_STEPS)
-        chosen = None if choose is None else choose(one)
+        steps = FILTERED_ANNEALING_STEPS + SETTLING_STEPS
+        expect(settings.n_init * steps // 2 + STEPS_AFTER_SEARCH)
+        chosen = None if choose is None else choose(single_graph)
         if chosen is not None:
             complete([chosen])
             patterns = chosen.dictionary.patterns
         with open_subset(patterns, 1) as search_data:
-            begin = _plain_states(runs.on(search_data), plain_candidate, one)
-            dictionary = _with_filter(runs.on(search_data), one, patterns, rng, (chosen, begin))
+            begin = _plain_states(em.on(search_data), plain_candidate, single_graph)
+            dictionary = _with_filter(
+                em.on(search_data), single_graph, patterns, rng, (chosen, begin)
+            )
         with open_subset(patterns, TIMES) as choice_data:
-            choice_runs = runs.on(choice_data)
+            choice_runs = em.on(choice_data)
             times = choice_data.total / search_data.total
             fit = _with_edges(choice_runs, _for_more_samples(dictionary, times))
             kept_all_atoms = len(fit.dictionary.atoms) == patterns.shape[1]
             candidate = plain_candidate if kept_all_atoms else None
-            if candidate is not None and _is_plain(choice_runs, candidate, plain, fit, one):
+            if candidate is not None and _is_plain(
+                choice_runs, candidate, plain, fit, single_graph
+            ):
                 return plain.fit()
         if choice_data is not data:
             dictionary = _for_more_samples(fit.dictionary, data.total / choice_data.total)
-            dictionary = runs.rule_out(dictionary, callback=settings.callback)
-            fit = runs.run(dictionary, settings.max_iter, LAST_STEPS, callback=settings.callback)
+            dictionary = em.rule_out(dictionary, callback=settings.callback)
+            fit = em.run(dictionary, settings.max_iter, LAST_STEPS, callback=settings.callback)
     except InterruptedFitError as stop:
         fit = stop.fit
     return with_all_atoms(fit, patterns, STAY if settings.prior == "markov" else None)
 
 
 def _with_filter(
-    runs: FilteredRuns,
-    one: PatternDictionary,
+    em: FilteredEM,
+    single_graph: PatternDictionary,
     patterns: NDArray,
     rng: np.random.RandomState,
     begun: tuple[Fit | None, PatternDictionary | None],
@@ -144,31 +149,33 @@ def _with_filter(
 
     Two runs may have ``begun``: that which chose patterns, and one from plain states.
     """
-    dictionary = one
+    dictionary = single_graph
     if patterns.shape[1] > 1:
-        found = search_states(runs, one, patterns, rng, *begun)
+        found = search_states(em, single_graph, patterns, rng, *begun)
         try:
-            dictionary = choose_filter(runs, found.dictionary, one, rng)
+            dictionary = choose_filter(em, found.dictionary, single_graph, rng)
         except KeyboardInterrupt:  # in between two runs of EM
             warn_interrupted(len(found.history.objective))
             raise InterruptedFitError(replace(found, interrupted=True)) from None
-    return try_exponential(runs, dictionary, one)
+    return try_exponential(em, dictionary, single_graph)
 
 
-def _with_edges(runs: FilteredRuns, dictionary: PatternDictionary) -> Fit:
+def _with_edges(em: FilteredEM, dictionary: PatternDictionary) -> Fit:
     """Return the fit on the edges that pay, with the tails that do: steps 5 and 6."""
-    dictionary = runs.rule_out(dictionary, callback=runs.settings.callback)
-    return _finish(runs, *_eliminate(runs, dictionary))
+    dictionary = em.rule_out(dictionary, callback=em.settings.callback)
+    return _finish(em, *_eliminate(em, dictionary))
 
 
-def _plain_candidate(plain: PlainFits, settings: Settings, one: PatternDictionary) -> Fit | None:
+def _plain_candidate(
+    plain: PlainFits, settings: Settings, single_graph: PatternDictionary
+) -> Fit | None:
     """Return a plain fit, where a power of 1 and Gaussian tails are in reach.
 
     It is the whole search where one graph has about that power, and a short one otherwise. Where
     graphs fall apart, one for all samples says nothing of the power of each.
     """
     given = settings.filter in (None, IDENTITY) and settings.tails in (None, np.inf)
-    power = filtered(one).filter.parameter
+    power = filtered_likelihood(single_graph).filter.parameter
     if not given or (power >= NEARLY * POWERS[1] and not settings.falls_apart):
         return None
     if power < PROBABLY or settings.falls_apart:
@@ -177,92 +184,96 @@ def _plain_candidate(plain: PlainFits, settings: Settings, one: PatternDictionar
 
 
 def _plain_states(
-    runs: FilteredRuns, plain_candidate: Fit | None, one: PatternDictionary
+    em: FilteredEM, plain_candidate: Fit | None, single_graph: PatternDictionary
 ) -> PatternDictionary | None:
     """Return a start in the states of a plain fit, where silent nodes tell these apart; else None.
 
     On graphs that fall apart the search for the paper's model rules edges out as it goes, without
     which a silent node has edges of any weight.
     """
-    if plain_candidate is None or not runs.settings.falls_apart:
+    if plain_candidate is None or not em.settings.falls_apart:
         return None
     if len(plain_candidate.dictionary.patterns) > MOST_FILTERED:
         return None
-    return from_plain_states(runs, plain_candidate.dictionary, one)
+    return from_plain_states(em, plain_candidate.dictionary, single_graph)
 
 
 def _is_plain(
-    runs: FilteredRuns, plain_candidate: Fit, plain: PlainFits, fit: Fit, one: PatternDictionary
+    em: FilteredEM,
+    plain_candidate: Fit,
+    plain: PlainFits,
+    fit: Fit,
+    single_graph: PatternDictionary,
 ) -> bool:
     """Return whether the plain fit explains signals as well as the other one.
 
     A short search may have missed better plain fits. So the states of the other fit are tried as
     well; and unless that beats both by far, the whole search decides.
     """
-    if filtered(one).filter.parameter >= PROBABLY:
-        tried = [plain_candidate.dictionary, with_states(runs, fit.dictionary)]
-        if not explains_as_well(runs, tried, fit.dictionary, BY_FAR):
+    if filtered_likelihood(single_graph).filter.parameter >= PROBABLY:
+        tried = [plain_candidate.dictionary, with_states(em, fit.dictionary)]
+        if not explains_as_well(em, tried, fit.dictionary, BY_FAR):
             return False
         plain_candidate = plain.fit()
-        if plain_candidate.interrupted or suffices(runs, plain_candidate.dictionary, one):
+        if plain_candidate.interrupted or suffices(em, plain_candidate.dictionary, single_graph):
             return True
-    return explains_as_well(runs, [plain_candidate.dictionary], fit.dictionary)
+    return explains_as_well(em, [plain_candidate.dictionary], fit.dictionary)
 
 
 def _for_more_samples(dictionary: PatternDictionary, times: float) -> PatternDictionary:
     """Return the dictionary for ``times`` the samples: the number of pooled ones stays."""
-    likelihood = filtered(dictionary)
+    likelihood = filtered_likelihood(dictionary)
     if likelihood.pool is None:
         return dictionary
     pool = likelihood.pool._replace(share=likelihood.pool.share / times)
     return replace(dictionary, likelihood=replace(likelihood, pool=pool))
 
 
-def _eliminate(runs: FilteredRuns, dictionary: PatternDictionary) -> tuple[PatternDictionary, bool]:
+def _eliminate(em: FilteredEM, dictionary: PatternDictionary) -> tuple[PatternDictionary, bool]:
     """Return the dictionary without edges that do not pay, and whether all of these could go.
 
     Half of them go in each round, until held-out segments of time would be explained less well: by
     more than a standard error, and by more than a little.
     """
-    settings = runs.settings
+    settings = em.settings
     if settings.sparsity == 0:
         return dictionary, False
-    targets, expected = runs.expect(dictionary)
-    present = present_edges(filtered(dictionary), dictionary.atoms, targets)
+    targets, expected = em.expect(dictionary)
+    present = present_edges(filtered_likelihood(dictionary), dictionary.atoms, targets)
     dictionary = prune_edges(dictionary, present)
-    halves = runs.halves(dictionary)
-    best = judged = held_out_evidence(runs, dictionary, halves)
+    halves = em.halves(dictionary)
+    best = judged = held_out_evidence(em, dictionary, halves)
     for number in range(ELIMINATION_ROUNDS):
         # Which edges go is chosen in either half by itself: edges that both together have chosen
         # would look worse than they are.
-        less = without_unprofitable(runs, dictionary, halves, judged.atoms)
-        judged = held_out_evidence(runs, dictionary, halves, less)
-        loss = (best.total - judged.total) / (runs.data.total * runs.data.nodes)
+        less = without_unprofitable(em, dictionary, halves, judged.atoms)
+        judged = held_out_evidence(em, dictionary, halves, less)
+        loss = (best.total - judged.total) / (em.data.total * em.data.nodes)
         if best.is_clearly_better_than(judged) and loss > LITTLE:
             return dictionary, False
         best = max(best, judged, key=lambda each: each.total)
         if number:
-            expected = e_step(runs.data, dictionary, statistics=False)
+            expected = e_step(em.data, dictionary, statistics=False)
         bad = unprofitable_edges(
-            filtered(dictionary), dictionary.atoms, expected.usage / expected.samples,
-            runs.effective_samples, settings.sparsity, last=number == ELIMINATION_ROUNDS - 1,
+            filtered_likelihood(dictionary), dictionary.atoms, expected.usage / expected.samples,
+            em.effective_samples, settings.sparsity, last=number == ELIMINATION_ROUNDS - 1,
         )  # fmt: skip
         before = int((dictionary.atoms > 0).sum())
         dictionary = prune_edges(dictionary, (dictionary.atoms > 0) & ~bad)
         if int((dictionary.atoms > 0).sum()) == before:
             break
-        dictionary = runs.run(dictionary, 6, 8, callback=settings.callback).dictionary
+        dictionary = em.run(dictionary, 6, 8, callback=settings.callback).dictionary
     return dictionary, True
 
 
-def _finish(runs: FilteredRuns, dictionary: PatternDictionary, sparse: bool) -> Fit:
+def _finish(em: FilteredEM, dictionary: PatternDictionary, sparse: bool) -> Fit:
     """Return the last run, on the support that is left; Gaussian where tails do not pay.
 
     A ``sparse`` graph of fixed support cannot dissolve: there a power is now learned by likelihood.
     """
-    settings = runs.settings
-    likelihood = filtered(dictionary)
-    if not tails_pay(runs, dictionary):
+    settings = em.settings
+    likelihood = filtered_likelihood(dictionary)
+    if not tails_pay(em, dictionary):
         likelihood = replace(likelihood, tails=np.inf, learns_tails=False)
     chosen = likelihood.filter
     if chosen.by_name:
@@ -271,7 +282,7 @@ def _finish(runs: FilteredRuns, dictionary: PatternDictionary, sparse: bool) -> 
         learns = isinstance(chosen, PowerFilter) and settings.filter is None and sparse
     likelihood = replace(likelihood, learns_filter=learns)
     dictionary = replace(dictionary, likelihood=likelihood)
-    return runs.run(dictionary, settings.max_iter, 8, callback=settings.callback)
+    return em.run(dictionary, settings.max_iter, 8, callback=settings.callback)
 
 
 def with_all_atoms(fit: Fit, patterns: NDArray, stay: float | None = None) -> Fit:

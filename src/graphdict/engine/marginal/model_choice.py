@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from graphdict.core.marginal.dictionary import PatternDictionary
-from graphdict.core.marginal.filter_search import common_factor, present_edges
 from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filters import IDENTITY
+from graphdict.core.marginal.power_search import common_factor, present_edges
 from graphdict.core.marginal.tails import MOST_TAILS
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.filtered_starts import FilteredRuns, filtered
+from graphdict.engine.marginal.filtered_em import FilteredEM, filtered_likelihood
 from graphdict.engine.marginal.held_out import held_out_evidence
 from graphdict.engine.marginal.passes import e_step
 
@@ -35,49 +35,57 @@ class PlainFits(NamedTuple):
     short_fit: Callable[[int], Fit]  # given the number of starts, to a subsample
 
 
-def suffices(runs: FilteredRuns, dictionary: PatternDictionary, one: PatternDictionary) -> bool:
+def suffices(
+    em: FilteredEM, dictionary: PatternDictionary, single_graph: PatternDictionary
+) -> bool:
     """Return whether neither tails nor another power pay on what the plain search found.
 
-    ``one`` is the graph of all samples, whose likelihood says what is learned.
+    ``single_graph`` is the graph of all samples, whose likelihood says what is learned.
     """
-    dictionary = _as_filtered(dictionary, filtered(one), MOST_TAILS)
-    if tails_pay(runs, dictionary):
+    dictionary = _as_filtered(dictionary, filtered_likelihood(single_graph), MOST_TAILS)
+    if tails_pay(em, dictionary):
         return False
-    if filtered(one).filter.parameter <= ONE:
+    if filtered_likelihood(single_graph).filter.parameter <= ONE:
         return True
-    gaussian = replace(filtered(dictionary), tails=np.inf, learns_tails=False, learns_filter=True)
-    targets, _ = runs.expect(replace(dictionary, likelihood=gaussian))
+    gaussian = replace(
+        filtered_likelihood(dictionary), tails=np.inf, learns_tails=False, learns_filter=True
+    )
+    targets, _ = em.expect(replace(dictionary, likelihood=gaussian))
     learned, _ = gaussian.minimise(dictionary.atoms, targets, SUPPORT_STEPS)
     return learned.parameter <= ONE_OF_SEVERAL
 
 
-def with_states(runs: FilteredRuns, dictionary: PatternDictionary) -> PatternDictionary:
+def with_states(em: FilteredEM, dictionary: PatternDictionary) -> PatternDictionary:
     """Return a plain dictionary whose atoms are fitted to the samples of another one's."""
     likelihood = replace(
-        filtered(dictionary), filter=IDENTITY, tails=np.inf, learns_tails=False,
+        filtered_likelihood(dictionary), filter=IDENTITY, tails=np.inf, learns_tails=False,
         learns_filter=False, pool=None,
     )  # fmt: skip
-    return _fit_anew(runs, dictionary, likelihood)
+    return _fit_anew(em, dictionary, likelihood)
 
 
 def from_plain_states(
-    runs: FilteredRuns, plain: PatternDictionary, one: PatternDictionary
+    em: FilteredEM, plain: PatternDictionary, single_graph: PatternDictionary
 ) -> PatternDictionary:
-    """Return a dictionary with the tails of ``one`` graph, in the states of a plain one.
+    """Return a dictionary with the tails of ``single_graph``, in the states of a plain one.
 
     Edges that its samples rule out are removed. Its power is the one that is given, or 1.
     """
-    gaussian = replace(filtered(one), learns_tails=False, learns_filter=False, pool=None)
+    gaussian = replace(
+        filtered_likelihood(single_graph), learns_tails=False, learns_filter=False, pool=None
+    )
     states = _as_filtered(plain, gaussian, np.inf)
-    likelihood = replace(filtered(one), filter=runs.settings.filter or IDENTITY)
-    return runs.rule_out(_fit_anew(runs, states, likelihood))
+    likelihood = replace(filtered_likelihood(single_graph), filter=em.settings.filter or IDENTITY)
+    return em.rule_out(_fit_anew(em, states, likelihood))
 
 
 def _fit_anew(
-    runs: FilteredRuns, states: PatternDictionary, likelihood: FilteredLikelihood
+    em: FilteredEM, states: PatternDictionary, likelihood: FilteredLikelihood
 ) -> PatternDictionary:
     """Return atoms of all edges under a likelihood, fitted to the samples of some states."""
-    targets, _ = runs.expect(replace(states, likelihood=replace(filtered(states), pool=None)))
+    targets, _ = em.expect(
+        replace(states, likelihood=replace(filtered_likelihood(states), pool=None))
+    )
     dense = likelihood.for_atoms(np.ones_like(states.atoms), states.patterns)
     atoms = dense.weight_scales(targets)
     atoms = atoms * common_factor(dense, atoms, targets)
@@ -86,7 +94,7 @@ def _fit_anew(
 
 
 def explains_as_well(
-    runs: FilteredRuns,
+    em: FilteredEM,
     plains: Sequence[PatternDictionary],
     other: PatternDictionary,
     errors: float = CLEARLY,
@@ -98,26 +106,28 @@ def explains_as_well(
     the information criterion asks for the edges that it has more. Plain dictionaries have been
     learned with a penalty: for the comparison their weights are fitted without.
     """
-    gaussian = replace(filtered(other), learns_tails=False, learns_filter=False, pool=None)
-    judged, edges = held_out_evidence(runs, other), _count_edges(runs, other)
-    samples = runs.effective_samples
+    gaussian = replace(
+        filtered_likelihood(other), learns_tails=False, learns_filter=False, pool=None
+    )
+    judged, edges = held_out_evidence(em, other), _count_edges(em, other)
+    samples = em.effective_samples
     for each in plains:
-        plain = runs.run(_as_filtered(each, gaussian, np.inf), REFITTING, 4).dictionary
-        before = held_out_evidence(runs, plain)
+        plain = em.run(_as_filtered(each, gaussian, np.inf), REFITTING, 4).dictionary
+        before = held_out_evidence(em, plain)
         if not judged.is_clearly_better_than(before, errors):
             return True
         if edges < DISSOLVED * other.atoms.size:
             continue
-        gain = (judged.total - before.total) * samples / runs.data.total
-        if gain < 0.5 * (edges - _count_edges(runs, plain)) * float(np.log(samples)):
+        gain = (judged.total - before.total) * samples / em.data.total
+        if gain < 0.5 * (edges - _count_edges(em, plain)) * float(np.log(samples)):
             return True
     return False
 
 
-def _count_edges(runs: FilteredRuns, dictionary: PatternDictionary) -> int:
+def _count_edges(em: FilteredEM, dictionary: PatternDictionary) -> int:
     """Return how many edges all atoms have that are more than rounding."""
-    targets, _ = runs.expect(dictionary)
-    return int(present_edges(filtered(dictionary), dictionary.atoms, targets).sum())
+    targets, _ = em.expect(dictionary)
+    return int(present_edges(filtered_likelihood(dictionary), dictionary.atoms, targets).sum())
 
 
 def _as_filtered(
@@ -129,22 +139,22 @@ def _as_filtered(
     return replace(dictionary, likelihood=likelihood)
 
 
-def tails_pay(runs: FilteredRuns, dictionary: PatternDictionary) -> bool:
+def tails_pay(em: FilteredEM, dictionary: PatternDictionary) -> bool:
     """Return whether tails gain what the information criterion asks of a parameter."""
-    likelihood = filtered(dictionary)
+    likelihood = filtered_likelihood(dictionary)
     if np.isinf(likelihood.tails) or not likelihood.learns_tails:
         return not np.isinf(likelihood.tails)
     for _ in range(TAIL_STEPS):
-        dictionary = runs.renew_tails(dictionary)
+        dictionary = em.renew_tails(dictionary)
     gaussian = replace(dictionary, likelihood=replace(likelihood, tails=np.inf))
     evidence = [
-        e_step(runs.data, each, statistics=False).log_evidence for each in (dictionary, gaussian)
+        e_step(em.data, each, statistics=False).log_evidence for each in (dictionary, gaussian)
     ]
-    return evidence[0] - evidence[1] > 0.5 * np.log(runs.data.total)
+    return evidence[0] - evidence[1] > 0.5 * np.log(em.data.total)
 
 
-def criterion(runs: FilteredRuns, dictionary: PatternDictionary) -> float:
+def criterion(em: FilteredEM, dictionary: PatternDictionary) -> float:
     """Return the Bayesian information criterion, edges counted."""
-    edges, samples = _count_edges(runs, dictionary), runs.effective_samples
-    expected = e_step(runs.data, dictionary, statistics=False)
+    edges, samples = _count_edges(em, dictionary), em.effective_samples
+    expected = e_step(em.data, dictionary, statistics=False)
     return -2 * samples * expected.log_likelihood + edges * float(np.log(samples))

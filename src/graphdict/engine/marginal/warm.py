@@ -16,7 +16,11 @@ from graphdict.core.marginal.likelihood import NOISE
 from graphdict.core.marginal.penalty import shrinkage_for
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.marginal.em import Fit
-from graphdict.engine.marginal.filtered_starts import FilteredRuns, InterruptedFitError, filtered
+from graphdict.engine.marginal.filtered_em import (
+    FilteredEM,
+    InterruptedFitError,
+    filtered_likelihood,
+)
 from graphdict.engine.marginal.learn import rule_out_edges, sparsity_penalty
 from graphdict.engine.marginal.learn_signed import steadying_moments
 from graphdict.engine.marginal.samples import OpenSignals
@@ -75,25 +79,25 @@ def _learn_plain(
 
 
 def _learn_filtered(start: WarmStart, data: OpenSignals, noise: float, settings: Settings) -> Fit:
-    runs = FilteredRuns(data, noise, settings)
+    em = FilteredEM(data, noise, settings)
     try:
-        dictionary = _with_pool(runs, start)
+        dictionary = _with_pool(em, start)
         if len(dictionary.patterns) == 1:
-            return runs.run(dictionary, LAST_STEPS, ONE_GRAPH_STEPS)
-        dictionary = runs.run(dictionary, STEPS, ATOM_STEPS, ANNEALING).dictionary
-        return runs.run(rule_out_edges(data, dictionary), LAST_STEPS, ATOM_STEPS)
+            return em.run(dictionary, LAST_STEPS, ONE_GRAPH_STEPS)
+        dictionary = em.run(dictionary, STEPS, ATOM_STEPS, ANNEALING).dictionary
+        return em.run(rule_out_edges(data, dictionary), LAST_STEPS, ATOM_STEPS)
     except InterruptedFitError as stop:
         return stop.fit
 
 
-def _with_pool(runs: FilteredRuns, start: WarmStart) -> PatternDictionary:
+def _with_pool(em: FilteredEM, start: WarmStart) -> PatternDictionary:
     """Return the start with the pooled samples that the given fit had."""
-    likelihood = filtered(start.dictionary)
+    likelihood = filtered_likelihood(start.dictionary)
     if start.pooled == 0 or not likelihood.alone.all():
         return start.dictionary
     if len(start.dictionary.atoms) == 1:  # of either sign, steadied by one that has no negative
-        moments, _ = steadying_moments(runs)
+        moments, _ = steadying_moments(em)
     else:
-        moments = runs.expect(start.dictionary)[0].moments.sum(axis=0)
-    pool = PooledSamples(moments, start.pooled / runs.data.total)
+        moments = em.expect(start.dictionary)[0].moments.sum(axis=0)
+    pool = PooledSamples(moments, start.pooled / em.data.total)
     return replace(start.dictionary, likelihood=replace(likelihood, pool=pool))

@@ -64,7 +64,9 @@ def check_fitted_values(kind: Any, fitted: Mapping[str, Any]) -> None:
 def _check_value(name: str, value: Any, wanted: FittedValue) -> None:
     if wanted.choices:
         if value not in wanted.choices:
-            raise ValueError(f"{name} must be one of {tuple(wanted.choices)}, got {repr(value)[:40]}")
+            raise ValueError(
+                f"{name} must be one of {tuple(wanted.choices)}, got {repr(value)[:40]}"
+            )
         return
     if wanted.whole and (type(value) is not int or value < 0):
         raise ValueError(f"{name} must be a count, got {repr(value)[:40]}")
