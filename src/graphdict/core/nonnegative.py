@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 MEMORY = 10  # steps remembered
 ENOUGH = 1e-4  # of the fall that the slope promises
 SHORTEST = 1e-10  # step worth trying
+WINDOW = 5  # steps by which progress is told
 CURVED = 1e-10  # least curvature of a step that is remembered, relative
 
 
@@ -26,6 +27,7 @@ def minimise_nonnegative(
     *,
     lower: NDArray | None = None,
     upper: NDArray | None = None,
+    settled: float = -np.inf,
 ) -> NDArray:
     """Return a point (n,) of lower value than ``start``, or ``start`` where none is found.
 
@@ -38,6 +40,8 @@ def minimise_nonnegative(
         Most steps to take, and most calls of the function.
     lower, upper : array (n,), optional
         Other bounds than zero and infinity.
+    settled : float, optional
+        Decrease of the value over ``WINDOW`` steps below which no more are taken.
     """
     least = np.zeros_like(start) if lower is None else lower
     most = np.full_like(start, np.inf) if upper is None else upper
@@ -45,6 +49,7 @@ def minimise_nonnegative(
     value, gradient = function(point)
     calls = 1
     pairs: deque[tuple[NDArray, NDArray]] = deque(maxlen=MEMORY)
+    before = deque([np.inf] * WINDOW)  # values of the last steps
     for _ in range(steps):
         held = ((point <= least) & (gradient > 0)) | ((point >= most) & (gradient < 0))
         free = np.where(held, 0.0, gradient)
@@ -71,7 +76,8 @@ def minimise_nonnegative(
         if _curvature(pairs[-1]) <= 0:
             pairs.pop()
         point, value, gradient = moved, new_value, new_gradient
-        if calls >= evaluations:
+        before.append(value)
+        if calls >= evaluations or before.popleft() - value < settled:
             break
     return point
 

@@ -221,6 +221,24 @@ def test_functions_of_any_size_are_minimised_or_left(size):
     assert function(found)[0] <= function(np.full(3, 0.5))[0]
 
 
+def test_a_descent_ends_where_it_has_settled():
+    scales = np.geomspace(1, 1e3, 20)
+    calls = []
+
+    def function(point):
+        calls.append(point)
+        return float((scales * (point - 1) ** 2).sum()), 2 * scales * (point - 1)
+
+    values = []
+    for settled in (1e-1, 1e-6, -np.inf):
+        calls.clear()
+        found = minimise_nonnegative(function, np.zeros(20), 300, 600, settled=settled)
+        values.append((len(calls), function(found)[0]))
+    assert values[0][0] < values[1][0] < values[2][0]
+    assert values[0][1] > values[1][1] > values[2][1]
+    assert values[1][1] < 1e-4
+
+
 # Tails ----------------------------------------------------------------------------------------
 
 

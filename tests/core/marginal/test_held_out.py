@@ -14,7 +14,7 @@ from graphdict.core.marginal.filtered import FilteredLikelihood
 from graphdict.core.marginal.filtered_graphs import PooledSamples
 from graphdict.core.marginal.filters import PowerFilter
 from graphdict.core.marginal.likelihood import NOISE
-from graphdict.datasets import sample_lgmrf
+from graphdict.datasets import make_superposition, sample_lgmrf
 from graphdict.engine import executor
 from graphdict.engine.marginal.filtered_em import FilteredEM, filtered_likelihood
 from graphdict.engine.marginal.held_out import choose_pool, held_out_evidence
@@ -235,3 +235,31 @@ def test_edges_of_noise_go_where_graphs_are_sparse(power, tails):
     found = model.instantaneous_graphs().weights
     assert edge_scores(weights[states], found).mcc.mean() > 0.9
     assert 0.85 < (model.atoms_ > 0).sum() / (weights > 0).sum() < 1.15
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steep_powers_are_found_where_weights_settle_slowly(seed):
+    """Chains of nodes have spectra over four decades, which few steps of a descent do not fit."""
+    rng = np.random.default_rng(seed)
+    chains = np.zeros((2, 20, 20))
+    for chain in chains:
+        order = rng.permutation(20)
+        chain[order[:-1], order[1:]] = chain[order[1:], order[:-1]] = 1
+    atoms = graphs.adjacency_to_weights(chains)
+    states = rng.integers(2, size=1500)
+    x = sample_lgmrf(atoms[states], random_state=seed, filter=3.0)
+    model = GraphDictMarginal(2, max_active=1, n_init=4, random_state=0).fit(x)
+    assert model.filter_power_ == pytest.approx(3, abs=0.1)
+    assert edge_scores(atoms[states], model.instantaneous_graphs(x).weights).mcc.mean() > 0.85
+
+
+def test_graphs_that_fall_apart_have_a_steep_power():
+    data = make_superposition(
+        3, 20, 0.12, superposition=1, n_train=1500, random_state=0, filter=3.0
+    ).train
+    model = GraphDictMarginal(3, max_active=1, n_init=4, random_state=0).fit(data.signals)
+    assert model.filter_power_ == pytest.approx(3, abs=0.15)
+    assert (
+        edge_scores(data.weights, model.instantaneous_graphs(data.signals).weights).mcc.mean()
+        > 0.85
+    )

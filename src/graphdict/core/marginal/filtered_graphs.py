@@ -166,9 +166,16 @@ class FilteredGraphs:
         return Targets(moments, targets.usage + share)
 
     def minimise(
-        self, atoms: NDArray, targets: Targets, steps: int, penalty: AtomPenalty | None = None
+        self,
+        atoms: NDArray,
+        targets: Targets,
+        steps: int,
+        penalty: AtomPenalty | None = None,
+        settled: float = -np.inf,
     ) -> tuple[GraphFilter, NDArray]:
-        """Return the filter and the atoms (K, E) after ``steps`` steps on the loss.
+        """Return the filter and the atoms (K, E) after up to ``steps`` steps on the loss.
+
+        Fewer are taken where five of them lower it by less than ``settled``.
 
         Weights are in units of :meth:`weight_scales`. Where the parameter of the filter is learned,
         weights are multiplied so that ``f`` stays what it is at the centre of the spectra.
@@ -203,8 +210,9 @@ class FilteredGraphs:
         lower[-1], upper[-1] = steps_of_parameter.bounds
         first = np.append((atoms / scales)[on], 0.0)
         found = minimise_nonnegative(
-            value_and_slope, first, steps, evaluations=2 * steps + 4, lower=lower, upper=upper
-        )
+            value_and_slope, first, steps, evaluations=2 * steps + 4, lower=lower, upper=upper,
+            settled=settled,
+        )  # fmt: skip
         return unpack(found)
 
     def _parameter_steps(self, atoms: NDArray, targets: Targets) -> ParameterSteps:

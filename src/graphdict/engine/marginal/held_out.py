@@ -27,10 +27,10 @@ from graphdict.engine.marginal.filtered_starts import random_filtered_start
 from graphdict.engine.marginal.passes import e_step_of_half, evidence_by_segment
 from graphdict.engine.tasks import advance
 
-STEPS = 25  # on the atoms of a half, from those of all samples
+SETTLED = 2e-5  # decrease of a half's loss in some steps, for each value, that is none
+STEPS = 200  # on the atoms of a half at most, until its loss has settled
 POOL_ITERATIONS, POOL_STEPS = 8, 5  # of EM on a half, and on the atoms in each
 STARTS = 2  # in each half, where states are found anew
-MORE_STEPS = 15  # from the atoms of the choice before
 MORE_IN_COMMON = 3.0, 10.0, 30.0  # pooled samples to try first, in units of the dimension
 LESS_IN_COMMON = 1.0, 0.0  # and where more than the first are too many
 
@@ -58,7 +58,6 @@ def held_out_evidence(
     dictionary: PatternDictionary,
     halves: Halves | None = None,
     starts: Sequence[NDArray] | None = None,
-    steps: int = STEPS,
 ) -> Judged:
     """Return the log-evidence of each half under atoms of the other, segment by segment.
 
@@ -68,9 +67,9 @@ def held_out_evidence(
     halves = em.halves(dictionary) if halves is None else halves
     starts = (dictionary.atoms, dictionary.atoms) if starts is None else starts
     likelihood = replace(filtered_likelihood(dictionary), learns_filter=False)
-    found = []
+    settled, found = SETTLED * likelihood.dimension, []
     for targets, start in zip(halves.fitted, starts, strict=True):
-        _, atoms = likelihood.for_atoms(start).minimise(start, targets, steps)
+        _, atoms = likelihood.for_atoms(start).minimise(start, targets, STEPS, settled=settled)
         found.append(atoms)
     return _judge(em, dictionary, found)
 
@@ -155,11 +154,8 @@ def _learn_half_anew(
     rng: np.random.RandomState,
 ) -> NDArray:
     """Return atoms (K, E) that explain one half best, of annealed EM on it from random starts."""
-    share, best, most = (
-        filtered_likelihood(dictionary).dimension / em.data.total,
-        dictionary.atoms,
-        -np.inf,
-    )
+    share = filtered_likelihood(dictionary).dimension / em.data.total
+    best, most = dictionary.atoms, -np.inf
     for _ in range(STARTS):
         atoms = random_filtered_start(em, single_graph, dictionary.patterns, rng).atoms
         atoms = _learn_half(em, dictionary, half, atoms, share, em.temperatures)
@@ -204,7 +200,7 @@ def judge_by_evidence(em: FilteredEM, dictionary: PatternDictionary) -> Judge:
     def judge(likelihood: FilteredLikelihood, atoms: NDArray) -> tuple[float, NDArray]:
         starts = [atoms * common_factor(likelihood, atoms, targets) for targets in halves.fitted]
         other = replace(dictionary, likelihood=likelihood)
-        judged = held_out_evidence(em, other, halves, starts, MORE_STEPS)
+        judged = held_out_evidence(em, other, halves, starts)
         return scale * judged.total, judged.atoms[1]
 
     return judge

@@ -45,7 +45,8 @@ def suffices(
     dictionary = _as_filtered(dictionary, filtered_likelihood(single_graph), MOST_TAILS)
     if tails_pay(em, dictionary):
         return False
-    if filtered_likelihood(single_graph).filter.parameter <= ONE:
+    one_is_plain = filtered_likelihood(single_graph).filter.parameter <= ONE
+    if one_is_plain and not em.settings.falls_apart:
         return True
     gaussian = replace(
         filtered_likelihood(dictionary), tails=np.inf, learns_tails=False, learns_filter=True
