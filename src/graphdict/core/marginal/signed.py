@@ -56,11 +56,17 @@ class SignedLikelihood(FilteredLikelihood):
         return np.zeros(len(patterns), dtype=np.intp)
 
     def minimise(
-        self, atoms: NDArray, targets: Targets, steps: int, penalty: AtomPenalty | None = None
+        self,
+        atoms: NDArray,
+        targets: Targets,
+        steps: int,
+        penalty: AtomPenalty | None = None,
+        settled: float = -np.inf,
     ) -> tuple[GraphFilter, NDArray]:
-        """Return the filter and the atoms (K, E) of least loss, after ``steps`` Newton steps.
+        """Return the filter and the atoms (K, E) of least loss, after up to ``steps`` Newton steps.
 
-        Where an atom has all pairs it is the least at once. There is no ``penalty``.
+        Where an atom has all pairs it is the least at once. There is no ``penalty``, and the steps
+        end by themselves, whatever counts as ``settled`` elsewhere.
         """
         found = atoms.astype(np.float64)
         for pattern, moments, usage in zip(self.activations, *targets, strict=True):
