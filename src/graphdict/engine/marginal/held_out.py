@@ -125,7 +125,7 @@ def choose_pool(
     start: Sequence[NDArray] = (dictionary.atoms, dictionary.atoms)
     if lasting:
         start = [_learn_half_anew(em, dictionary, single_graph, half, rng) for half in (0, 1)]
-    share, best = 0.0, None
+    chosen, best = 0.0, None
     for amounts in (MORE_IN_COMMON, LESS_IN_COMMON):
         atoms, clearly = start, lasting and amounts is LESS_IN_COMMON
         for amount in amounts:
@@ -136,11 +136,12 @@ def choose_pool(
                 break
             if best is not None and clearly and not judged.is_clearly_better_than(best):
                 break
-            share, best = tried, judged
+            chosen, best = amount, judged
             start = judged.atoms if amount == MORE_IN_COMMON[0] else start
-        if share * em.data.total > MORE_IN_COMMON[0] * likelihood.dimension:
+        if chosen > MORE_IN_COMMON[0]:
             break
     assert best is not None
+    share = chosen * likelihood.dimension / em.data.total
     pool = PooledSamples(likelihood.pool.moments, share)
     several = not lasting or best.total > held_out_evidence(em, single_graph).total
     return replace(dictionary, likelihood=replace(likelihood, pool=pool)), several

@@ -42,10 +42,12 @@ def suffices(
 
     ``single_graph`` is the graph of all samples, whose likelihood says what is learned.
     """
-    dictionary = _as_filtered(dictionary, filtered_likelihood(single_graph), MOST_TAILS)
+    likelihood = filtered_likelihood(single_graph)
+    tails = MOST_TAILS if likelihood.learns_tails else np.inf
+    dictionary = _as_filtered(dictionary, likelihood, tails)
     if tails_pay(em, dictionary):
         return False
-    one_is_plain = filtered_likelihood(single_graph).filter.parameter <= ONE
+    one_is_plain = likelihood.filter.parameter <= ONE
     if one_is_plain and not em.settings.falls_apart:
         return True
     gaussian = replace(
