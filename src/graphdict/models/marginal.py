@@ -242,7 +242,7 @@ class GraphDictMarginal(MarginalState):
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)
-            measured = measure_edges(data, fit.dictionary) if self._measures_edges else None
+            measured = measure_edges(data, fit.dictionary) if self._request.measure_edges else None
         if not fit.interrupted:
             checkpoint.finish()
         self._store(fit, coefficients, gains)

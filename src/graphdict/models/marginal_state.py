@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,14 @@ from graphdict.models.marginal_settings import MarginalSettings
 from graphdict.models.signed import check_signed_atoms
 
 
+class FitRequest(NamedTuple):
+    """What a fit is asked for beside its parameters, by those who choose settings by trial fits."""
+
+    start: MarginalState | None = None  # a fit from which to begin, without a search
+    filter_from: MarginalState | None = None  # a fit whose filter is to be taken
+    measure_edges: bool = True  # whether to say how sure edges are
+
+
 class MarginalState(MarginalSettings):
     """Base of :class:`GraphDictMarginal`: its fitted attributes, and what follows from them."""
 
@@ -60,9 +68,7 @@ class MarginalState(MarginalSettings):
     n_samples_seen_: int
     stream_: dict[str, Any]
     _in_stream = False  # whether samples come in batches
-    _measures_edges = True  # whether a fit says how sure edges are
-    _start: MarginalState | None = None  # a fit from which to begin, without a search
-    _found: MarginalState | None = None  # a fit whose filter is to be taken
+    _request = FitRequest()
     _pooled = 0.0  # samples that atoms have in common beside their own
 
     _needed = (
