@@ -44,7 +44,7 @@ class SignalEstimator(BaseEstimator):
     objective_: float
     n_iter_: int
     _variance: float  # mean square of the training signals, once prepared
-    _reads_in_parts = False  # whether signals may be larger than memory
+    _reads_in_parts = False
     _takes_gaps = False  # whether values may be missing (NaN)
     _gaps_advice = ""  # to those who have missing values, where it does not take them
 
@@ -204,16 +204,13 @@ class SignalEstimator(BaseEstimator):
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
 
+    # What the engine asks of an estimator: see :mod:`graphdict.engine.estimator_protocols`.
+
     @property
     def _penalty_units(self) -> dict[str, int]:
-        """Penalties by name, with the power of the variance of signals that each goes with."""
         return {}
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
-        """Return the bytes that building the problem takes at its peak, and those of solving it.
-
-        For so many samples and nodes, in numbers of ``size`` bytes.
-        """
         return 0, 8 * graphs.n_edges(nodes) * size
 
     def _warn_unconverged(self, steps: int, reached: str) -> None:

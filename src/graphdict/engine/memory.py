@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from graphdict.engine.estimator_protocols import ForeseesMemory
 from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError, warn
 
 BLOCK = 1 << 24  # bytes of samples that are prepared at a time
 REFUSE = 3  # times the available memory: an estimate is not wrong by more than that
 
 
-def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
+def check_memory(model: ForeseesMemory, shape: tuple[int, int], dtype: Any) -> None:
     """Warn where a fit may not find the memory it needs; refuse where it cannot."""
     available = available_memory()
     if available is None:
@@ -37,10 +38,10 @@ def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
     warn(message, MemoryForecastWarning)
 
 
-def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
+def estimate_memory(model: ForeseesMemory, shape: tuple[int, int], dtype: Any) -> int:
     """Return the bytes that ``model.fit`` takes at its peak, beside the signals themselves.
 
-    What building the problem and solving it take, an estimator says itself (``_memory_needed``).
+    What building the problem and solving it take, an estimator says itself.
     """
     samples, nodes = shape
     size = np.dtype(dtype).itemsize
@@ -57,13 +58,13 @@ def available_memory() -> int | None:
     return min(known) if known else None
 
 
-def _streams(model: Any, shape: tuple[int, int], dtype: Any) -> bool:
+def _streams(model: ForeseesMemory, shape: tuple[int, int], dtype: Any) -> bool:
     from graphdict.engine.sources import too_large
 
-    return bool(model._reads_in_parts) and too_large(shape, dtype)
+    return model._reads_in_parts and too_large(shape, dtype)
 
 
-def _advice(model: Any, dtype: Any) -> str:
+def _advice(model: ForeseesMemory, dtype: Any) -> str:
     """Return what would need less memory, as a sentence."""
     ways = []
     if np.dtype(dtype) == np.float64:

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphdict.engine.estimator_protocols import Penalised
+
 LARGEST = 1e12  # a penalty, beside signals of unit variance
 LEAST = 1e-60  # what is smaller is nothing beside any signals that are accepted
 
 
-def check_penalties(model: Any, variance: float) -> None:
+def check_penalties(model: Penalised, variance: float) -> None:
     """Raise where a penalty of the model is out of all proportion to signals of some variance.
 
     ``model._penalty_units`` has the parameters, and the power of the variance that each goes with.
@@ -37,13 +39,13 @@ def check_penalties(model: Any, variance: float) -> None:
         )
 
 
-def strength(model: Any, name: str) -> float:
+def strength(model: Penalised, name: str) -> float:
     """Return the penalty ``name`` of the model; zero where it is too small to matter."""
     value = float(getattr(model, name))
     return value if value > LEAST ** max(1, model._penalty_units[name]) else 0.0
 
 
-def weights_in(model: Any, weights: NDArray[Any], dtype: Any) -> NDArray[Any]:
+def weights_in(model: Penalised, weights: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Return learned weights in the precision of the signals; raise where they are too large.
 
     They grow without end where nodes have the same signal and next to nothing is asked for an edge.

@@ -46,7 +46,7 @@ class GraphDictionary(
     _reads_in_parts = True
     _takes_gaps = True
     _not_saved: ClassVar[tuple[str, ...]] = ("callback", "checkpoint")
-    _objects: ClassVar[tuple[str, ...]] = ()  # settings that are Python objects, saved by nobody
+    _objects: ClassVar[tuple[str, ...]] = ()
     _needed: ClassVar[tuple[str, ...]] = ("atoms_", "active_nodes_", "scale_", "n_features_in_")
     _fitted_values: ClassVar[dict[str, FittedValue]] = {
         "atoms_": FittedValue("KE", 0),
@@ -61,8 +61,12 @@ class GraphDictionary(
         "n_iter_": COUNT,
     }
 
+    @classmethod
+    def _of_file(cls, settings: dict[str, Any]) -> tuple[type[GraphDictionary], dict[str, Any]]:
+        return cls, settings
+
     def _check_fitted(self, fitted: Mapping[str, Any]) -> None:
-        """Raise ValueError where fitted values of a file do not suit the settings beside them."""
+        """Check nothing; see :class:`graphdict.engine.estimator_protocols.Saved`."""
 
     # What a kind chooses --------------------------------------------------------------------
 
@@ -162,11 +166,6 @@ class GraphDictionary(
         """
         check_is_fitted(self)
         model_files.save(self, path)
-
-    @classmethod
-    def _of_file(cls, settings: dict[str, Any]) -> tuple[type[GraphDictionary], dict[str, Any]]:
-        """Return the class and settings of a model file that names this class; files may be old."""
-        return cls, settings
 
     # How it is done -------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.recordings import Recordings
+from graphdict.engine.estimator_protocols import Saved
 from graphdict.engine.storage.archive import read_archive, write_archive
 from graphdict.engine.storage.atomic import atomic_file
 from graphdict.engine.storage.fitted import check_fitted_values
@@ -32,7 +33,7 @@ VERSION = 2  # 1 had no digests
 NAMES = ("feature_names_in_", "recording_names_")  # lists of names, which are in the manifest
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Saved, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to ``path``."""
     from graphdict import __version__
 
@@ -65,7 +66,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         write_archive(file, manifest, arrays)
 
 
-def load(path: str | os.PathLike[str], classes: Mapping[str, type]) -> Any:
+def load(path: str | os.PathLike[str], classes: Mapping[str, type[Saved]]) -> Any:
     """Read a model of one of ``classes`` (by name)."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError(f"cannot load {path}: it is not a file")
@@ -99,7 +100,7 @@ def _check_kind(manifest: dict[str, Any]) -> None:
         )
 
 
-def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> None:
+def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type[Saved]]) -> None:
     """Raise unless the class is known and all else is plain."""
     if manifest.get("class") not in tuple(classes):
         known = ", ".join(sorted(classes))
@@ -116,7 +117,7 @@ def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> No
                 raise ValueError(f"{_short(name)} is neither a number nor a name")
 
 
-def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+def _rebuild(kind: type[Saved], manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     """Return the model, once everything fits together."""
     found: dict[str, dict[str, Any]] = {p: dict(manifest[p]) for p in ("settings", "fitted")}
     found["fitted"].pop("_n_features_out", None)  # version 1 had it
