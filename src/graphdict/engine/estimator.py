@@ -44,7 +44,7 @@ class SignalEstimator(BaseEstimator):
     objective_: float
     n_iter_: int
     _variance: float  # mean square of the training signals, once prepared
-    _reads_in_parts = False
+    _takes_lazy = False
     _takes_gaps = False  # whether values may be missing (NaN)
     _gaps_advice = ""  # to those who have missing values, where it does not take them
 
@@ -130,14 +130,14 @@ class SignalEstimator(BaseEstimator):
         names = self.node_names
         if by_recording:
             samples = rescaled(joined, names)
-        if not self._reads_in_parts:
+        if not self._takes_lazy:
             samples = samples[: len(samples)]
         self._check_values(samples, reset, joined.recordings)
         return samples  # type: ignore[no-any-return]
 
     def _read_one(self, X: Any, reset: bool) -> Floats:
         X = unpack(X)
-        X = open_rows(X) if self._reads_in_parts else X
+        X = open_rows(X) if self._takes_lazy else X
         if isinstance(X, Rows):
             validate_data(self, X, reset=reset, skip_check_array=True)
             self._check_values(X, reset)
@@ -190,7 +190,7 @@ class SignalEstimator(BaseEstimator):
         return self._apply(self._preparation, samples), recordings
 
     def _apply(self, preparation: Preparation, samples: Floats) -> Floats:
-        if self._reads_in_parts:
+        if self._takes_lazy:
             result: Floats = prepared(samples, preparation)
             return result
         return preparation.apply(samples)

@@ -28,8 +28,8 @@ class ForeseesMemory(Protocol):
     """Tells what memory a fit needs (:mod:`graphdict.engine.memory`)."""
 
     @property
-    def _reads_in_parts(self) -> bool:
-        """Whether signals that do not fit into memory are read a part at a time."""
+    def _takes_lazy(self) -> bool:
+        """Whether signals may be lazy: larger than memory, and read a part at a time."""
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         """Return the bytes that building the problem takes at its peak, and those of solving it.

@@ -189,7 +189,7 @@ class ThreadExecutor:
             )
         return found
 
-    def stream(
+    def iter_shards(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
     ) -> Iterator[tuple[Floats, tuple]]:
         at_once = 1 + self.pool.helpers

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphdict.engine.estimator_protocols import ForeseesMemory
+from graphdict.engine.sources import too_large
 from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError, warn
 
 BLOCK = 1 << 24  # bytes of samples that are prepared at a time
@@ -46,7 +47,7 @@ def estimate_memory(model: ForeseesMemory, shape: tuple[int, int], dtype: Any) -
     samples, nodes = shape
     size = np.dtype(dtype).itemsize
     signals = samples * nodes * size
-    prepared = 0 if _streams(model, shape, dtype) else signals
+    prepared = 0 if model._takes_lazy and too_large(shape, dtype) else signals
     building, solving = model._memory_needed(samples, nodes, size)
     return int(prepared + max(4 * min(signals, BLOCK), building, solving))
 
@@ -58,18 +59,12 @@ def available_memory() -> int | None:
     return min(known) if known else None
 
 
-def _streams(model: ForeseesMemory, shape: tuple[int, int], dtype: Any) -> bool:
-    from graphdict.engine.sources import too_large
-
-    return model._reads_in_parts and too_large(shape, dtype)
-
-
 def _advice(model: ForeseesMemory, dtype: Any) -> str:
     """Return what would need less memory, as a sentence."""
     ways = []
     if np.dtype(dtype) == np.float64:
         ways.append("float32 signals halve it")
-    if model._reads_in_parts:
+    if model._takes_lazy:
         ways.append("a memory map (numpy.load(..., mmap_mode='r')) is read part by part")
     if hasattr(model, "window_size") or hasattr(model, "n_windows"):
         ways.append("larger windows have fewer graphs to learn")

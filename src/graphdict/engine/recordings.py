@@ -209,7 +209,7 @@ def _part(name: str, value: Any) -> Part:
                 twice = next(node for node in nodes if nodes.count(node) > 1)
                 raise ValueError(f"two columns are called {twice!r}")
         if is_lazy(value) and value.ndim == 2 and value.dtype.kind in "fiub":
-            return Part(name, _lazy(value), nodes, ())
+            return Part(name, _lazy_rows(value), nodes, ())
         try:
             values = check_array(
                 value, dtype=[np.float64, np.float32], ensure_all_finite=False,
@@ -223,7 +223,7 @@ def _part(name: str, value: Any) -> Part:
     return Part(name, values, nodes, ())
 
 
-def _lazy(value: Any) -> Rows:
+def _lazy_rows(value: Any) -> Rows:
     client = find_client(value)
     return Rows(value) if client is None else ClusterRows(value, client)
 

@@ -43,7 +43,7 @@ class GraphDictionary(
     history_: dict[str, NDArray[Any]]
     pair_weights_: Floats
     pair_means_: Floats
-    _reads_in_parts = True
+    _takes_lazy = True
     _takes_gaps = True
     _not_saved: ClassVar[tuple[str, ...]] = ("callback", "checkpoint")
     _objects: ClassVar[tuple[str, ...]] = ()

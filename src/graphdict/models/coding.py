@@ -50,7 +50,7 @@ def code(
         sums: list[tuple[Any, ...]] = []
 
         def pieces() -> Iterator[Floats]:
-            for coefficients, part in executor.stream(code_shard, atoms):
+            for coefficients, part in executor.iter_shards(code_shard, atoms):
                 sums.append(part)
                 yield coefficients
 
