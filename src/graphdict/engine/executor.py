@@ -21,7 +21,6 @@ from graphdict.core.annotations import Floats
 from graphdict.core.protocols import (
     BlockStates,
     Deferred,
-    Executor,
     Iterated,
     Iterations,
     Step,
@@ -228,21 +227,19 @@ class ThreadExecutor:
 
 
 @contextmanager
-def open_executor(problem: Any, atoms: Floats) -> Iterator[Executor]:
-    """Open the executor of a problem whose dictionary has the shape and precision of ``atoms``."""
-    mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
-    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
-    with executor_of(problem, bytes_per_row) as executor:
-        yield executor
-
-
-@contextmanager
-def executor_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
+def open_executor(
+    problem: Any, atoms: Floats | None = None, *, bytes_per_row: int = 0
+) -> Iterator[Any]:
     """Open the executor for where the samples are: a cluster, or the threads of this machine.
 
-    There are as many threads as BLAS would use, which is limited to one meanwhile; one where there
-    is little to do. Deferred steps are shared by them piece by piece, others block by block.
+    Samples are cut by ``bytes_per_row``, or by what solvers keep of a row where the dictionary has
+    the shape and precision of ``atoms``. There are as many threads as BLAS would use, which is
+    limited to one meanwhile; one where there is little to do. Deferred steps are shared by them
+    piece by piece, others block by block.
     """
+    if atoms is not None:
+        mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
+        bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
     cut = shard_rows(problem.rows, bytes_per_row)
     if hasattr(problem.signal_term, "executor"):
         with problem.signal_term.executor(problem, cut, bytes_per_row) as executor:
