@@ -235,7 +235,7 @@ def compare_with_one(
         error=error_of_mean(difference),
         block_gains=difference,
         block_length=blocks.length,
-        memory=len(blocks.memory),
+        memory=len(blocks.autoregression),
         stay=float(model.stay_probability_),
         p_value=surrogate_p_value(statistics),
         statistic=float(statistics[0]) if len(statistics) else np.nan,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphdict.core.annotations import Floats, Integers
-from graphdict.selection.memory import equal_loudness, whitened
+from graphdict.selection.prewhitening import equal_loudness, whitened
 
 STRETCHES = 4, 8, 16, 32, 64, 128, 256  # samples, each a whole number of those before
 FEWEST = 4  # stretches to compare

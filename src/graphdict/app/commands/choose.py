@@ -81,10 +81,10 @@ def choose_counts(
             blocks = cut_study(given, trial.window_size, owners=owners)
     except TooFewBlocksError:
         return _too_few(options, console)
-    if len(blocks.memory):
+    if order := len(blocks.autoregression):
         console.note(
-            f"samples repeat what the {len(blocks.memory)} before them say, which is taken out to "
-            "compare with one graph"
+            f"samples repeat what the {order} before them say, which is taken out to compare with "
+            "one graph"
         )
     statistics = surrogate_statistics(blocks, SURROGATES if options["evidence"] else 0)
     if options["atoms"] == "auto":
@@ -254,7 +254,7 @@ def _enough(scores: dict[int, float], one: float) -> int:
 def _let_states_last(options: dict[str, Any], last: bool, blocks: HeldOutBlocks) -> None:
     """Set the prior of states that last where they do and the user did not say otherwise."""
     given = given_settings(options)
-    one_by_one = options["window"] is None and not len(blocks.memory)
+    one_by_one = options["window"] is None and not len(blocks.autoregression)
     if last and one_by_one and "prior" not in given and options["atoms"] > 1:
         options["settings"] = (*options["settings"], "prior=markov")
 
