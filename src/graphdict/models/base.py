@@ -24,8 +24,8 @@ from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.results import InstantaneousGraphs
 
 
-class Encoded(NamedTuple):
-    """Coefficients of signals, with what they were found with."""
+class CodedSignals(NamedTuple):
+    """Signals and the coefficients that are best for them, under atoms that are held."""
 
     signals: Any  # prepared
     atoms: Floats  # (K, E'), on the active nodes
@@ -71,8 +71,8 @@ class GraphDictionary(
     # What a kind chooses --------------------------------------------------------------------
 
     @abstractmethod
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
-        """Return the coefficients of new signals, with what they were found with."""
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
+        """Prepare new signals and find their coefficients, written to ``out`` if that is given."""
 
     # What a user calls ----------------------------------------------------------------------
 
@@ -103,8 +103,8 @@ class GraphDictionary(
             Or, for several recordings, a list of one array for each.
         """
         check_output(self, X)
-        encoded = self._encode(X) if out is None else self._encode(X, out)
-        return by_recording(X, encoded.coefficients, encoded.recordings)
+        coded = self._code_signals(X) if out is None else self._code_signals(X, out)
+        return by_recording(X, coded.coefficients, coded.recordings)
 
     def score(self, X: Signals, y: Any = None) -> float:
         """Return the mean log-likelihood per sample of signals; higher is better.
@@ -154,7 +154,7 @@ class GraphDictionary(
         """Return the coefficients of new signals, or those of the training signals."""
         if X is None:
             return self.coefficients_, getattr(self, "recordings_", None)
-        found = self._encode(X)
+        found = self._code_signals(X)
         return found.coefficients, found.recordings
 
     def save(self, path: StrPath) -> None:

@@ -20,14 +20,14 @@ from graphdict.engine.executor import add_tree
 from graphdict.engine.sources import write_rows
 
 
-class Code(NamedTuple):
-    """Coefficients of samples, and how they were found."""
+class Coding(NamedTuple):
+    """The best coefficients of samples for given atoms, and how they were found."""
 
     coefficients: Floats  # (T, K)
     value: float  # the objective there, but for the priors on atoms
     residual: float  # the largest of the optimality conditions, relatively
     interrupted: bool
-    solution: Solution | None = None  # of BiPDS; None where each sample was coded alone
+    solution: Solution | None = None  # of BiPDS; None where each sample was coded by itself
 
 
 def code(
@@ -39,7 +39,7 @@ def code(
     tol: float,
     out: Any = None,
     stage: Any = None,
-) -> Code:
+) -> Coding:
     """Find the best coefficients of all samples: each alone, or by BiPDS where priors tie them.
 
     ``out`` is where to write coefficients (see :func:`write_rows`), and ``stage`` keeps what is
@@ -54,17 +54,19 @@ def code(
                 sums.append(part)
                 yield coefficients
 
-        return Code(write_rows(pieces(), *shape), add_tree(sums)[0], 0.0, False)
+        return Coding(write_rows(pieces(), *shape), add_tree(sums)[0], 0.0, False)
     start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
     solution = bipds(executor, start, atoms, fixed="atoms", max_iter=max_iter, tol=tol, stage=stage)
     if solution.interrupted and stage is not None:
         stage.flush()
     value = solution.objective - problem.atom_priors.value(atoms)
     coefficients = write_rows([solution.coefficients], *shape)
-    return Code(coefficients, value, last_residual(solution), solution.interrupted, solution)
+    return Coding(coefficients, value, last_residual(solution), solution.interrupted, solution)
 
 
-def history_of_coding(found: Code, executor: Executor, atoms: Floats, history: History) -> History:
+def history_of_coding(
+    found: Coding, executor: Executor, atoms: Floats, history: History
+) -> History:
     """Return the history of a fit that only coded: of BiPDS, or ``history`` with one exact step."""
     if found.solution is not None:
         return found.solution.history

@@ -36,7 +36,7 @@ from graphdict.engine.scikit import available_if
 from graphdict.engine.sources import too_large, write_rows
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.engine.window_sums import active_windows, distance_sums, mean_distances
-from graphdict.models.base import Encoded, GraphDictionary
+from graphdict.models.base import CodedSignals, GraphDictionary
 
 
 def _never(model: Any) -> bool:
@@ -302,13 +302,13 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         """Not offered: a sample alone has no window. See :meth:`score`."""
         raise NotImplementedError
 
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
         signals, recordings = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         counts = self._counts(recordings)
         tree = window_tree(len(counts) // len(recordings))
         found = _memberships(tree, counts, signals.dtype, out)
-        return Encoded(signals, atoms, found, recordings)
+        return CodedSignals(signals, atoms, found, recordings)
 
     def _counts(self, recordings: Recordings) -> Integers:
         """Return the lengths of the windows of each recording, one recording after the other."""

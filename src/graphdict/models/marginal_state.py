@@ -31,7 +31,7 @@ from graphdict.engine.marginal.silent_nodes import silent_nodes
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
-from graphdict.models.base import Encoded, GraphDictionary
+from graphdict.models.base import CodedSignals, GraphDictionary
 from graphdict.models.marginal_settings import MarginalSettings
 from graphdict.models.signed import check_signed_atoms
 
@@ -218,10 +218,10 @@ class MarginalState(MarginalSettings):
         with self._open(X) as (data, dictionary, recordings):
             return log_evidence_of(data, dictionary), recordings
 
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
         with self._open(X) as (data, dictionary, recordings):
             coefficients = coefficients_of(data, dictionary, out)
-            return Encoded(data, dictionary.atoms, coefficients, recordings)
+            return CodedSignals(data, dictionary.atoms, coefficients, recordings)
 
     def _store(self, fit: Fit, coefficients: Floats, gains: NDArray[Any] | None = None) -> None:
         """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""

@@ -37,8 +37,8 @@ from graphdict.engine.signals import OnAllNodes, row_slices
 from graphdict.engine.sources import open_signal_term
 from graphdict.engine.tasks import part
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
-from graphdict.models.base import Encoded
-from graphdict.models.coding import Code, by_sample, code, history_of_coding, last_residual
+from graphdict.models.base import CodedSignals
+from graphdict.models.coding import Coding, by_sample, code, history_of_coding, last_residual
 from graphdict.models.fit_end import is_usable, report_unusable_fit, warn_infinite
 from graphdict.models.soft_settings import SoftSettings
 from graphdict.models.starts import STARTS, begin, check_given, check_proportion
@@ -133,7 +133,7 @@ class SoftDictionary(SoftSettings):
         return self
 
     def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
-        signals, atoms, coefficients, recordings = self._encode(X)
+        signals, atoms, coefficients, recordings = self._code_signals(X)
         counts = self._counts(recordings)
         rows = coefficients
         if self.window_size > 1:
@@ -285,7 +285,7 @@ class SoftDictionary(SoftSettings):
 
     def _code(
         self, problem: Problem, atoms: Floats, executor: Any, out: Any = None, stage: Any = None
-    ) -> Code:
+    ) -> Coding:
         """Return the best coefficients (T, K) for atoms, and how they were found."""
         steps, tight = max(CODING_STEPS, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
@@ -300,14 +300,14 @@ class SoftDictionary(SoftSettings):
         return found
 
     @single_threaded_blas
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
         signals, recordings = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         problem = self._problem(signals, recordings)
         with open_executor(problem, atoms) as executor:
             self._check_energies(executor, atoms)
             found = self._code(problem, atoms, executor, out)
-        return Encoded(signals, atoms, found.coefficients, recordings)
+        return CodedSignals(signals, atoms, found.coefficients, recordings)
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)

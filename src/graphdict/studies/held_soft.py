@@ -47,7 +47,7 @@ class SoftRecording:
                 f"atoms of a recording are not known for {type(model).__name__}: use "
                 "GraphDictMarginal, GraphDictLog or GraphDictExact"
             )
-        prepared, atoms, coefficients, _ = model._encode({name: signals})
+        prepared, atoms, coefficients, _ = model._code_signals({name: signals})
         prepared = np.asarray(prepared)
         if has_gaps(prepared):
             raise ValueError(
