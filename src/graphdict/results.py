@@ -362,7 +362,7 @@ def describe_signals(model: Any) -> list[str]:
     if tails is None:
         return said
     if np.isinf(tails):
-        said.append("Samples are as loud as one another, up to what a Gaussian allows.")
+        said.append("Samples differ in loudness no more than a Gaussian allows.")
         return said
     sentence = "Some samples are louder than others, whatever their graph"
     gains = np.asarray(getattr(model, "gains_", ()))

@@ -86,7 +86,7 @@ class Checkpoint:
             if not self.resumed or isinstance(error, CheckpointError) or not _is_ours(error):
                 raise
             raise CheckpointError(
-                f"checkpoint {self.path} holds what this fit cannot go on from "
+                f"checkpoint {self.path} holds a state that this fit cannot go on from "
                 f"({type(error).__name__}: {error}). Delete it to begin anew."
             ) from error
 
@@ -130,7 +130,7 @@ class Checkpoint:
                 raise ValueError("it lacks the digests that show it to be undamaged")
             for name, array in arrays.items():
                 if array.dtype.kind == "f" and np.isnan(array).any():
-                    raise ValueError(f"{name} holds what is not a number")
+                    raise ValueError(f"{name} holds NaN")
             content = _unpack(manifest["content"], arrays)
             self.done, self.saved, self.seed = (content[k] for k in ("done", "saved", "seed"))
             found = manifest["identity"]
@@ -229,8 +229,8 @@ def _describe(value: Any) -> Any:
 
 
 def _check_kind(manifest: dict[str, Any]) -> None:
-    if manifest.get("format") != FORMAT:
-        raise ValueError("it is something else")
+    if (found := manifest.get("format")) != FORMAT:
+        raise ValueError(f"its format is {found!r:.40}, not {FORMAT!r}")
     if manifest.get("version") != VERSION:
         raise ValueError(f"its version is {manifest.get('version')!r:.20}, not {VERSION}")
 

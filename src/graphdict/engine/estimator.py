@@ -86,7 +86,7 @@ class SignalEstimator(BaseEstimator):
         if found != __version__:
             warn(
                 f"this {type(self).__name__} was pickled by graphdict {found} and is read by "
-                f"{__version__}, which may mean other things by the same attributes: fit it again, "
+                f"{__version__}, where the same attributes may mean something else: fit it again, "
                 "or keep models in files of their own (save, load_model), which are versioned",
                 VersionWarning,
             )

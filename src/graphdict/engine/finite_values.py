@@ -41,8 +41,8 @@ def check_finite(
                 )
             if np.isfinite(value):
                 raise ValueError(
-                    f"X holds {value:.3g} {where}, which is too large beside the signals that "
-                    "were learned from to be squared: is it of another unit?"
+                    f"X holds {value:.3g} {where}, which is too large compared with the training "
+                    "signals (its square would overflow): is it of another unit?"
                 )
             raise ValueError(
                 f"X holds infinity {where}; fill in or leave out such rows: all values must be "

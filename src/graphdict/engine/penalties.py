@@ -1,7 +1,7 @@
-"""Penalties beside the signals that they are added to: refused where they leave nothing of them.
+"""Refuse penalties so large that the signals they are added to would be lost in rounding.
 
-The cost of an edge is a squared difference of signals plus a penalty, and what is learned from both
-is a number only where neither drowns the other in rounding.
+The cost of an edge is a squared difference of signals plus a penalty. Penalties too small to matter
+count as zero, and learned weights too large for the precision of the signals are refused.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 
 from graphdict.engine.estimator_protocols import Penalised
 
-LARGEST = 1e12  # a penalty, beside signals of unit variance
-LEAST = 1e-60  # what is smaller is nothing beside any signals that are accepted
+LARGEST = 1e12  # a penalty, for signals of unit variance
+LEAST = 1e-60  # what is smaller counts as zero, whatever the signals
 
 
 def check_penalties(model: Penalised, variance: float) -> None:
-    """Raise where a penalty of the model is out of all proportion to signals of some variance.
-
-    ``model._penalty_units`` has the parameters, and the power of the variance that each goes with.
-    """
+    """Raise where a penalty of the model is too large for signals of some variance."""
     for name, power in model._penalty_units.items():
         value: Any
         value, unit = getattr(model, name), variance**power
@@ -30,12 +27,13 @@ def check_penalties(model: Penalised, variance: float) -> None:
             continue
         if power and not model.rescale:
             raise ValueError(
-                f"{name}={value:.3g} leaves nothing of signals with a mean square of "
-                f"{variance:.3g}: use at most {LARGEST * unit:.3g}, or leave the scale of X to "
-                "rescale=True"
+                f"{name}={value:.3g} is so large that signals with a mean square of "
+                f"{variance:.3g} would be lost in rounding: use at most {LARGEST * unit:.3g}, or "
+                "leave the scale of X to rescale=True"
             )
         raise ValueError(
-            f"{name}={value:.3g} leaves nothing of the signals: use at most {LARGEST * unit:.3g}"
+            f"{name}={value:.3g} is so large that the signals would be lost in rounding: use at "
+            f"most {LARGEST * unit:.3g}"
         )
 
 

@@ -81,7 +81,7 @@ class Preparation:
             found = cls(active, size)
             if largest > found.farthest(signals.dtype):
                 raise ValueError(
-                    f"X holds values up to {largest:.3g}, too large beside its root mean square of "
+                    f"X holds values up to {largest:.3g}, too large for its root mean square of "
                     f"{size:.3g} (without the mean over nodes): are they of another unit?"
                 )
             return found, 1.0

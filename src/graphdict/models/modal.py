@@ -81,7 +81,7 @@ class ModalDictionary(SoftDictionary):
         if off > 1e-4:
             raise ValueError(
                 "modes must be orthonormal columns, such as eigenvectors of a Laplacian; their "
-                f"products are off by {off:.2g}"
+                f"inner products are off by {off:.2g}"
             )
         active = modes[self.active_nodes_]
         active = active - active.mean(axis=0)

@@ -374,7 +374,7 @@ def _rest_of_observed(likelihood: Likelihood, signals: Floats) -> Floats:
     found = np.full(len(signals), np.nan)
     found[some] = likelihood.rest(signals if some.all() else signals[some])
     if np.isnan(found[some]).any():
-        why = ": missing values are NaN in signals, and it has to do without them"
+        why = ": missing values are NaN in signals, and it must allow for them"
         raise ValueError(
             f"rest(signals) of the likelihood {type(likelihood).__name__} is not a number for some "
             f"samples{why if missing.any() else ''}"

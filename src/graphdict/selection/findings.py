@@ -176,7 +176,7 @@ def _sentences_on_atoms(
             sentence += (
                 f"; more of its weight than in the {rest} is on {_heaviest_pairs(model, apart)}"
                 if apart.any()
-                else f"; no edge surely has more of its weight than in the {rest}"
+                else f"; no edge clearly has more of its weight than in the {rest}"
             )
         said.append(sentence + ".")
     if len(atoms) > MOST_ATOMS:
@@ -228,7 +228,7 @@ def _lack_in_words(learned: bool) -> str:
     """Return why an atom has no edges to speak of."""
     if not learned:
         return "no edges"
-    return "no edge that is sure: none is there, or samples are too few to show it"
+    return "no edge that is sure: there is none, or samples are too few to show it"
 
 
 def _weight_in_words(sums: Floats, k: int) -> str:

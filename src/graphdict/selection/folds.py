@@ -194,8 +194,8 @@ def cut_recordings(
             if any(len(given[k]) >= window for k in np.flatnonzero(codes == codes[number])):
                 continue  # others of its group are longer
             raise ValueError(
-                f"recording {number + 1} has {len(recording)} samples, fewer than a window of "
-                f"{window} after the memory of the series: leave it out"
+                f"recording {number + 1} has {len(recording)} samples, of which the autoregression "
+                f"leaves fewer than a window of {window}: leave it out"
             )
         pieces.append(left[: min(longest, len(left) // window * window)])
         kept.append(codes[number])

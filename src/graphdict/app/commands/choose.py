@@ -83,7 +83,7 @@ def choose_counts(
         return _too_few(options, console)
     if order := len(blocks.autoregression):
         console.note(
-            f"samples repeat what the {order} before them say, which is taken out to compare with "
+            f"samples depend on the {order} before them; this is taken out for the comparison with "
             "one graph"
         )
     statistics = surrogate_statistics(blocks, SURROGATES if options["evidence"] else 0)
@@ -196,15 +196,15 @@ def _choose_atoms(
     if max(choice.scores, key=lambda k: choice.scores[k]) == MOST:
         value = _enough(choice.scores, float(one.mean()))
         remark = (
-            f"Each graph more, up to {MOST}, predicts held-out blocks better: the number of states "
-            f"is not in the signals. {value} graphs gain half of what {MOST} do; -k {MOST} learns "
-            "all."
+            f"Every further graph, up to {MOST}, predicts held-out blocks better: the signals do "
+            f"not say how many states there are. {value} graphs gain half of what {MOST} do; "
+            f"-k {MOST} learns all."
         )
     several = max(FEW, value)
     if several not in choice.block_scores:  # no sample uses two atoms
         options["atoms"] = options["active"] = 1
         chosen = {"atoms": {"value": 1, "active": 1, "scores": choice.scores}}
-        return Choices(chosen, remark="Of two graphs instead of one, no sample uses the second.")
+        return Choices(chosen, remark="No sample uses the second of two graphs.")
     given = choice.block_scores[several], choice.models[several]
     if most > first:
         trial.set_params(n_atoms=several, max_active=most)

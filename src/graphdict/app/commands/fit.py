@@ -254,10 +254,10 @@ def _print_atoms(
 def _stopped(model: Any, complete: bool) -> str:
     """Return a sentence on what the user did not wait for."""
     if complete:
-        return "Stopped by Ctrl-C before it was learned again: nobody knows what comes out again."
+        return "Stopped by Ctrl-C before it was learned again: what is reproducible is not known."
     return (
         f"Stopped by Ctrl-C after {model.n_iter_} iterations: what follows is what was learned by "
-        "then, and may be far from the best there is."
+        "then, and may be far from the optimum."
     )
 
 

@@ -65,7 +65,7 @@ def learn(
             if (used := _used_atoms(model, options, choices)) and not console.interrupted:
                 console.note(
                     f"{options['atoms'] - used} of {options['atoms']} atoms are used by no "
-                    f"sample: {used} are learned again"
+                    f"sample: learning again with {used}"
                 )
                 options["atoms"], options["active"] = used, min(options["active"], used)
                 model = build_model(signals, options, console)

@@ -44,6 +44,6 @@ def spread_repeats(signals: SignalTable, values: NDArray[Any]) -> tuple[NDArray[
         for index in often[:MOST_NAMED]
     ) + (f" and {len(often) - MOST_NAMED} more" if len(often) > MOST_NAMED else "")
     return spread, (
-        f"column(s) that have one value in many rows, of which no graph tells much: {named}; noise "
+        f"column(s) that have the same value in many rows, which no graph explains: {named}; noise "
         "of a seventh of their spread is added to learn from them (--ignore leaves columns out)"
     )

@@ -243,7 +243,9 @@ def _mean_square(signals: NDArray[Any]) -> float:
     with np.errstate(over="ignore"):
         squares = float(np.nansum(np.square(signals, dtype=np.float64)))
     if not squares < float(np.finfo(signals.dtype).max) / 1e6:
-        raise ValueError("X holds values too large beside those of earlier batches to be squared")
+        raise ValueError(
+            "X holds values too large compared with earlier batches (their squares would overflow)"
+        )
     return squares / float(freedom) * (nodes - 1) / nodes
 
 

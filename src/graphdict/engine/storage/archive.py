@@ -153,7 +153,7 @@ def _check_members(members: Mapping[str, zipfile.ZipInfo], size: int) -> None:
     """Raise unless each is plainly stored, of a name of ours, and all are within the ``size``."""
     for name, info in members.items():
         if name not in (MANIFEST, SUMS) and not NAME.fullmatch(name):
-            raise ValueError(f"it has a member of the strange name {name[:80]!r}")
+            raise ValueError(f"it has an unexpected member {name[:80]!r}")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise ValueError(f"{name} is compressed, which members of model files are not")
     if sum(info.file_size for info in members.values()) > size:

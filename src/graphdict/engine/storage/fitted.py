@@ -44,7 +44,7 @@ def check_fitted_values(kind: type[Saved], fitted: Mapping[str, Any]) -> None:
             raise ValueError(f"it lacks {name}, which every fitted {kind.__name__} has")
     for name, value in fitted.items():
         if not ATTRIBUTE.fullmatch(name) or hasattr(kind, name):
-            raise ValueError(f"{name!r} is no attribute that a fit of {kind.__name__} sets")
+            raise ValueError(f"{name!r} is not an attribute that a fit of {kind.__name__} sets")
         if name in known:
             _check_value(name, value, known[name])
     nodes = fitted["n_features_in_"]

@@ -92,7 +92,7 @@ def _check_kind(manifest: dict[str, Any]) -> None:
         raise ModelFileError("it is not a graphdict model")
     version = manifest.get("version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format version {_short(version)} is none that ever was")
+        raise ModelFileError(f"it has unknown format version {_short(version)}")
     if version > VERSION:
         raise ModelFileError(
             f"it has format version {_short(version)}, and this graphdict reads up to {VERSION}: "
