@@ -37,8 +37,8 @@ def check_penalties(model: Penalised, variance: float) -> None:
         )
 
 
-def strength(model: Penalised, name: str) -> float:
-    """Return the penalty ``name`` of the model; zero where it is too small to matter."""
+def effective_penalty(model: Penalised, name: str) -> float:
+    """Return the penalty ``name`` of the model, or 0 where it is too small to matter."""
     value = float(getattr(model, name))
     return value if value > LEAST ** max(1, model._penalty_units[name]) else 0.0
 

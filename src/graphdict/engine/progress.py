@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.logs import logger
-from graphdict.engine.tasks import Task, current_task, part, tell, work
+from graphdict.engine.tasks import Task, current_task, subtask, tell, work
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -133,7 +133,7 @@ def shown_work(title: str, total: float, verbose: int) -> Iterator[Task]:
     screen where ``verbose`` is above 1.
     """
     if not verbose or current_task() is not None:
-        with part(title, total) as task:
+        with subtask(title, total) as task:
             yield task
         return
     bar = ProgressBar(title, stays=verbose > 1)

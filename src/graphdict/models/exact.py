@@ -23,7 +23,7 @@ from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import write_rows
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
-from graphdict.engine.tasks import part
+from graphdict.engine.tasks import subtask
 from graphdict.models.base import CodedSignals
 from graphdict.models.coding import by_sample
 from graphdict.models.docs import document
@@ -187,7 +187,7 @@ class GraphDictExact(SoftDictionary):
         start = _in_scale(objective, penalties, self._active_atoms.astype(np.float64), rows)
         tol = self.tol * 1e-2
         with (
-            part("GraphDictExact: filter"),
+            subtask("GraphDictExact: filter"),
             with_progress(self.callback, self.max_iter, "filter", tol) as callback,
         ):
             found = filtered_descent(

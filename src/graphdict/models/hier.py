@@ -30,7 +30,7 @@ from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage
 from graphdict.engine.memory import BLOCK
-from graphdict.engine.penalties import strength, weights_in
+from graphdict.engine.penalties import effective_penalty, weights_in
 from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.scikit import available_if
 from graphdict.engine.sources import too_large, write_rows
@@ -199,7 +199,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         shares = lengths / lengths.sum()
         active = active_windows(samples, counts, len(recordings))[:, self.active_nodes_]
         costs = without_rounding(mean_distances(signals, counts, len(recordings)))
-        alpha, self.beta_ = strength(self, "alpha_w"), strength(self, "beta")
+        alpha, self.beta_ = effective_penalty(self, "alpha_w"), effective_penalty(self, "beta")
         if self.avg_degree is not None:
             average = (shares @ costs)[None]
             self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
@@ -232,7 +232,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     ) -> CoupledGraphs:
         """Learn the graphs of the windows; warn where they are not optimal."""
         solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
-        alpha = strength(self, "alpha_w")
+        alpha = effective_penalty(self, "alpha_w")
         name = type(self).__name__
         with with_progress(self.callback, self.max_iter, name, self.tol) as call:
             found = solve(

@@ -22,7 +22,7 @@ from graphdict.engine.marginal.sample_values import (
     responsibilities_of,
 )
 from graphdict.engine.online.marginal import MARGINAL_RULES
-from graphdict.engine.online.stream import restart, take_batch
+from graphdict.engine.online.stream import forget_stream, take_batch
 from graphdict.engine.progress import shows_progress
 from graphdict.engine.recordings import by_recording
 from graphdict.engine.scikit import available_if
@@ -227,7 +227,7 @@ class GraphDictMarginal(MarginalState):
         self
         """
         check_parameters(self)
-        restart(self)
+        forget_stream(self)
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
         self._check_recordings(self.recordings_)

@@ -1,4 +1,4 @@
-"""Dictionaries that see of graphs their energies in shared modes: where these come from."""
+"""Base of the dictionaries with shared modes: how the modes are given or learned from signals."""
 
 from __future__ import annotations
 

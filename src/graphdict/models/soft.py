@@ -33,9 +33,9 @@ from graphdict.engine.logs import logger
 from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import LEAST
 from graphdict.engine.progress import shows_progress, with_progress
-from graphdict.engine.signals import OnAllNodes, row_slices
+from graphdict.engine.signals import PriorOnAllNodes, row_slices
 from graphdict.engine.sources import open_signal_term
-from graphdict.engine.tasks import part
+from graphdict.engine.tasks import subtask
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
 from graphdict.models.base import CodedSignals
 from graphdict.models.coding import Coding, by_sample, code, history_of_coding, last_residual
@@ -114,7 +114,7 @@ class SoftDictionary(SoftSettings):
                 coefficients = by_sample(best.coefficients, problem.counts)
             else:
                 stage = kept.stage()
-                with part(f"{type(self).__name__}: coefficients", cost=CODING):
+                with subtask(f"{type(self).__name__}: coefficients", cost=CODING):
                     found = self._code(problem, atoms, executor, stage=stage)
                 coefficients = found.coefficients
                 objective = found.value + problem.atom_priors.value(atoms)
@@ -197,7 +197,7 @@ class SoftDictionary(SoftSettings):
         priors = list(self.atom_priors or ())
         if self.active_nodes_.all():
             return priors
-        return [OnAllNodes(term, self._preparation) for term in priors]
+        return [PriorOnAllNodes(term, self._preparation) for term in priors]
 
     def _given(self, samples: int, dtype: Any) -> tuple[Floats | None, Floats | None]:
         """Return the given atoms (on active nodes) and coefficients, checked; None if not given."""
@@ -249,7 +249,7 @@ class SoftDictionary(SoftSettings):
             steps = {name: getattr(self, name) for name in names}
         name = type(self).__name__
         with (
-            part(f"{name}: iterations"),
+            subtask(f"{name}: iterations"),
             with_progress(self.callback, self.max_iter, name, self.tol) as call,
         ):
             solution = solve(

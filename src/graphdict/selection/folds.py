@@ -20,7 +20,7 @@ from sklearn.base import clone
 from graphdict.core.annotations import Floats, Integers
 from graphdict.core.marginal.spectra import zero_sum_basis
 from graphdict.engine.signals import has_gaps
-from graphdict.engine.tasks import part
+from graphdict.engine.tasks import subtask
 from graphdict.selection.prewhitening import autoregression, innovations, with_equal_loudness
 from graphdict.selection.trials import fit_quietly
 
@@ -271,7 +271,7 @@ def block_scores(
         trial.set_params(rescale=True)
     values = np.empty((2 if model.n_atoms == 1 else 1, len(blocks.pieces)))
     held_out = blocks.folds(folds)
-    with part("held-out blocks", total=1 + folds, cost=cost):
+    with subtask("held-out blocks", total=1 + folds, cost=cost):
         whole = clone(trial)
         fit_quietly(whole, blocks.signals, fitted)
         for fold in np.unique(held_out):

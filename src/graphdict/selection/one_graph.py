@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from graphdict.core.annotations import Floats, RandomState
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.progress import shown_work
-from graphdict.engine.tasks import advance, part
+from graphdict.engine.tasks import advance, subtask
 from graphdict.selection.folds import (
     HeldOutBlocks,
     block_scores,
@@ -212,7 +212,7 @@ def surrogate_statistics(
         return np.empty(0)
     rng = check_random_state(random_state)
     found = [covariance_variation(given, lengths)]
-    with part("surrogates", total=count, cost=SURROGATE_COST):
+    with subtask("surrogates", total=count, cost=SURROGATE_COST):
         for _ in range(count):
             drawn = surrogate_directions(given, rng, lengths)
             found.append(covariance_variation(drawn, lengths))

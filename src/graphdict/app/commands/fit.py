@@ -38,7 +38,7 @@ from graphdict.app.commands.results import (
 )
 from graphdict.app.files import SignalTable
 from graphdict.app.files.several import expand_paths
-from graphdict.engine.tasks import part
+from graphdict.engine.tasks import subtask
 from graphdict.selection.findings import describe_findings
 
 CONFIDENT = 0.5  # from which on an edge counts
@@ -158,7 +158,7 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
         raise click.UsageError(f"-o {folder} is a file; name a folder")
     check_free([folder / name for name in names], force)
     with console.progress("Reading", 1) as whole:
-        with part("Reading", cost=0):
+        with subtask("Reading", cost=0):
             signals = read_recordings(paths, options, console)
             scaling = learn_scaling(signals, options, console)
             recordings = signals.recordings
@@ -172,7 +172,7 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
                     console.note(told)
         learned = learn(signals, values, options, console, whole)
         model = learned.model
-        with part("Writing", cost=0):
+        with subtask("Writing", cost=0):
             least = _min_confidence(options)
             if recordings is not None:
                 console.result(f"{len(recordings)} recordings, {recordings.total:,} samples in all")

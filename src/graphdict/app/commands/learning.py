@@ -17,7 +17,7 @@ from graphdict.app.commands.preprocessing import subsample
 from graphdict.app.files import SignalTable
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.marginal.redundant import idle_atoms
-from graphdict.engine.tasks import Task, part
+from graphdict.engine.tasks import Task, subtask
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.selection import Stability
@@ -50,17 +50,17 @@ def learn(
             X = dict(zip(recordings.names, recordings.split(values), strict=True))
         choosing, later, graphs = _planned_work(options)
         whole.plan(choosing + later * graphs)
-        with part("Choosing", choosing, choosing) as task:
+        with subtask("Choosing", choosing, choosing) as task:
             choices = choose_counts(signals, subsample(values), options, console)
             task.cost = task.done
         model = build_model(signals, options, console)
         learning = LEARNING * options["atoms"]
         whole.plan(whole.done + later * options["atoms"])
         if options["degree"] is not None or options["density"] is not None:
-            with part("Choosing the penalty", 5, 5 * learning):
+            with subtask("Choosing the penalty", 5, 5 * learning):
                 penalty = choose_degree(model, subsample(values), options, console)
             choices.settings["penalty"] = penalty
-        with part("Learning", cost=learning):
+        with subtask("Learning", cost=learning):
             seconds = _fit(model, X, console)
             if (used := _used_atoms(model, options, choices)) and not console.interrupted:
                 console.note(
@@ -75,9 +75,9 @@ def learn(
     complete = not console.interrupted
     if choices.blocks is not None and complete:
         work = COMPARING * options["atoms"]
-        with part("Comparing with one graph", options["atoms"] + 1, work):
+        with subtask("Comparing with one graph", options["atoms"] + 1, work):
             choices.evidence = compare_fitted(model, choices, signals, options, console)
-    with part("Learning again", cost=AGAIN * options["atoms"]):
+    with subtask("Learning again", cost=AGAIN * options["atoms"]):
         again = _stability(model, values, options, console)
     return Learned(model, seconds, choices, again, complete)
 

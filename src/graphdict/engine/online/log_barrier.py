@@ -24,7 +24,7 @@ from graphdict.core.terms.base import entrywise, name_of
 from graphdict.engine.estimator_protocols import StreamedSoft
 from graphdict.engine.executor import open_executor
 from graphdict.engine.online.stream import Batch, Statistics, StreamRules
-from graphdict.engine.penalties import strength
+from graphdict.engine.penalties import effective_penalty
 
 ALL = slice(None)
 LEAST = 1e-3  # of the mean weight of an atom: what a weight never falls below
@@ -70,8 +70,8 @@ def statistics_of_fit(model: StreamedSoft) -> Statistics:
     shares = coefficients / max(int(known.sum()), 1)
     slopes = operator.adjoint_atoms(shares, np.where(known, slope, 0)).astype(np.float64)
     atoms = _dense(shown.astype(np.float64))
-    others = strength(model, "alpha_orth") * (atoms.sum(axis=0) - atoms)
-    moments = np.maximum(slopes - strength(model, "alpha_w") - others, 0)
+    others = effective_penalty(model, "alpha_orth") * (atoms.sum(axis=0) - atoms)
+    moments = np.maximum(slopes - effective_penalty(model, "alpha_w") - others, 0)
     return {"atoms": atoms, "moments": moments, "gains": atoms * slopes}
 
 
@@ -94,8 +94,8 @@ def update(
     new = {"moments": problem.weighted_distances(ALL, rows), "gains": old * slopes}
     for name in new:
         new[name] = statistics[name] + batch.of_edges * (new[name] - statistics[name])
-    costs = at_least(new["moments"] + strength(model, "alpha_w"), atoms.dtype)
-    others = strength(model, "alpha_orth") * (old.sum(axis=0) - old)
+    costs = at_least(new["moments"] + effective_penalty(model, "alpha_w"), atoms.dtype)
+    others = effective_penalty(model, "alpha_orth") * (old.sum(axis=0) - old)
     new["atoms"] = _dense(old * atom_factors(costs, others, new["gains"] / old))
     return {**statistics, **new}, {
         "atoms_": _shown(new["atoms"]),

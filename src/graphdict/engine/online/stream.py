@@ -89,8 +89,8 @@ def take_batch(model: Streamed, X: Signals, rules: StreamRules) -> None:
     _update(model, stream, samples, rules, recordings=recordings, new_nodes=new_nodes)
 
 
-def restart(model: Streamed) -> None:
-    """Forget the stream, if there was any: called by ``fit``."""
+def forget_stream(model: Streamed) -> None:
+    """Remove the attributes of a stream, if there was any: called by ``fit``."""
     for name in ("stream_", "n_samples_seen_"):
         vars(model).pop(name, None)
 
