@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from graphdict.engine.estimator_protocols import ForeseesMemory
+from graphdict.engine.signals import BLOCK_BYTES
 from graphdict.engine.sources import too_large
 from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError, warn
 
-BLOCK = 1 << 24  # bytes of samples that are prepared at a time
 REFUSE = 3  # times the available memory: an estimate is not wrong by more than that
 
 
@@ -49,7 +49,7 @@ def estimate_memory(model: ForeseesMemory, shape: tuple[int, int], dtype: Any) -
     signals = samples * nodes * size
     prepared = 0 if model._takes_lazy and too_large(shape, dtype) else signals
     building, solving = model._memory_needed(samples, nodes, size)
-    return int(prepared + max(4 * min(signals, BLOCK), building, solving))
+    return int(prepared + max(4 * min(signals, BLOCK_BYTES), building, solving))
 
 
 def available_memory() -> int | None:

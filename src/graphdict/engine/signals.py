@@ -23,7 +23,7 @@ from graphdict.core.terms import base
 from graphdict.engine.logs import printable
 from graphdict.exceptions import LevelWarning, SilentNodeWarning, warn
 
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 24  # of samples that are read or prepared at a time
 LARGEST, SMALLEST = 1e15, 1e-15  # root mean square of signals that are not rescaled
 LEVELS = 5  # how many times levels must exceed variation to be worth a warning
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,9 @@ def code(
     ``out`` is where to write coefficients (see :func:`write_rows`), and ``stage`` keeps what is
     done of a fit.
     """
-    shape = (problem.counts, len(atoms), atoms.dtype, out)
+    write = partial(
+        write_rows, counts=problem.counts, columns=len(atoms), dtype=atoms.dtype, out=out
+    )
     if codes_samples_alone(problem):
         sums: list[tuple[Any, ...]] = []
 
@@ -54,13 +57,13 @@ def code(
                 sums.append(part)
                 yield coefficients
 
-        return Coding(write_rows(pieces(), *shape), add_tree(sums)[0], 0.0, False)
+        return Coding(write(pieces()), add_tree(sums)[0], 0.0, False)
     start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
     solution = bipds(executor, start, atoms, fixed="atoms", max_iter=max_iter, tol=tol, stage=stage)
     if solution.interrupted and stage is not None:
         stage.flush()
     value = solution.objective - problem.atom_priors.value(atoms)
-    coefficients = write_rows([solution.coefficients], *shape)
+    coefficients = write([solution.coefficients])
     return Coding(coefficients, value, last_residual(solution), solution.interrupted, solution)
 
 

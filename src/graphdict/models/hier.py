@@ -29,10 +29,10 @@ from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage
-from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import effective_penalty, weights_in
 from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.scikit import available_if
+from graphdict.engine.signals import BLOCK_BYTES
 from graphdict.engine.sources import too_large, write_rows
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.engine.window_sums import active_windows, distance_sums, mean_distances
@@ -164,7 +164,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = min(samples, self.n_windows or 2 ** min(self.depth, 40))
         atoms, edges = 2 * windows - 1, graphs.n_edges(nodes)
-        building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
+        building = 3 * min(samples * edges * size, BLOCK_BYTES) if windows < samples else 0
         solving = 8 * atoms * edges * size + 10 * windows * edges * 8
         if not too_large((samples, atoms), f"f{size}"):  # else coefficients are in a file
             solving += samples * atoms * size
@@ -354,7 +354,7 @@ def _memberships(tree: WindowTree, counts: Integers, dtype: Any, out: Any = None
     ``counts`` are the lengths of all windows of each recording.
     """
     membership = tree.membership.astype(dtype)
-    at_a_time = max(1, BLOCK // membership[0].nbytes)
+    at_a_time = max(1, BLOCK_BYTES // membership[0].nbytes)
     number = -(-counts // at_a_time)  # pieces of each window
     pieces = (
         membership[window % tree.windows][None]

@@ -28,7 +28,7 @@ from graphdict.engine.marginal.sample_values import coefficients_of, log_evidenc
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 from graphdict.engine.marginal.settings import Settings
 from graphdict.engine.marginal.silent_nodes import silent_nodes
-from graphdict.engine.memory import BLOCK
+from graphdict.engine.signals import BLOCK_BYTES
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.models.base import CodedSignals, GraphDictionary
@@ -110,7 +110,7 @@ class MarginalState(MarginalSettings):
         patterns = count_patterns(self.n_atoms, most, self.levels)
         rows = windows * (patterns if self.max_active else min(patterns, 5000)) * 8
         solving = 8 * self.n_atoms * graphs.n_edges(nodes) * size
-        solving += 4 * min(rows, BLOCK) + 2 * samples * self.n_atoms * size
+        solving += 4 * min(rows, BLOCK_BYTES) + 2 * samples * self.n_atoms * size
         if self.prior != "hierarchy" and not self.average and self._may_be_filtered:
             # Second moments, spectra and their products, for every set of atoms.
             solving += 8 * min(patterns, MOST_FILTERED) * nodes**2 * 8

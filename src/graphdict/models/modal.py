@@ -15,8 +15,7 @@ from graphdict.core.graph_learning.determinant import coupled_likelihood
 from graphdict.core.likelihoods import LogSpectra
 from graphdict.core.terms import LogBarrier
 from graphdict.engine.containers import as_numbers
-from graphdict.engine.memory import BLOCK
-from graphdict.engine.signals import each_block
+from graphdict.engine.signals import BLOCK_BYTES, each_block
 from graphdict.engine.storage.fitted import FittedValue
 from graphdict.models.soft import SoftDictionary
 
@@ -102,7 +101,7 @@ class ModalDictionary(SoftDictionary):
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = -(-samples // self.window_size)
-        powers = 3 * min(samples * nodes * size, BLOCK)
+        powers = 3 * min(samples * nodes * size, BLOCK_BYTES)
         _, solving = super()._memory_needed(samples, nodes, size)
         if windows < samples:  # of a window, powers are kept in place of pairs
             solving -= windows * graphs.n_edges(nodes) * size

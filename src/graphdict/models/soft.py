@@ -30,10 +30,9 @@ from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage
 from graphdict.engine.executor import open_executor
 from graphdict.engine.logs import logger
-from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import LEAST
 from graphdict.engine.progress import shows_progress, with_progress
-from graphdict.engine.signals import PriorOnAllNodes, row_slices
+from graphdict.engine.signals import BLOCK_BYTES, PriorOnAllNodes, row_slices
 from graphdict.engine.sources import open_signal_term
 from graphdict.engine.tasks import subtask
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
@@ -313,7 +312,7 @@ class SoftDictionary(SoftSettings):
         windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)
         atoms, numbers, image = self.n_atoms, edges, self._image_size(nodes)
         keeps = windows < samples
-        building = 3 * min(samples * numbers * size, BLOCK) if keeps else 0
+        building = 3 * min(samples * numbers * size, BLOCK_BYTES) if keeps else 0
         keeps_dual = self._keeps_dual(nodes)
         solving = 8 * atoms * edges * size
         solving += (8 if keeps_dual else 4) * windows * atoms * size + samples * atoms * size

@@ -54,8 +54,8 @@ class SoftRecording:
                 f"recording {name} has missing values, with which atoms of a recording are known "
                 "for GraphDictMarginal only: fill them first"
             )
-        given = np.asarray(atoms, np.float64), prepared, np.asarray(coefficients, np.float64)
-        return cls(likelihood, *given, float(model.alpha_w))
+        atoms, coefficients = (np.asarray(x, np.float64) for x in (atoms, coefficients))
+        return cls(likelihood, atoms, prepared, coefficients, float(model.alpha_w))
 
     @property
     def samples(self) -> int:

@@ -205,12 +205,12 @@ def _choose_atoms(
         options["atoms"] = options["active"] = 1
         chosen = {"atoms": {"value": 1, "active": 1, "scores": choice.scores}}
         return Choices(chosen, remark="No sample uses the second of two graphs.")
-    given = choice.block_scores[several], choice.models[several]
+    scores, fitted = choice.block_scores[several], choice.models[several]
     if most > first:
         trial.set_params(n_atoms=several, max_active=most)
-        dense = block_scores(trial, blocks, fitted=choice.models[several])
-        given = dense.blocks, dense.model
-    found = compare_with_one(blocks, one, *given, statistics)
+        dense = block_scores(trial, blocks, fitted=fitted)
+        scores, fitted = dense.blocks, dense.model
+    found = compare_with_one(blocks, one, scores, fitted, statistics)
     value = value if found.clear else 1
     options["atoms"], options["active"] = value, min(most, value)
     _let_states_last(options, found.stay >= LASTING, blocks)

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.operators import Bilinear
 from graphdict.core.solvers.mm import at_least, atom_factors
-from graphdict.core.terms.base import entrywise, name_of
+from graphdict.core.terms.base import ALL, entrywise, name_of
 from graphdict.engine.estimator_protocols import StreamedSoft
 from graphdict.engine.executor import open_executor
 from graphdict.engine.online.stream import Batch, Statistics, StreamRules
 from graphdict.engine.penalties import effective_penalty
 
-ALL = slice(None)
 LEAST = 1e-3  # of the mean weight of an atom: what a weight never falls below
 SHOWN = 1e-2  # of the largest weight of an atom: what is an edge
 

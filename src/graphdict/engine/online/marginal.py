@@ -94,8 +94,10 @@ def update(
     shown = statistics["shown"]
     likelihood = model._pattern_likelihood(shown)
     dictionary = PatternDictionary(likelihood, shown, statistics["probabilities"], stay)
-    given = batch.signals, model.window_size, len(model.patterns_)
-    with open_signals(*given, recordings=batch.recordings) as data:
+    patterns = len(model.patterns_)
+    with open_signals(
+        batch.signals, model.window_size, patterns, recordings=batch.recordings
+    ) as data:
         expected = e_step(data, dictionary, coefficients=True)
         coefficients = np.repeat(expected.coefficients, data.counts, axis=0)
     samples, rows = expected.samples, expected.windows
