@@ -20,7 +20,7 @@ from graphdict.engine.checkpoint import Stage
 from graphdict.models.docs import document
 from graphdict.models.modal import ModalDictionary, eigenvectors
 from graphdict.models.relaxed import GraphDictSpectralRelaxed
-from graphdict.models.soft import penalties
+from graphdict.models.soft_problem import penalties
 
 SHARED = 1e-6  # how far held atoms may be from sharing their eigenvectors, relatively
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.engine.marginal.redundant import are_one_graph
-from graphdict.results import describe_signals, thresholded_atoms
+from graphdict.results import thresholded_atoms
+from graphdict.selection.signal_sentences import describe_signals
 from graphdict.selection.when import (
     described_duration,
     described_times,

@@ -13,8 +13,9 @@ from graphdict.app.commands.outputs import results_in
 from graphdict.app.files import SignalTable, write_table
 from graphdict.core import graphs
 from graphdict.core.recordings import Recordings
-from graphdict.results import describe_signals, thresholded_atoms
+from graphdict.results import thresholded_atoms
 from graphdict.selection.density import densities
+from graphdict.selection.signal_sentences import describe_signals
 
 
 def write_coefficients(
