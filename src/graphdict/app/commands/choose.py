@@ -17,6 +17,7 @@ from graphdict.core.marginal.patterns import count_patterns, pattern_sizes
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.selection.folds import HeldOutBlocks
+    from graphdict.selection.held_out import ScoreChoice
     from graphdict.selection.one_graph import Evidence
 
 FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
@@ -162,8 +163,8 @@ def _choose_atoms(
     trial: Any, blocks: HeldOutBlocks, statistics: Floats, options: dict[str, Any], console: Console
 ) -> Choices:
     """Set atoms and active: one graph unless more are clearly better."""
-    from graphdict.selection.folds import block_scores, error_of_mean
-    from graphdict.selection.held_out import CLEARLY, ScoreChoice, choose_by_blocks
+    from graphdict.selection.folds import block_scores
+    from graphdict.selection.held_out import choose_by_blocks
     from graphdict.selection.one_graph import LASTING, PROBABLE, compare_with_one, surrogate_p_value
 
     active = options["active"]
@@ -174,24 +175,9 @@ def _choose_atoms(
     one, most = choice.block_scores[1], first
     if choice.models[1]._is_papers_model:
         trial.set_params(filter_power=1)
-    # States of several active atoms are fewer atoms than states, or three where two states are as
-    # good as three. They have fewer weights to learn, and may be seen where states alone are not.
-    scores = one
-    if choice.value > 1 and active == "auto":
-        states = clone(trial).set_params(n_atoms=choice.value)
-        fitted = choice.models[choice.value]
-        scores = block_scores(states, blocks, fitted=fitted, sparse=True).blocks
-    may = choice.value > 1 or surrogate_p_value(statistics) <= PROBABLE
-    for more in range(2, MOST_ACTIVE + 1 if active == "auto" and may else 0):
-        other: ScoreChoice = choose_by_blocks(
-            trial.set_params(max_active=more), blocks, "n_atoms",
-            _sizes(max(FEW, choice.value), more), report=console.note,
-        )  # fmt: skip
-        gain = other.block_scores[other.value] - scores
-        superposed = _is_superposition(other.models[other.value], more)
-        if not (superposed and gain.mean() > CLEARLY * error_of_mean(gain)):
-            break
-        choice, most, scores = other, more, other.block_scores[other.value]
+    several_states = choice.value > 1 or surrogate_p_value(statistics) <= PROBABLE
+    if active == "auto" and several_states:
+        choice, most = _choose_active(trial, blocks, choice, console)
     value, remark = choice.value, None
     if max(choice.scores, key=lambda k: choice.scores[k]) == MOST:
         value = _enough(choice.scores, float(one.mean()))
@@ -218,11 +204,40 @@ def _choose_atoms(
     return Choices(chosen, found, remark=remark if value > 1 else None)
 
 
-def _is_superposition(model: Any, most: int) -> bool:
-    """Return whether so many atoms of a model are active together, and are no states instead.
+def _choose_active(
+    trial: Any, blocks: HeldOutBlocks, choice: ScoreChoice, console: Console
+) -> tuple[ScoreChoice, int]:
+    """Return the choice with as many active atoms as are clearly better, and how many these are.
 
-    An atom that is always active is what states share, and no graph of its own. Of fewer sets of
-    active atoms than atoms, each is one graph.
+    States of several active atoms are fewer atoms than states, or three where two states are as
+    good as three. They have fewer weights to learn, and may be seen where states alone are not.
+    """
+    from graphdict.selection.folds import block_scores, error_of_mean
+    from graphdict.selection.held_out import CLEARLY, choose_by_blocks
+
+    most, scores = 1, choice.block_scores[1]
+    if choice.value > 1:
+        states = clone(trial).set_params(n_atoms=choice.value)
+        fitted = choice.models[choice.value]
+        scores = block_scores(states, blocks, fitted=fitted, sparse=True).blocks
+    for more in range(2, MOST_ACTIVE + 1):
+        other = choose_by_blocks(
+            trial.set_params(max_active=more), blocks, "n_atoms",
+            _sizes(max(FEW, choice.value), more), report=console.note,
+        )  # fmt: skip
+        gain = other.block_scores[other.value] - scores
+        superposed = _is_superposition(other.models[other.value], more)
+        if not (superposed and gain.mean() > CLEARLY * error_of_mean(gain)):
+            break
+        choice, most, scores = other, more, other.block_scores[other.value]
+    return choice, most
+
+
+def _is_superposition(model: Any, most: int) -> bool:
+    """Return whether ``most`` atoms of a model are active together, not one state at a time.
+
+    They are not where an atom is always active, which is only what states have in common, nor where
+    there are fewer sets of active atoms than atoms, each of which could be one graph.
     """
     coefficients = np.asarray(model.coefficients_)
     if coefficients.mean(axis=0).max() > ALWAYS:
@@ -233,9 +248,9 @@ def _is_superposition(model: Any, most: int) -> bool:
 
 
 def _sizes(states: int, active: int) -> range:
-    """Return how many atoms to try, so many at a time, where that many states were found.
+    """Return the numbers of atoms to try, ``active`` at a time, where ``states`` states were found.
 
-    Their sets are as many as the states, to twice as many.
+    Their sets of active atoms are as many as the states, to twice as many.
     """
     if states == FEW:
         return range(FEW + 1, FEW + 2)
