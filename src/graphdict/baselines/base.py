@@ -99,7 +99,7 @@ class LogDegreeBaseline(SignalEstimator):
 
     @property
     def _shrinkage(self) -> float:
-        """``alpha_w``, or zero where it is next to that."""
+        """``alpha_w``, or 0 where it is too small to matter."""
         return effective_penalty(self, "alpha_w")
 
     def _ridge(self, costs: Floats, active: Booleans | None = None) -> Floats:

@@ -19,7 +19,7 @@ from graphdict.core.terms import TotalVariation
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.penalties import effective_penalty, weights_in
 
-STRONGEST = 1e12  # smoothing beside which there is something left of the values
+STRONGEST = 1e12  # smoothing, at most: more would leave nothing of the values but rounding
 
 
 @dataclass(repr=False, eq=False)

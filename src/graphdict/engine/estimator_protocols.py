@@ -1,4 +1,4 @@
-"""What the engine asks of an estimator: to have its memory foreseen, to be saved, to be streamed.
+"""What the engine asks of an estimator: to show progress, foresee memory, be saved and streamed.
 
 An estimator says these things for itself, so that the engine knows no kind of them by name. The
 names begin with an underscore because users, who see the estimators too, have no use for them.
@@ -22,6 +22,23 @@ if TYPE_CHECKING:
     from graphdict.engine.marginal.settings import Settings
     from graphdict.engine.signals import Preparation
     from graphdict.engine.storage.fitted import FittedValue
+
+
+class Validated(Protocol):
+    """Checks its parameters, as scikit-learn's estimators do."""
+
+    def _validate_params(self) -> None:
+        """Raise where a parameter is not valid."""
+
+
+class PlansWork(Validated, Protocol):
+    """Shows the progress of its fit (:func:`graphdict.engine.progress.shows_progress`)."""
+
+    verbose: int
+
+    @property
+    def _planned_work(self) -> float:
+        """The cost of a fit, in the unit in which the fit advances."""
 
 
 class ForeseesMemory(Protocol):
@@ -50,7 +67,7 @@ class Penalised(Protocol):
         """Penalties by name, with the power of the variance of signals that each goes with."""
 
 
-class Saved(Protocol):
+class Saved(Validated, Protocol):
     """Can be written to a model file and read from one (:mod:`graphdict.engine.storage`).
 
     All parameters are saved, and all fitted attributes: those whose names end with an underscore.
@@ -69,16 +86,13 @@ class Saved(Protocol):
     def _check_fitted(self, fitted: Mapping[str, Any]) -> None:
         """Raise ValueError where fitted values of a file do not suit the settings beside them."""
 
-    def _validate_params(self) -> None:
-        """Raise where a parameter is not valid: scikit-learn's."""
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name: scikit-learn's, as is ``set_params``."""
 
     def set_params(self, **params: Any) -> Any: ...
 
 
-class Streamed(Penalised, Protocol):
+class Streamed(Validated, Penalised, Protocol):
     """Learns from batches (:mod:`graphdict.engine.online.stream`), once fitted to the first ones.
 
     What a kind of model does with a batch are its :class:`StreamRules
@@ -103,9 +117,6 @@ class Streamed(Penalised, Protocol):
 
     def _read(self, X: Signals, *, reset: bool) -> tuple[Floats, Recordings]:
         """Return checked samples (T, N) and their recordings; of other nodes only on ``reset``."""
-
-    def _validate_params(self) -> None:
-        """Raise where a parameter is not valid: scikit-learn's."""
 
     def fit(self, X: Signals) -> Any:
         """Fit to the samples kept so far."""

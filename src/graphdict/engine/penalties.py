@@ -46,7 +46,7 @@ def effective_penalty(model: Penalised, name: str) -> float:
 def weights_in(model: Penalised, weights: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Return learned weights in the precision of the signals; raise where they are too large.
 
-    They grow without end where nodes have the same signal and next to nothing is asked for an edge.
+    They are where nodes have the same signal and edges cost next to nothing.
     """
     with np.errstate(over="ignore"):
         found: NDArray[Any] = weights.astype(dtype, copy=False)

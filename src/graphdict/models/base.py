@@ -185,7 +185,7 @@ class GraphDictionary(
         return recordings.window_counts(self.window_size)
 
     def _learn_gaps(self, signals: Floats) -> None:
-        """Learn how observed pairs stand for all, where training signals have gaps."""
+        """Set ``pair_weights_`` and ``pair_means_`` where training signals have missing values."""
         for name in ("pair_weights_", "pair_means_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         if has_gaps(signals):
@@ -194,7 +194,7 @@ class GraphDictionary(
             self.pair_means_ = self._preparation.embed(gaps.means)
 
     def _gaps(self, signals: Floats) -> Gaps | None:
-        """Return how observed pairs stand for all; None where nothing is missing."""
+        """Return how observed pairs of nodes stand for all; None where no value is missing."""
         if not has_gaps(signals):
             return None
         if hasattr(self, "pair_weights_"):

@@ -41,10 +41,10 @@ def code(
     out: Any = None,
     stage: Any = None,
 ) -> Coding:
-    """Find the best coefficients of all samples: each alone, or by BiPDS where priors tie them.
+    """Return the best coefficients of all samples: each alone, or by BiPDS where priors tie them.
 
-    ``out`` is where to write coefficients (see :func:`write_rows`), and ``stage`` keeps what is
-    done of a fit.
+    They are written to ``out`` if that is given (see :func:`write_rows`). ``stage`` is that of a
+    checkpoint.
     """
     write = partial(
         write_rows, counts=problem.counts, columns=len(atoms), dtype=atoms.dtype, out=out
@@ -70,7 +70,7 @@ def code(
 def history_of_coding(
     found: Coding, executor: Executor, atoms: Floats, history: History
 ) -> History:
-    """Return the history of a fit that only coded: of BiPDS, or ``history`` with one exact step."""
+    """Return the history of a fit with held atoms: of BiPDS, or ``history`` with one exact step."""
     if found.solution is not None:
         return found.solution.history
     problem = executor.problem

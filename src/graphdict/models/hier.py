@@ -40,7 +40,7 @@ from graphdict.models.base import CodedSignals, GraphDictionary
 
 
 def _never(model: Any) -> bool:
-    """Return False: coefficients depend on the time of a sample, so samples alone have none."""
+    """Return False: a sample has no coefficients without its time, so methods are not offered."""
     return False
 
 
@@ -158,7 +158,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
     @property
     def _planned_work(self) -> float:
-        """The way from the first residual to the tolerance."""
+        """One: the way from the first residual to the tolerance."""
         return 1.0
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
@@ -323,7 +323,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         return _window_lengths(recordings, windows)
 
     def _windows(self, samples: int) -> int:
-        """Return the number of windows of a series, or of several of which the shortest is this."""
+        """Return the number of windows of each recording, the shortest of which has ``samples``."""
         if self.n_windows is None:
             result: int = min(2 ** min(self.depth, 62), samples)
             return result

@@ -47,7 +47,7 @@ class SoftDictionary(SoftProblem):
     backend_: str
 
     def _check_energies(self, executor: Executor, atoms: Floats) -> None:
-        """Refuse a signal term that has no finite energies of atoms like these (K, E)."""
+        """Raise where the signal term has energies that are not finite for atoms (K, E)."""
 
     # What a user calls ----------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class SoftDictionary(SoftProblem):
 
     @property
     def _planned_work(self) -> float:
-        """Solutions from as many starts, and coefficients for the best."""
+        """One for the solution from each start, and the coefficients for the best."""
         return self.n_init + CODING
 
     def _given(self, samples: int, dtype: Any) -> tuple[Floats | None, Floats | None]:
@@ -166,7 +166,7 @@ class SoftDictionary(SoftProblem):
     ) -> tuple[Solution, bool]:
         """Return the solution of the lowest objective, and whether the user interrupted.
 
-        ``begins`` returns coefficients and atoms to start from, others each time.
+        ``begins`` returns coefficients and atoms to start from, different ones at each call.
         """
         given = self.atoms is not None or self.coefficients is not None
         best: Solution | None = None
@@ -264,7 +264,7 @@ class SoftDictionary(SoftProblem):
 
 
 def _rest_of_observed(likelihood: Likelihood, signals: Floats) -> Floats:
-    """Return ``rest`` of each sample (T,); NaN for those of which nothing was observed."""
+    """Return the likelihood's ``rest`` of each sample (T,); NaN where nothing was observed."""
     missing = np.isnan(signals)
     some = ~missing.all(axis=1)
     found = np.full(len(signals), np.nan)

@@ -40,11 +40,11 @@ class SoftProblem(SoftSettings):
         return [NonNegative(), *penalties((L1, self.alpha_w))]
 
     def _barrier(self) -> Any:
-        """Return the barrier of the likelihood, which is known before signals are."""
+        """Return the barrier of the likelihood, also before a fit."""
         return self._likelihood().barrier
 
     def _map_of(self, nodes: int) -> Any:
-        """Return what the barrier sees of a graph where that decides on the solver, else None."""
+        """Return the linear map of the likelihood if the choice of a solver needs it, else None."""
         return None
 
     def _image_size(self, nodes: int) -> int:

@@ -18,7 +18,7 @@ from graphdict.core.terms.constraints import L1, Sum
 from graphdict.engine.containers import as_numbers
 
 AT_ONCE = 1 << 16  # rows that are drawn together
-FARTHEST = 1e18  # ratio of what is given to what signals of that size would give
+FARTHEST = 1e18  # largest ratio of given numbers to the size that fits the signals, either way
 LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still change
 
 

@@ -233,7 +233,7 @@ def _lack_in_words(learned: bool) -> str:
 
 
 def _weight_in_words(sums: Floats, k: int) -> str:
-    """Return how heavy the edges of an atom are beside the others', where that is unlike."""
+    """Return how heavy an atom is compared with the others; nothing where that is about equal."""
     others = np.delete(sums, k)
     usual = float(others[others > 0].mean()) if others.any() else 0.0
     if usual <= 0 or not sums[k] or 1 / STRONGER < sums[k] / usual < STRONGER:

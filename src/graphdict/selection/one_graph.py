@@ -1,4 +1,4 @@
-"""Is it more than one graph? A dictionary beside one graph, on held-out time and on surrogates."""
+"""Is it more than one graph? A dictionary against one graph, on held-out time and surrogates."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class Evidence:
         """Whether there is more than one graph.
 
         The gain is at least two standard errors and no more than one surrogate in twenty gains as
-        much. Where samples are drawn one by one, memory feigns no states: three standard errors are
-        enough, whatever surrogates gain.
+        much. Where samples are drawn one by one, dependence cannot look like states: three standard
+        errors are enough, whatever surrogates gain.
         """
         if not self.gain > CLEARLY * self.error:
             return False

@@ -1,4 +1,4 @@
-"""Would it come out again? A dictionary beside those of each half of the time, and other starts."""
+"""Would it come out again? A dictionary against those of halves of the time and other starts."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ class Choices:
     evidence : Evidence, optional
         Whether there is more than one graph; None where that was not asked.
     blocks : HeldOutBlocks, optional
-        What to hold out, where that is to be asked of the model once it is fitted.
+        What to hold out where the fitted model is to be compared with one graph.
     statistics : array (1 + S,), optional
-        How much the covariance varies in the series and in surrogates, for the same.
+        How much the covariance varies in the series and in surrogates, for that comparison.
     remark : str, optional
         A sentence on how sure the number of atoms is.
     """
@@ -101,7 +101,7 @@ def compare_fitted(
 ) -> Evidence | None:
     """Return the evidence that a fitted model has more than one graph; None if interrupted.
 
-    Of models that are no GraphDictMarginal, one with as many graphs is compared.
+    In place of a model of another kind, a GraphDictMarginal with as many graphs is compared.
     """
     from graphdict.selection.folds import block_scores
     from graphdict.selection.one_graph import compare_with_one

@@ -234,7 +234,7 @@ def _summary(learned: Learned, said: list[str], atoms: list[dict[str, Any]]) -> 
 def _sentences(
     learned: Learned, signals: SignalTable, min_confidence: float, interrupted: bool
 ) -> list[str]:
-    """Return what was found in sentences, and first, where it is so, what was not waited for."""
+    """Return what was found in sentences, the first of which says what Ctrl-C cut short, if so."""
     found = describe_findings(
         learned.model, evidence=learned.choices.evidence, stability=learned.stability,
         times=signals.times, step=signals.step, min_confidence=min_confidence,
@@ -267,7 +267,7 @@ def _print_atoms(
 
 
 def _stopped(model: Any, complete: bool) -> str:
-    """Return a sentence on what the user did not wait for."""
+    """Return a sentence on what Ctrl-C cut short."""
     if complete:
         return "Stopped by Ctrl-C before it was learned again: what is reproducible is not known."
     return (

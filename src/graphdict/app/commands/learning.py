@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # pragma: no cover
 
 MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
 LEARNING, COMPARING, AGAIN = 1.0, 0.5, 0.4  # work for each graph: to learn, and to tell how sure
-FEW_GRAPHS = 2  # as many as there usually are, before that is known
+FEW_GRAPHS = 2  # usual number, to plan by before it is known
 ROWS_FOR_HALVES = 10  # windows in each half of the time
 
 
@@ -85,7 +85,7 @@ def learn(
 def _fit(model: Any, values: Any, console: Console) -> float:
     """Fit; return the seconds it took.
 
-    Ctrl-C ends it with what there is, but for a fit with a checkpoint, which has that and goes on.
+    Ctrl-C ends it with what was learned by then, or, where a checkpoint has that, raises Stopped.
     """
     path = model.get_params().get("checkpoint")
     if path is not None and Path(path).exists():
@@ -120,7 +120,7 @@ def _planned_work(options: dict[str, Any]) -> tuple[float, float, int]:
 def _stability(
     model: Any, values: Any, options: dict[str, Any], console: Console
 ) -> Stability | None:
-    """Return what comes out again from halves of the time; None where that is not asked."""
+    """Return how alike atoms of halves of the time are; None where that is not asked."""
     from graphdict.selection import stability
 
     known = model.get_params()

@@ -140,7 +140,7 @@ def evidence_summary(evidence: Any) -> dict[str, Any]:
 
 
 def stability_summary(stability: Any) -> dict[str, Any]:
-    """Return what came out again when it was learned again."""
+    """Return how alike atoms are that were learned again, as numbers."""
     return {
         "cosine_of_halves": stability.halves.tolist(),
         "correlation_of_coefficients": stability.coefficients.tolist(),

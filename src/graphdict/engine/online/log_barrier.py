@@ -111,7 +111,7 @@ def _dense(atoms: NDArray[Any]) -> NDArray[Any]:
 
 
 def _shown(atoms: NDArray[Any]) -> NDArray[Any]:
-    """Return atoms (K, E) without weak edges; every node keeps one, else no graph would have it."""
+    """Return atoms (K, E) without weak edges, but for the strongest of a node without others."""
     keep = atoms >= SHOWN * atoms.max(axis=1, keepdims=True)
     matrices = graphs.adjacency(np.where(keep, atoms, 0).max(axis=0))
     for node in np.flatnonzero(~matrices.any(axis=1)):

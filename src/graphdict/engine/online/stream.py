@@ -174,7 +174,7 @@ def _refit(model: Streamed, stream: Statistics, rules: StreamRules) -> None:
 
 
 def _start_after_fit(model: Streamed, rules: StreamRules) -> None:
-    """Start the stream of a model that was fitted before, whose samples are not at hand."""
+    """Start the stream of a model that was fitted before, whose samples are not known."""
     model.n_samples_seen_ = len(model.coefficients_)
     model.stream_ = {
         **_embedded(model._preparation, rules.statistics_of_fit(model)),

@@ -57,7 +57,7 @@ def read_archive(
     """Return the manifest, the arrays by name without ``.npy``, whether digests vouch for both.
 
     ``accept`` sees the manifest before anything else is judged, and raises where it is of another
-    kind or time. Anything that is not as it should be raises an error, of whatever class the
+    kind or version. Anything that is not as it should be raises an error, of whatever class the
     libraries below have for it.
     """
     size = _check_end(file)
@@ -119,7 +119,7 @@ def _info(name: str, size: int) -> zipfile.ZipInfo:
 
 
 def _check_end(file: IO[bytes]) -> int:
-    """Refuse long directories before they are read; gives the file's size."""
+    """Return the size of the file; refuse a long directory before it is read."""
     size = file.seek(0, io.SEEK_END)
     if not size:
         raise ValueError("it is empty")

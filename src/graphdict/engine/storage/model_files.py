@@ -101,7 +101,7 @@ def _check_kind(manifest: dict[str, Any]) -> None:
 
 
 def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type[Saved]]) -> None:
-    """Raise unless the class is known and all else is plain."""
+    """Raise unless the class is known and all values are numbers or names."""
     if manifest.get("class") not in tuple(classes):
         known = ", ".join(sorted(classes))
         raise ModelFileError(
@@ -118,7 +118,7 @@ def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type[Saved]]
 
 
 def _rebuild(kind: type[Saved], manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the model, once everything fits together."""
+    """Return the model; raise where settings or fitted values do not fit its class."""
     found: dict[str, dict[str, Any]] = {p: dict(manifest[p]) for p in ("settings", "fitted")}
     found["fitted"].pop("_n_features_out", None)  # version 1 had it
     for name, array in arrays.items():
@@ -156,7 +156,7 @@ def _rebuild(kind: type[Saved], manifest: dict[str, Any], arrays: dict[str, NDAr
 
 
 def _packed(recordings: Recordings | None) -> dict[str, Any]:
-    """Return recordings as names and arrays; nothing for one of which nothing is known."""
+    """Return recordings as attributes to save; none for a single one without name or breaks."""
     if recordings is None or recordings == Recordings.single(recordings.total):
         return {}
     return {
@@ -167,7 +167,7 @@ def _packed(recordings: Recordings | None) -> dict[str, Any]:
 
 
 def _unpacked(fitted: dict[str, Any]) -> Recordings:
-    """Return the recordings of a file, and take them from its values; one where it has none."""
+    """Remove the recordings from the values of a file and return them; a single one by default."""
     found = [fitted.pop(f"recording_{part}_", None) for part in ("names", "lengths", "breaks")]
     samples = len(fitted["coefficients_"]) if "coefficients_" in fitted else 0
     if all(part is None for part in found):
@@ -186,7 +186,7 @@ def _unpacked(fitted: dict[str, Any]) -> Recordings:
 
 
 def _put(numbers: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, value: Any) -> None:
-    """Sort one value into the manifest or the arrays."""
+    """Put a value into the numbers of the manifest, or into the arrays."""
     key = name.split("/", 1)[1]
     if isinstance(value, dict):
         for entry, item in value.items():
