@@ -53,8 +53,8 @@ def weights_in(model: Penalised, weights: NDArray[Any], dtype: Any) -> NDArray[A
     if np.isfinite(found).all():
         return found
     names = [name for name in model._penalty_units if name in ("alpha_w", "beta", "reg_covar")]
-    given = " or ".join(f"{name}={getattr(model, name)}" for name in names)
+    settings = " or ".join(f"{name}={getattr(model, name)}" for name in names)
     raise ValueError(
         f"edges have weights up to {np.abs(weights).max():.3g}, too large for {np.dtype(dtype)}: "
-        f"raise {given}, or give X in a higher precision"
+        f"raise {settings}, or give X in a higher precision"
     )

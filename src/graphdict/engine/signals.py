@@ -170,10 +170,10 @@ class PriorOnAllNodes:
 
     def _lift(self, function: Any) -> Any:
         embed, restrict = self.preparation.embed, self.preparation.restrict
-        return lambda atoms, *given: restrict(function(embed(atoms), *given))
+        return lambda atoms, *others: restrict(function(embed(atoms), *others))
 
     def _read(self, function: Any) -> Any:
-        return lambda atoms, *given: function(self.preparation.embed(atoms), *given)
+        return lambda atoms, *others: function(self.preparation.embed(atoms), *others)
 
 
 def largest_value(dtype: Any) -> float:

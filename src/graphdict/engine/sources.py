@@ -90,9 +90,9 @@ class Prepared:
         return each_block(self.rows, of_prepared, numbered=numbered)
 
 
-def _of_prepared(function: Callable[..., Any], preparation: Preparation, *given: Any) -> Any:
+def _of_prepared(function: Callable[..., Any], preparation: Preparation, *arguments: Any) -> Any:
     """Prepare the last argument, a block of rows, and return ``function`` of them all."""
-    *number, block = given
+    *number, block = arguments
     return function(*number, preparation.apply(block))
 
 

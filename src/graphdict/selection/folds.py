@@ -147,10 +147,11 @@ def _pieces(
         counts = [max(count, len(one) >= window) for count, one in zip(counts, series)]
     found = sum(counts)
     if found < LEAST_BLOCKS:
-        given = total + order * len(series)
+        samples = total + order * len(series)
         raise TooFewBlocksError(
-            f"held-out blocks need at least {LEAST_BLOCKS} windows or blocks, and {given} samples "
-            f"in blocks of {length} are {found}: use shorter ones, or give the number of atoms"
+            f"held-out blocks need at least {LEAST_BLOCKS} windows or blocks, and {samples} "
+            f"samples in blocks of {length} are {found}: use shorter ones, or give the number of "
+            "atoms"
         )
     longest = max(window, _rows(total) // found // window * window)
     pieces = []
@@ -185,13 +186,13 @@ def cut_recordings(
             "to leave recordings out, at least two of different groups are needed: give more "
             "recordings, or one array, of which blocks of time are held out"
         )
-    coefficients, given = _innovations(recordings)
-    total = sum(map(len, given))
+    coefficients, remaining = _innovations(recordings)
+    total = sum(map(len, remaining))
     longest = max(window, _rows(total) // len(recordings) // window * window)
     pieces, kept = [], []
-    for number, (left, recording) in enumerate(zip(given, recordings)):
+    for number, (left, recording) in enumerate(zip(remaining, recordings)):
         if len(left) < window:
-            if any(len(given[k]) >= window for k in np.flatnonzero(codes == codes[number])):
+            if any(len(remaining[k]) >= window for k in np.flatnonzero(codes == codes[number])):
                 continue  # others of its group are longer
             raise ValueError(
                 f"recording {number + 1} has {len(recording)} samples, of which the autoregression "

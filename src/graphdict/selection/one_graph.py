@@ -205,16 +205,16 @@ def surrogate_statistics(
     """
     longest = max(1, MOST_ROWS // len(blocks.pieces))
     pieces = [piece[:longest] for piece in blocks.pieces]
-    given = directions(np.concatenate(pieces))
+    series = directions(np.concatenate(pieces))
     lengths = np.bincount(blocks.series, [len(piece) for piece in pieces]).astype(int)
     lengths = lengths[lengths > 0]
-    if count == 0 or not given.shape[1]:
+    if count == 0 or not series.shape[1]:
         return np.empty(0)
     rng = check_random_state(random_state)
-    found = [covariance_variation(given, lengths)]
+    found = [covariance_variation(series, lengths)]
     with subtask("surrogates", total=count, cost=SURROGATE_COST):
         for _ in range(count):
-            drawn = surrogate_directions(given, rng, lengths)
+            drawn = surrogate_directions(series, rng, lengths)
             found.append(covariance_variation(drawn, lengths))
             advance()
     return np.array(found)

@@ -27,7 +27,7 @@ class Groups:
     codes: Integers  # (U,) group of each unit
 
     @cached_property
-    def _given(self) -> CentredValues:
+    def _centred(self) -> CentredValues:
         return CentredValues(self.values)
 
     @property
@@ -58,7 +58,7 @@ class Groups:
         members = [self.codes == code for code in range(self.count)]
         if self.count > 2:
             ratio, share = self._variance_ratio([own[None] for own in members])
-            total = self._given.mask.sum(axis=0)
+            total = self._centred.mask.sum(axis=0)
             limits = share_interval(ratio[0], self.count - 1, total - self.count, total, confidence)
             return Effects(share[0], limits, share[0], limits)
         found = self._two(*(own[None] for own in members))
@@ -81,7 +81,7 @@ class Groups:
 
     def _spread(self, own: Booleans) -> tuple[Floats, Floats]:
         """Return variance and third central moment (M,) of the values of some units."""
-        mask, values = self._given.mask[own], self._given.values[own]
+        mask, values = self._centred.mask[own], self._centred.values[own]
         count = mask.sum(axis=0)
         centred = np.where(mask > 0, values - values.sum(axis=0) / np.maximum(count, 1), 0.0)
         variance = np.square(centred).sum(axis=0) / np.maximum(count - 1, 1)
@@ -89,12 +89,12 @@ class Groups:
 
     def _two(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[Any, ...]:
         """Return difference of means, its error, their ratio, the numbers and pooled variance."""
-        given = self._given
-        n1, s1, q1 = given.moments(first)
-        n2, s2, q2 = given.moments(second)
-        v1, v2 = variances(n1, s1, q1, given.nothing), variances(n2, s2, q2, given.nothing)
+        centred = self._centred
+        n1, s1, q1 = centred.moments(first)
+        n2, s2, q2 = centred.moments(second)
+        v1, v2 = variances(n1, s1, q1, centred.nothing), variances(n2, s2, q2, centred.nothing)
         difference = s2 / np.maximum(n2, 1) - s1 / np.maximum(n1, 1)
-        difference = np.where(difference**2 > given.nothing**2, difference, 0.0)
+        difference = np.where(difference**2 > centred.nothing**2, difference, 0.0)
         error = np.sqrt(v1 / np.maximum(n1, 1) + v2 / np.maximum(n2, 1))
         ratio = np.where(np.isnan(error), 0.0, divide(difference, error))
         pooled = ((n1 - 1) * v1 + (n2 - 1) * v2) / np.maximum(n1 + n2 - 2, 1)
@@ -102,14 +102,14 @@ class Groups:
 
     def _variance_ratio(self, parts: list[NDArray[Any]]) -> tuple[Floats, Floats]:
         """Return F (P, M), and the share of the variance that is between groups."""
-        given = self._given
-        moments = [given.moments(part) for part in parts]
+        centred = self._centred
+        moments = [centred.moments(part) for part in parts]
         total, sums, squares = (sum(m[i] for m in moments) for i in range(3))
         explained = sum(s * s / np.maximum(n, 1) for n, s, _ in moments)
         between = explained - sums * sums / np.maximum(total, 1)
         within = np.maximum(squares - explained, 0)
-        within = np.where(within > given.nothing, within, 0.0)
-        between = np.where(between > given.nothing, between, 0.0)
+        within = np.where(within > centred.nothing, within, 0.0)
+        between = np.where(between > centred.nothing, between, 0.0)
         groups = len(parts)
         ratio = divide(between / (groups - 1), within / np.maximum(total - groups, 1))
         return ratio, divide(between, between + within)

@@ -84,19 +84,19 @@ class Regression:
 
     def _slopes(self, covariates: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return slopes, their errors and correlations (P, M), and degrees of freedom (M,)."""
-        given = self._within[0]
-        xx, free = np.square(covariates) @ given.mask, given.mask.sum(axis=0) - 1
+        within = self._within[0]
+        xx, free = np.square(covariates) @ within.mask, within.mask.sum(axis=0) - 1
         for own in self._members:
-            mask = given.mask[own]
+            mask = within.mask[own]
             free -= mask.any(axis=0)
             if not mask.all():  # the mean of what is left in the block
                 xx -= np.square(covariates[:, own] @ mask) / np.maximum(mask.sum(axis=0), 1)
-        xy, yy = covariates @ given.values, given.squares.sum(axis=0)
+        xy, yy = covariates @ within.values, within.squares.sum(axis=0)
         tiny = NOTHING * float(np.square(covariates[0]).sum()) + np.finfo(float).tiny
         varied = xx > tiny
         slope = np.where(varied, xy / np.where(varied, xx, 1.0), 0.0)
         left = np.maximum(yy - slope * xy, 0)
-        left = np.where(left > given.nothing, left, 0.0)
+        left = np.where(left > within.nothing, left, 0.0)
         error = np.sqrt(left / np.maximum(free, 1) / np.where(varied, xx, 1.0))
         error = np.where(varied & (free > 0), error, np.nan)
         correlation = divide(xy, np.sqrt(np.where(varied, xx, 0.0) * yy))

@@ -92,14 +92,14 @@ def compare(sources: tuple[Path, ...], table_file: Path | None, output: Path | N
         raise click.UsageError("--condition needs --subject COLUMN: conditions are of one subject")
     folder = output or Path("comparison")
     check_free([folder / name for name in FILES], force)
-    given = read_activations(sources)
-    rate = options["rate"] or given.rate
+    activations = read_activations(sources)
+    rate = options["rate"] or activations.rate
     if rate is None:
         console.note(
             "times are in samples, since there is no common sampling rate: give it with --rate"
         )
     found = activation_statistics(
-        given.coefficients, rate or 1.0, activity=given.activity(options["threshold"])
+        activations.coefficients, rate or 1.0, activity=activations.activity(options["threshold"])
     )
     console.say(f"{len(found.recordings)} recordings, {len(found.atoms)} atoms")
     measures = list(options["measures"]) or ["occupancy"]

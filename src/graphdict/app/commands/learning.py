@@ -134,9 +134,9 @@ def _stability(
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
     recordings = getattr(model, "recordings_", None)
-    given = values if recordings is None or len(recordings) == 1 else recordings.split(values)
+    parts = values if recordings is None or len(recordings) == 1 else recordings.split(values)
     try:
-        return stability(model, given)
+        return stability(model, parts)
     except KeyboardInterrupt:
         console.interrupted = True
         return None

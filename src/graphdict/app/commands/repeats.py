@@ -29,8 +29,8 @@ def spread_repeats(signals: SignalTable, values: NDArray[Any]) -> tuple[NDArray[
         distinct, counts = np.unique(known, return_counts=True)
         if len(distinct) > 1 and counts.max() >= OFTEN * len(known):
             rows = ~np.isnan(signals.values[:, index])
-            given = signals.values[rows, index][known == distinct[counts.argmax()]]
-            found[index] = float(given[0]), counts.max() / len(known)
+            repeated = signals.values[rows, index][known == distinct[counts.argmax()]]
+            found[index] = float(repeated[0]), counts.max() / len(known)
     if not found:
         return values, None
     rng = np.random.default_rng(SEED)
