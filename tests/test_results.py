@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from graphdict import GraphDictLog, results
+from graphdict import GraphDictLog
 from graphdict.core import graphs
 from graphdict.core.pictures import graphs_html
 from graphdict.results import InstantaneousGraphs
+from graphdict.selection.signal_sentences import describe_signals
 
 rng = np.random.default_rng(0)
 COEFFICIENTS = rng.uniform(size=(8, 3))
@@ -128,6 +129,6 @@ def test_notebooks_colour_graphs_by_their_atom():
 def test_loudness_is_only_told_where_it_varies(spread, said):
     gains = np.exp(spread * np.random.default_rng(0).standard_normal(200))
     model = SimpleNamespace(filter_power_=1.0, filter_="power", tails_=60.0, gains_=gains)
-    sentence = results.describe_signals(model)[1]
+    sentence = describe_signals(model)[1]
     assert said in sentence
     assert sentence.endswith("(Student t with 60 degrees of freedom).")

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from graphdict.core import graphs
 from graphdict.core.annotations import Booleans, Floats, Integers, RowIndex
-from graphdict.core.marginal.filters import FILTERS
 from graphdict.core.pictures import MOST_GRAPHS, graphs_html
 from graphdict.core.recordings import Recordings
 from graphdict.exceptions import import_extra
@@ -27,7 +26,6 @@ __all__ = [
 ]
 
 WEAK = 0.01  # of the largest weight of an atom, below which weights do not count as edges
-EQUALLY_LOUD = 1.2  # ratio of amplitudes up to which samples are about as loud
 
 
 class InstantaneousGraphs:
@@ -339,41 +337,6 @@ def thresholded_atoms(model: Any, min_confidence: float = 0.5) -> Floats:
     if confidence is not None and probabilities is None:
         weak |= confidence < min_confidence
     return np.where(weak, 0, atoms)
-
-
-def describe_signals(model: Any) -> list[str]:
-    """Say in words how signals follow their graphs, where a model has learned it.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        A :class:`graphdict.GraphDictMarginal`; others have learned nothing of the kind.
-
-    Returns
-    -------
-    list of str
-        A sentence on the filter and one on the tails; none where the model has neither.
-    """
-    said = []
-    kind = getattr(model, "filter_", None)
-    if kind is not None:
-        said.append(FILTERS[kind](model.filter_power_).in_words())
-    tails = getattr(model, "tails_", None)
-    if tails is None:
-        return said
-    if np.isinf(tails):
-        said.append("Samples are as loud as one another, up to what a Gaussian allows.")
-        return said
-    sentence = "Some samples are louder than others, whatever their graph"
-    gains = np.asarray(getattr(model, "gains_", ()))
-    if gains.size:
-        low, high = np.quantile(gains**-0.5, [0.05, 0.95])
-        if high < EQUALLY_LOUD * low:
-            sentence = "Samples are about as loud as one another"
-        else:
-            sentence += f": nine in ten have {low:.2g} to {high:.2g} times the usual amplitude"
-    said.append(f"{sentence} (Student t with {tails:.2g} degrees of freedom).")
-    return said
 
 
 def __dir__() -> list[str]:

@@ -134,7 +134,7 @@ def test_choices_that_do_not_exist_are_named(root, options, message):
 def test_other_folders_are_refused(tmp_path, root):
     with pytest.raises(ValueError, match="is no folder"):
         read_bids(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="no BIDS folder: it has no dataset_description"):
+    with pytest.raises(ValueError, match="not a BIDS folder: it has no dataset_description"):
         read_bids(tmp_path)
     for path in root.glob("sub-*"):
         shutil.rmtree(path)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from graphdict.core import graphs
 from graphdict.core.term_group import TermGroup
 from graphdict.core.terms import L1, base
-from graphdict.engine.signals import OnAllNodes, Preparation
+from graphdict.engine.signals import Preparation, PriorOnAllNodes
 from graphdict.exceptions import LevelWarning, SilentNodeWarning
 
 rng = np.random.default_rng(0)
@@ -112,12 +112,12 @@ SOME_NODES = Preparation(np.array([True, False, True, True]), 1.0)
 @pytest.mark.parametrize("marker", ["interval", *base.MARKERS])
 def test_a_prior_over_all_nodes_keeps_what_it_says_of_itself(marker):
     said = type("Marked", (NoEdges,), dict.fromkeys(base.MARKERS, False) | {marker: True})()
-    assert getattr(OnAllNodes(said, SOME_NODES), marker) is True
+    assert getattr(PriorOnAllNodes(said, SOME_NODES), marker) is True
 
 
 def test_a_prior_over_all_nodes_is_kept_whole_where_it_says_so():
     whole = type("Whole", (L1,), {"never_split": True, "elementwise": False})(0.1)
-    wrapped = OnAllNodes(whole, SOME_NODES)
+    wrapped = PriorOnAllNodes(whole, SOME_NODES)
     group = TermGroup([L1(0.2), wrapped])
     assert group.direct == (wrapped,)
     assert [term.alpha for term in group.split] == [0.2]

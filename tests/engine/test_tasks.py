@@ -7,7 +7,7 @@ import pytest
 
 from graphdict import GraphDictLog, GraphDictMarginal
 from graphdict.engine import progress, tasks
-from graphdict.engine.tasks import Task, advance, current_task, part, work
+from graphdict.engine.tasks import Task, advance, current_task, subtask, work
 from graphdict.selection import choose_n_atoms, evidence, stability
 
 
@@ -44,7 +44,7 @@ def test_later_parts_take_what_their_cost_says(clock, costs):
         task.clock = clock
         task._begun = clock.now
         for place, cost in enumerate(costs):
-            with part("some", 10, cost) as inner:
+            with subtask("some", 10, cost) as inner:
                 for step in range(10):
                     clock.now += 0.3 * cost
                     inner.advance()
@@ -56,9 +56,9 @@ def test_later_parts_take_what_their_cost_says(clock, costs):
 def test_before_a_part_has_begun_to_count_its_cost_tells(clock):
     with work("all", 6, None) as task:
         task.clock, task._begun = clock, clock.now
-        with part("first", cost=2):
+        with subtask("first", cost=2):
             clock.now += 4
-        with part("second", cost=3):
+        with subtask("second", cost=3):
             assert task.left() == pytest.approx(8)
             clock.now += 5
             assert task.left() == pytest.approx(1 + 2, rel=0.1)
@@ -67,9 +67,9 @@ def test_before_a_part_has_begun_to_count_its_cost_tells(clock):
 def test_reading_a_file_says_nothing_of_how_long_learning_takes(clock):
     with work("all", 2, None) as task:
         task.clock, task._begun = clock, clock.now
-        with part("reading", cost=0):
+        with subtask("reading", cost=0):
             clock.now += 100
-        with part("learning", 4):
+        with subtask("learning", 4):
             clock.now += 3
             advance()
             assert task.left() == pytest.approx(3 * 3 + 12, rel=0.1)
@@ -98,7 +98,7 @@ def test_a_plan_that_grows_gives_more_time(clock):
 def test_nobody_listens_by_default():
     assert current_task() is None
     advance()
-    with part("alone") as task:
+    with subtask("alone") as task:
         assert current_task() is None
     assert task.done == 0
 

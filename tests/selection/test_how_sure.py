@@ -15,7 +15,7 @@ from graphdict.datasets import sample_lgmrf
 from graphdict.results import thresholded_atoms
 from graphdict.selection import describe_findings, evidence, stability
 from graphdict.selection.folds import _covariance_scores, block_scores, complete, cut_blocks
-from graphdict.selection.memory import (
+from graphdict.selection.prewhitening import (
     autoregression,
     innovations,
     sizes_of,
@@ -132,7 +132,7 @@ def test_blocks_are_whole_windows_longer_than_the_memory():
     blocks = cut_blocks(signals, window=7)
     assert all(len(piece) % 7 == 0 for piece in blocks.pieces)
     assert 5 <= len(blocks.pieces) <= 20
-    assert blocks.length >= 10 * len(blocks.memory) > 0
+    assert blocks.length >= 10 * len(blocks.autoregression) > 0
     with pytest.raises(ValueError, match="at least 5 windows or blocks"):
         cut_blocks(signals, length=900)
 

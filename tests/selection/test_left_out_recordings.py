@@ -76,7 +76,7 @@ def test_no_block_crosses_the_end_of_a_recording():
     rng = np.random.default_rng(1)
     parts = [rng.standard_normal((rows, 3)) for rows in (200, 90, 42, 3)]
     blocks = cut_study(parts, 4, length=30)
-    assert not len(blocks.memory)
+    assert not len(blocks.autoregression)
 
     def rows_in(piece, part):  # samples are those of a recording but for their loudness
         piece, part = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (piece, part))

@@ -307,7 +307,7 @@ def test_statistics_and_frames_say_what_columns_are():
         (lambda v: compare_groups(v, ["a"] * 12), "groups are all a"),
         (lambda v: compare_groups(v, ["a"] * 11), "each of the 12 recordings"),
         (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "none for 0, 2, 3, 4, 5 and 6 more"),
-        (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "x, which are no recordings"),
+        (lambda v: compare_groups(v, {"1": "a", "x": "b"}), "x, which are not recordings"),
         (
             lambda v: compare_groups(v, list("ab") * 6, subjects=np.repeat(range(6), 2)),
             "subject 0 has recordings in a, b",

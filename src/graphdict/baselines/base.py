@@ -14,7 +14,7 @@ from graphdict.core.annotations import Booleans, Floats, Integers, RowIndex
 from graphdict.core.graph_learning import choose_ridge
 from graphdict.core.recordings import Recordings
 from graphdict.engine.estimator import SignalEstimator
-from graphdict.engine.penalties import strength
+from graphdict.engine.penalties import effective_penalty
 from graphdict.results import InstantaneousGraphs
 
 COUNT = Interval(Integral, 1, None, closed="left")
@@ -99,10 +99,10 @@ class LogDegreeBaseline(SignalEstimator):
 
     @property
     def _shrinkage(self) -> float:
-        """``alpha_w``, or zero where it is next to that."""
-        return strength(self, "alpha_w")
+        """``alpha_w``, or 0 where it is too small to matter."""
+        return effective_penalty(self, "alpha_w")
 
     def _ridge(self, costs: Floats, active: Booleans | None = None) -> Floats:
         """Return the ridge (B,) of edge costs (B, E): ``beta``, or by the average degree."""
-        beta = None if self.beta is None else strength(self, "beta")
+        beta = None if self.beta is None else effective_penalty(self, "beta")
         return choose_ridge(costs, beta, self.avg_degree, active)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from graphdict.baselines.base import COUNT
-from graphdict.baselines.mixtures import SoftMixture
+from graphdict.baselines.clusters import SoftMixture
 from graphdict.core import graphs
 from graphdict.core.annotations import Floats, RandomState, RescaleName, Signals
 from graphdict.core.recordings import Recordings

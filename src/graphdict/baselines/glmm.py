@@ -11,7 +11,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from graphdict.baselines.mixtures import Clusters, LogDegreeMixture, SoftMixture
+from graphdict.baselines.clusters import SoftMixture
+from graphdict.baselines.mixtures import Clusters, LogDegreeMixture
 from graphdict.core.annotations import Floats
 
 

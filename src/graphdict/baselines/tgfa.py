@@ -17,9 +17,9 @@ from graphdict.core.annotations import Floats, RescaleName, Signals
 from graphdict.core.graph_learning import coupled_graphs
 from graphdict.core.terms import TotalVariation
 from graphdict.engine.blas import single_threaded_blas
-from graphdict.engine.penalties import strength, weights_in
+from graphdict.engine.penalties import effective_penalty, weights_in
 
-STRONGEST = 1e12  # smoothing beside which there is something left of the values
+STRONGEST = 1e12  # smoothing, at most: more would leave nothing of the values but rounding
 
 
 @dataclass(repr=False, eq=False)
@@ -114,7 +114,7 @@ class TGFA(WindowBaseline):
         self._validate_params()
         costs, active = self._windows(X)
         self.beta_ = float(self._ridge(costs.mean(axis=0, keepdims=True))[0])
-        alpha = strength(self, "alpha_diff")
+        alpha = effective_penalty(self, "alpha_diff")
         starts = self.recordings_.window_starts(self.window_size)[1:]  # nothing changes across
         found = coupled_graphs(
             costs,

@@ -14,8 +14,8 @@ from graphdict.core.graph_learning import learn_graphs, log_degree_objective
 from graphdict.core.graph_learning.windows import active_nodes, without_rounding
 from graphdict.core.recordings import Recordings
 from graphdict.core.terms.signal_terms import window_distances
-from graphdict.engine.memory import BLOCK
 from graphdict.engine.penalties import weights_in
+from graphdict.engine.signals import BLOCK_BYTES
 
 
 class WindowBaseline(LogDegreeBaseline):
@@ -28,7 +28,7 @@ class WindowBaseline(LogDegreeBaseline):
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)
-        building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
+        building = 3 * min(samples * edges * size, BLOCK_BYTES) if windows < samples else 0
         return building, 8 * edges * size + self._copies * windows * edges * 8
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -141,7 +141,7 @@ class Executor(Protocol):
         block.
         """
 
-    def stream(
+    def iter_shards(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
     ) -> Iterator[tuple[Floats, tuple[Any, ...]]]:
         """Run ``work`` on one shard after the other; yield its states as an array, and its sums."""

@@ -4,8 +4,9 @@ Needs the extra ``eeg`` (``pip install "graphdict[eeg]"``), which is imported on
 folders need ``bids``.
 """
 
+from graphdict.eeg.backfitting import backfit, model_coefficients
 from graphdict.eeg.bids import BidsStudy, read_bids
-from graphdict.eeg.embedding import StateEmbedding, backfit, model_coefficients
+from graphdict.eeg.embedding import StateEmbedding
 from graphdict.eeg.peaks import Peaks, gfp, gfp_peaks
 from graphdict.eeg.plots import head_positions, plot_atoms_on_head, plot_head
 from graphdict.eeg.preprocessing import preprocess

@@ -104,7 +104,7 @@ def bids_files(root: Path) -> dict[str, Path]:
     if not root.is_dir():
         raise ValueError(f"{root} is no folder")
     if not (root / MARK).is_file():
-        raise ValueError(f"{root} is no BIDS folder: it has no {MARK}")
+        raise ValueError(f"{root} is not a BIDS folder: it has no {MARK}")
     found = sorted(
         path
         for pattern in ("sub-*/eeg/sub-*_eeg.*", "sub-*/ses-*/eeg/sub-*_eeg.*")

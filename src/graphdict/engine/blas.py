@@ -72,15 +72,15 @@ class _SingleThreadedBlas(ContextDecorator):
                 self.limiter.restore_original_limits()
 
     def before_fork(self) -> None:
-        """Let nobody change the state while it is copied to a child."""
+        """Take the lock, so that no thread changes the state while it is copied to a child."""
         self.lock.acquire()
 
     def after_fork(self) -> None:
-        """Go on in the parent."""
+        """Release the lock in the parent."""
         self.lock.release()
 
     def in_child(self) -> None:
-        """Forget what other threads hold: a child has the one that forked alone."""
+        """Forget what other threads hold: a child has only the thread that forked."""
         self.lock = threading.Lock()
         mine = self.holders[threading.get_ident()]
         self.holders = Counter({threading.get_ident(): mine} if mine else {})

@@ -28,10 +28,10 @@ from graphdict.engine.storage.atomic import atomic_file
 from graphdict.exceptions import CheckpointError
 
 FORMAT, VERSION = "graphdict-checkpoint", 2
-SECONDS = 2.0  # at least this long between two writes,
-SHARE = 0.05  # and as long as keeps the time spent on writing below this share
+SECONDS = 2.0  # between two writes, at least
+SHARE = 0.05  # of the time that may be spent on writing
 ARRAY = "array:"  # how the manifest names an array
-NOT_COMPARED = ("callback", "checkpoint", "verbose")  # change nothing about the result
+NOT_COMPARED = ("callback", "checkpoint", "verbose")  # parameters without effect on the result
 
 
 class Checkpoint:
@@ -76,9 +76,9 @@ class Checkpoint:
 
     @contextmanager
     def resuming(self) -> Iterator[None]:
-        """Say that a state of the file is to blame where a fit fails that goes on from it.
+        """Turn errors of a fit that goes on from the file into CheckpointError.
 
-        What the user's own functions raise is left as it is.
+        Errors that the user's own functions raise are left as they are.
         """
         try:
             yield
@@ -86,7 +86,7 @@ class Checkpoint:
             if not self.resumed or isinstance(error, CheckpointError) or not _is_ours(error):
                 raise
             raise CheckpointError(
-                f"checkpoint {self.path} holds what this fit cannot go on from "
+                f"checkpoint {self.path} holds a state that this fit cannot go on from "
                 f"({type(error).__name__}: {error}). Delete it to begin anew."
             ) from error
 
@@ -130,7 +130,7 @@ class Checkpoint:
                 raise ValueError("it lacks the digests that show it to be undamaged")
             for name, array in arrays.items():
                 if array.dtype.kind == "f" and np.isnan(array).any():
-                    raise ValueError(f"{name} holds what is not a number")
+                    raise ValueError(f"{name} holds NaN")
             content = _unpack(manifest["content"], arrays)
             self.done, self.saved, self.seed = (content[k] for k in ("done", "saved", "seed"))
             found = manifest["identity"]
@@ -197,7 +197,7 @@ def identity(model: Any, samples: Any) -> dict[str, Any]:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether it was raised by this package or by what it computes with."""
+    """Return whether this package, or a library that it computes with, raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -229,8 +229,8 @@ def _describe(value: Any) -> Any:
 
 
 def _check_kind(manifest: dict[str, Any]) -> None:
-    if manifest.get("format") != FORMAT:
-        raise ValueError("it is something else")
+    if (found := manifest.get("format")) != FORMAT:
+        raise ValueError(f"its format is {found!r:.40}, not {FORMAT!r}")
     if manifest.get("version") != VERSION:
         raise ValueError(f"its version is {manifest.get('version')!r:.20}, not {VERSION}")
 

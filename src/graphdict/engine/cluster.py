@@ -165,7 +165,7 @@ class ClusterExecutor:
             found[index] = before
         return found
 
-    def stream(
+    def iter_shards(
         self, work: Callable[..., Any], *message: Any, columns: Sequence[BlockStates] = ()
     ) -> Iterator[tuple[NDArray[Any], tuple]]:
         for pair in self._pairs(work, columns, message):

@@ -44,7 +44,7 @@ class SignalEstimator(BaseEstimator):
     objective_: float
     n_iter_: int
     _variance: float  # mean square of the training signals, once prepared
-    _reads_in_parts = False  # whether signals may be larger than memory
+    _takes_lazy = False
     _takes_gaps = False  # whether values may be missing (NaN)
     _gaps_advice = ""  # to those who have missing values, where it does not take them
 
@@ -86,7 +86,7 @@ class SignalEstimator(BaseEstimator):
         if found != __version__:
             warn(
                 f"this {type(self).__name__} was pickled by graphdict {found} and is read by "
-                f"{__version__}, which may mean other things by the same attributes: fit it again, "
+                f"{__version__}, where the same attributes may mean something else: fit it again, "
                 "or keep models in files of their own (save, load_model), which are versioned",
                 VersionWarning,
             )
@@ -130,14 +130,14 @@ class SignalEstimator(BaseEstimator):
         names = self.node_names
         if by_recording:
             samples = rescaled(joined, names)
-        if not self._reads_in_parts:
+        if not self._takes_lazy:
             samples = samples[: len(samples)]
         self._check_values(samples, reset, joined.recordings)
         return samples  # type: ignore[no-any-return]
 
     def _read_one(self, X: Any, reset: bool) -> Floats:
         X = unpack(X)
-        X = open_rows(X) if self._reads_in_parts else X
+        X = open_rows(X) if self._takes_lazy else X
         if isinstance(X, Rows):
             validate_data(self, X, reset=reset, skip_check_array=True)
             self._check_values(X, reset)
@@ -190,7 +190,7 @@ class SignalEstimator(BaseEstimator):
         return self._apply(self._preparation, samples), recordings
 
     def _apply(self, preparation: Preparation, samples: Floats) -> Floats:
-        if self._reads_in_parts:
+        if self._takes_lazy:
             result: Floats = prepared(samples, preparation)
             return result
         return preparation.apply(samples)
@@ -204,16 +204,13 @@ class SignalEstimator(BaseEstimator):
         """The atoms on the active nodes."""
         return self._preparation.restrict(self.atoms_)
 
+    # What the engine asks of an estimator: see :mod:`graphdict.engine.estimator_protocols`.
+
     @property
     def _penalty_units(self) -> dict[str, int]:
-        """Penalties by name, with the power of the variance of signals that each goes with."""
         return {}
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
-        """Return the bytes that building the problem takes at its peak, and those of solving it.
-
-        For so many samples and nodes, in numbers of ``size`` bytes.
-        """
         return 0, 8 * graphs.n_edges(nodes) * size
 
     def _warn_unconverged(self, steps: int, reached: str) -> None:

@@ -21,7 +21,6 @@ from graphdict.core.annotations import Floats
 from graphdict.core.protocols import (
     BlockStates,
     Deferred,
-    Executor,
     Iterated,
     Iterations,
     Step,
@@ -32,10 +31,10 @@ from graphdict.engine.blas import blas_threads, single_threaded_blas
 from graphdict.engine.thread_pool import ThreadPool
 
 BLOCK_BYTES = 1 << 21  # about the second-level cache of a core
-SHARDS = 64  # enough for the threads of a machine; more only where a shard would be larger than
-SHARD_BYTES = 1 << 30
+SHARDS = 64  # about as many, enough for the threads of a machine, unless they would be too large
+SHARD_BYTES = 1 << 30  # of a shard, at most
 SUMS_AT_A_TIME = 16
-LITTLE_BYTES = 1 << 17  # so much is done before a second thread has begun
+LITTLE_BYTES = 1 << 17  # of work that one thread does before a second one has begun
 
 
 def row_blocks(rows: int, bytes_per_row: int, block_bytes: int | None = None) -> list[slice]:
@@ -59,7 +58,7 @@ def block_rows(shard: slice, bytes_per_row: int) -> list[slice]:
 
 
 def split_rows(array: Floats | None, shard: slice, bytes_per_row: int) -> list[Any]:
-    """Return what an array of all rows has for each block of a shard; None each for None."""
+    """Return the rows of an array for each block of a shard; as many None for None."""
     blocks = block_rows(shard, bytes_per_row)
     return [None if array is None else array[shard][block] for block in blocks]
 
@@ -100,8 +99,8 @@ def scan_shard(
 ) -> tuple[list[Any], Any]:
     """Run a scan over the blocks of a shard.
 
-    Return what comes into each block, and what leaves the last one: None for the ``final`` shard,
-    after which nobody asks.
+    Return the value carried into each block, and the one carried out of the last: None for the
+    ``final`` shard, where it is not needed.
     """
     entering: list[Any] = [None] * len(shard.blocks)
     order = range(len(shard.blocks))
@@ -189,7 +188,7 @@ class ThreadExecutor:
             )
         return found
 
-    def stream(
+    def iter_shards(
         self, work: Step, *message: Any, columns: Sequence[BlockStates] = ()
     ) -> Iterator[tuple[Floats, tuple]]:
         at_once = 1 + self.pool.helpers
@@ -228,21 +227,19 @@ class ThreadExecutor:
 
 
 @contextmanager
-def open_executor(problem: Any, atoms: Floats) -> Iterator[Executor]:
-    """Open the executor of a problem whose dictionary has the shape and precision of ``atoms``."""
-    mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
-    bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
-    with executor_of(problem, bytes_per_row) as executor:
-        yield executor
-
-
-@contextmanager
-def executor_of(problem: Any, bytes_per_row: int) -> Iterator[Any]:
+def open_executor(
+    problem: Any, atoms: Floats | None = None, *, bytes_per_row: int = 0
+) -> Iterator[Any]:
     """Open the executor for where the samples are: a cluster, or the threads of this machine.
 
-    There are as many threads as BLAS would use, which is limited to one meanwhile; one where there
-    is little to do. Deferred steps are shared by them piece by piece, others block by block.
+    Samples are cut by ``bytes_per_row``, or by what solvers keep of a row where the dictionary has
+    the shape and precision of ``atoms``. There are as many threads as BLAS would use, which is
+    limited to one meanwhile; one where there is little to do. Deferred steps are shared by them
+    piece by piece, others block by block.
     """
+    if atoms is not None:
+        mixture = np.ones((1, len(atoms)), dtype=atoms.dtype)
+        bytes_per_row = problem.operator.forward(mixture, atoms).nbytes * len(atoms)
     cut = shard_rows(problem.rows, bytes_per_row)
     if hasattr(problem.signal_term, "executor"):
         with problem.signal_term.executor(problem, cut, bytes_per_row) as executor:

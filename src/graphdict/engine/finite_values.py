@@ -23,8 +23,8 @@ def check_finite(
 ) -> None:
     """Refuse infinite values, and NaN unless values may be ``missing``; say where the first is.
 
-    ``advice`` is what to say of missing ones beside that. Values are refused as well that could not
-    be squared after a ``preparation`` that is given. Of several ``recordings``, the one is named.
+    ``advice`` is added to the error of missing values. With a ``preparation``, values whose squares
+    would overflow after it are refused, too. Of several ``recordings``, errors name the one.
     """
     before = 0
     for rows, wrong in each_block(signals, partial(_first_wrong, missing, preparation)):
@@ -41,8 +41,8 @@ def check_finite(
                 )
             if np.isfinite(value):
                 raise ValueError(
-                    f"X holds {value:.3g} {where}, which is too large beside the signals that "
-                    "were learned from to be squared: is it of another unit?"
+                    f"X holds {value:.3g} {where}, which is too large compared with the training "
+                    "signals (its square would overflow): is it of another unit?"
                 )
             raise ValueError(
                 f"X holds infinity {where}; fill in or leave out such rows: all values must be "
@@ -56,7 +56,8 @@ def _first_wrong(
 ) -> tuple[int, tuple[int, int, float] | None]:
     """Return the number of rows, and row, column and value of the first value not allowed, if any.
 
-    Infinite values are not, nor missing ones unless ``missing``, nor those out of a known range.
+    Not allowed are infinite values, NaN unless ``missing``, and values out of the range of a
+    ``preparation``.
     """
     wrong = np.isinf(block) if missing else ~np.isfinite(block)
     if preparation is not None and not wrong.any():

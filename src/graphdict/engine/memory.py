@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from graphdict.engine.estimator_protocols import ForeseesMemory
+from graphdict.engine.signals import BLOCK_BYTES
+from graphdict.engine.sources import too_large
 from graphdict.exceptions import MemoryForecastWarning, NotEnoughMemoryError, warn
 
-BLOCK = 1 << 24  # bytes of samples that are prepared at a time
 REFUSE = 3  # times the available memory: an estimate is not wrong by more than that
 
 
-def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
+def check_memory(model: ForeseesMemory, shape: tuple[int, int], dtype: Any) -> None:
     """Warn where a fit may not find the memory it needs; refuse where it cannot."""
     available = available_memory()
     if available is None:
@@ -37,17 +39,17 @@ def check_memory(model: Any, shape: tuple[int, int], dtype: Any) -> None:
     warn(message, MemoryForecastWarning)
 
 
-def estimate_memory(model: Any, shape: tuple[int, int], dtype: Any) -> int:
+def estimate_memory(model: ForeseesMemory, shape: tuple[int, int], dtype: Any) -> int:
     """Return the bytes that ``model.fit`` takes at its peak, beside the signals themselves.
 
-    What building the problem and solving it take, an estimator says itself (``_memory_needed``).
+    What building the problem and solving it take, an estimator says itself.
     """
     samples, nodes = shape
     size = np.dtype(dtype).itemsize
     signals = samples * nodes * size
-    prepared = 0 if _streams(model, shape, dtype) else signals
+    prepared = 0 if model._takes_lazy and too_large(shape, dtype) else signals
     building, solving = model._memory_needed(samples, nodes, size)
-    return int(prepared + max(4 * min(signals, BLOCK), building, solving))
+    return int(prepared + max(4 * min(signals, BLOCK_BYTES), building, solving))
 
 
 def available_memory() -> int | None:
@@ -57,18 +59,12 @@ def available_memory() -> int | None:
     return min(known) if known else None
 
 
-def _streams(model: Any, shape: tuple[int, int], dtype: Any) -> bool:
-    from graphdict.engine.sources import too_large
-
-    return bool(model._reads_in_parts) and too_large(shape, dtype)
-
-
-def _advice(model: Any, dtype: Any) -> str:
+def _advice(model: ForeseesMemory, dtype: Any) -> str:
     """Return what would need less memory, as a sentence."""
     ways = []
     if np.dtype(dtype) == np.float64:
         ways.append("float32 signals halve it")
-    if model._reads_in_parts:
+    if model._takes_lazy:
         ways.append("a memory map (numpy.load(..., mmap_mode='r')) is read part by part")
     if hasattr(model, "window_size") or hasattr(model, "n_windows"):
         ways.append("larger windows have fewer graphs to learn")

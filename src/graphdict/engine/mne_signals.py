@@ -1,6 +1,6 @@
 """Signals of MNE's Raw and Epochs: which channels and samples of them are good, and as arrays.
 
-MNE is imported by nobody here before somebody comes with an object of it.
+MNE is not imported before an object of MNE is given.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from graphdict.core.recordings import abbreviated, check_common_nodes
 from graphdict.exceptions import MissingNodeWarning, warn
 
 
-class Part(NamedTuple):
-    """One recording as it was given."""
+class NamedSignals(NamedTuple):
+    """The signals of one recording as they were given, with the names of their nodes if known."""
 
     name: str
     values: Any  # (T, N)
@@ -26,66 +26,68 @@ class Part(NamedTuple):
 
 
 def match_nodes(
-    parts: Sequence[Part], known: Sequence[str] | None, missing: bool
+    recordings: Sequence[NamedSignals], known: Sequence[str] | None, missing: bool
 ) -> tuple[list[Integers | None], list[str] | None, int]:
-    """Return where columns of each part go (None: as they are), the names, and their number.
+    """Return the columns that those of each recording become, the names of all nodes, their number.
 
-    ``known`` are the nodes of a fitted model, and ``missing`` is whether any may be.
+    Columns are None for a recording that has all nodes in order, and names where none are known.
+
+    ``known`` are the nodes of a fitted model; nodes of a recording may be ``missing`` or not.
     """
-    without = [part.name for part in parts if part.nodes is None]
+    without = [recording.name for recording in recordings if recording.nodes is None]
     if without:
-        if len(without) < len(parts):
-            named = next(part.name for part in parts if part.nodes is not None)
+        if len(without) < len(recordings):
+            named = next(recording.name for recording in recordings if recording.nodes is not None)
             raise ValueError(
                 f"X: recording {without[0]!r} has no names of nodes and recording {named!r} has: "
                 "give all as data frames, or all as arrays"
             )
-        return [None] * len(parts), None, _common_width(parts)
-    own = [part.nodes or [] for part in parts]
-    nodes = _all_nodes(parts, own) if known is None else list(known)
+        return [None] * len(recordings), None, _common_width(recordings)
+    own = [recording.nodes or [] for recording in recordings]
+    nodes = _all_nodes(recordings, own) if known is None else list(known)
     column_of = {node: number for number, node in enumerate(nodes)}
-    for part, names in zip(parts, own):
-        strange = [name for name in names if name not in column_of]
-        if strange:
+    for recording, names in zip(recordings, own):
+        unknown = [name for name in names if name not in column_of]
+        if unknown:
             raise ValueError(
-                f"X: recording {part.name!r} has node(s) {abbreviated(strange)} that the model was "
-                "not fitted with: leave them out"
+                f"X: recording {recording.name!r} has node(s) {abbreviated(unknown)} that the "
+                "model was not fitted with: leave them out"
             )
     columns = [
         None if names == nodes else np.array([column_of[name] for name in names]) for names in own
     ]
     lacking = {
-        part.name: [node for node in nodes if node not in set(names)]
-        for part, names in zip(parts, own) if len(names) < len(nodes)
+        recording.name: [node for node in nodes if node not in set(names)]
+        for recording, names in zip(recordings, own) if len(names) < len(nodes)
     }  # fmt: skip
     if lacking:
-        _report_lacking(lacking, len(parts), missing)
+        _report_lacking(lacking, len(recordings), missing)
     return columns, nodes, len(nodes)
 
 
-def _common_width(parts: Sequence[Part]) -> int:
-    """Return the number of nodes of parts without names, which have to be as many."""
-    count: int = parts[0].values.shape[1]
-    for part in parts:
-        if part.values.shape[1] != count:
+def _common_width(recordings: Sequence[NamedSignals]) -> int:
+    """Return the number of nodes of recordings without names; raise where they differ in it."""
+    count: int = recordings[0].values.shape[1]
+    for name, values, *_ in recordings:
+        if values.shape[1] != count:
             raise ValueError(
-                f"X: recording {part.name!r} has {part.values.shape[1]} nodes and recording "
-                f"{parts[0].name!r} has {count}; arrays need the same nodes in the same order, "
-                "and data frames are matched by the names of their columns"
+                f"X: recording {name!r} has {values.shape[1]} nodes and recording "
+                f"{recordings[0].name!r} has {count}; arrays need the same nodes in the same "
+                "order, and data frames are matched by the names of their columns"
             )
     return count
 
 
-def _all_nodes(parts: Sequence[Part], own: Sequence[list[str]]) -> list[str]:
-    """Return the nodes of all parts in the order in which they first appear."""
+def _all_nodes(recordings: Sequence[NamedSignals], own: Sequence[list[str]]) -> list[str]:
+    """Return the nodes of all recordings in the order in which they first appear."""
     try:
-        check_common_nodes([part.name for part in parts], own)
+        check_common_nodes([recording.name for recording in recordings], own)
     except ValueError as error:
         raise ValueError(f"X: {error}") from None
     return list(dict.fromkeys(node for names in own for node in names))
 
 
-def _report_lacking(lacking: dict[str, list[str]], parts: int, missing: bool) -> None:
+def _report_lacking(lacking: dict[str, list[str]], count: int, missing: bool) -> None:
     """Warn of nodes that recordings lack, or raise where none may be ``missing``."""
     text = "; ".join(f"{name!r} lacks {abbreviated(gone)}" for name, gone in lacking.items())
     text = text if len(text) <= 500 else text[:500] + " ..."
@@ -94,7 +96,7 @@ def _report_lacking(lacking: dict[str, list[str]], parts: int, missing: bool) ->
             f"X: recordings differ in their nodes, and this model takes no missing values: {text}"
         )
     warn(
-        f"{len(lacking)} of {parts} recording(s) lack nodes, which are missing values there: "
+        f"{len(lacking)} of {count} recording(s) lack nodes, which are missing values there: "
         f"{text}",
         MissingNodeWarning,
     )

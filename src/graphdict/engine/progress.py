@@ -13,14 +13,15 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from graphdict.core.solvers.base import Callback, Progress
+from graphdict.engine.estimator_protocols import PlansWork
 from graphdict.engine.logs import logger
-from graphdict.engine.tasks import Task, current_task, part, tell, work
+from graphdict.engine.tasks import Task, current_task, subtask, tell, work
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 FORMAT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 TICK, SELDOM = 0.5, 10.0  # seconds between drawings, on a terminal and elsewhere
-LITTLE, LONG = 0.02, 60.0  # share that says nothing of the rest, unless it took so many seconds
+LITTLE, LONG = 0.02, 60.0  # share done from which the rest is estimated, or seconds
 
 
 class ProgressBar:
@@ -32,7 +33,7 @@ class ProgressBar:
     Parameters
     ----------
     title : str
-        What is written before the bar until a part says what it does.
+        What is written before the bar until a subtask has a title.
     stays : bool
         Whether the bar is left on the screen.
     log : bool
@@ -127,13 +128,13 @@ def time_left(seconds: float) -> str:
 
 @contextmanager
 def shown_work(title: str, total: float, verbose: int) -> Iterator[Task]:
-    """Make the work inside ``with`` a part of what is under way, or show a bar of its own.
+    """Make the work inside ``with`` a subtask of the task under way, or show a bar of its own.
 
-    There is a bar where ``verbose`` is positive and nothing else is under way; it stays on the
-    screen where ``verbose`` is above 1.
+    There is a bar where ``verbose`` is positive and no task is under way; it stays on the screen
+    where ``verbose`` is above 1.
     """
     if not verbose or current_task() is not None:
-        with part(title, total) as task:
+        with subtask(title, total) as task:
             yield task
         return
     bar = ProgressBar(title, stays=verbose > 1)
@@ -145,13 +146,13 @@ def shown_work(title: str, total: float, verbose: int) -> Iterator[Task]:
 
 
 def shows_progress(method: Method) -> Method:
-    """Decorate the ``fit`` of an estimator, which says how much it plans (``_planned_work``).
+    """Decorate the ``fit`` of an estimator: show its progress where ``verbose`` asks for it.
 
-    Settings are checked first, ``verbose`` among them, which says whether progress is shown.
+    Parameters are checked first, ``verbose`` among them.
     """
 
     @wraps(method)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(self: PlansWork, *args: Any, **kwargs: Any) -> Any:
         self._validate_params()
         with shown_work(type(self).__name__, self._planned_work, self.verbose):
             return method(self, *args, **kwargs)
@@ -165,10 +166,10 @@ def with_progress(
 ) -> Iterator[Callback | None]:
     """Yield a callback that tells log and progress bar of the objective, then calls ``callback``.
 
-    Messages go to the logger "graphdict". Where nobody wants any, ``callback`` itself is yielded.
-    ``total`` is the largest number of iterations, ``title`` what is written before the figures.
-    With ``tol``, the residual at which iterations end, they are the task under way, and how far
-    that is follows from the residual.
+    Messages go to the logger "graphdict". Where there is no log and no bar, ``callback`` itself is
+    yielded. ``total`` is the largest number of iterations, ``title`` stands before the figures.
+    With ``tol``, the residual at which iterations end, the progress of the task under way follows
+    from the residual.
     """
     if current_task() is None and not logger.isEnabledFor(logging.INFO):
         yield callback

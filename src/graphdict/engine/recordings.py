@@ -19,7 +19,7 @@ from graphdict.core.recordings import Recordings
 from graphdict.engine.connection import find_client
 from graphdict.engine.containers import about_signals, name_column, unpack
 from graphdict.engine.mne_signals import is_mne, read_mne
-from graphdict.engine.node_matching import Part, match_nodes
+from graphdict.engine.node_matching import NamedSignals, match_nodes
 from graphdict.engine.signals import Preparation
 from graphdict.engine.sources import ClusterRows, Rows, is_lazy
 from graphdict.exceptions import LevelWarning, SilentNodeWarning
@@ -42,12 +42,12 @@ class JoinedRows:
     Each array is divided by a number of its own, 1 at first.
     """
 
-    def __init__(self, parts: Sequence[Part], columns: Sequence[Integers | None], n: int):
-        self.parts, self.columns = parts, columns
-        self.ends = np.cumsum([len(part.values) for part in parts])
-        self.scales = np.ones(len(parts))
+    def __init__(self, signals: Sequence[NamedSignals], columns: Sequence[Integers | None], n: int):
+        self.signals, self.columns = signals, columns
+        self.ends = np.cumsum([len(one.values) for one in signals])
+        self.scales = np.ones(len(signals))
         self.shape = (int(self.ends[-1]), n)
-        single = all(part.values.dtype == np.float32 for part in parts)
+        single = all(one.values.dtype == np.float32 for one in signals)
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
     def __len__(self) -> int:
@@ -58,12 +58,12 @@ class JoinedRows:
         first = int(np.searchsorted(self.ends, start, side="right"))
         found = np.empty((max(stop - start, 0), self.shape[1]), dtype=self.dtype)
         row = start
-        for number in range(first, len(self.parts)):
+        for number in range(first, len(self.signals)):
             if row >= stop:
                 break
-            before = int(self.ends[number]) - len(self.parts[number].values)
+            before = int(self.ends[number]) - len(self.signals[number].values)
             own = slice(row - before, min(stop, int(self.ends[number])) - before)
-            block = self.parts[number].values[own]
+            block = self.signals[number].values[own]
             target = found[row - start : row - start + len(block)]
             columns = self.columns[number]
             if columns is None:
@@ -127,34 +127,34 @@ def join(X: Any, known: Sequence[str] | None = None, missing: bool = True) -> Jo
     missing : bool
         Whether nodes may be missing.
     """
-    parts = list(_parts(X))
-    if not parts:
+    signals = list(_all_signals(X))
+    if not signals:
         raise ValueError("X holds no recordings; give at least one")
-    columns, nodes, count = match_nodes(parts, known, missing)
+    columns, nodes, count = match_nodes(signals, known, missing)
     breaks: list[int] = []
     before = 0
-    for part in parts:
-        breaks += [before + place for place in part.breaks]
-        before += len(part.values)
-    lengths = tuple(len(part.values) for part in parts)
-    recordings = Recordings(tuple(part.name for part in parts), lengths, tuple(breaks))
-    return Joined(_rows(parts, columns, count), recordings, nodes)
+    for one in signals:
+        breaks += [before + place for place in one.breaks]
+        before += len(one.values)
+    lengths = tuple(len(one.values) for one in signals)
+    recordings = Recordings(tuple(one.name for one in signals), lengths, tuple(breaks))
+    return Joined(_rows(signals, columns, count), recordings, nodes)
 
 
-def _parts(X: Any) -> Iterable[Part]:
+def _all_signals(X: Any) -> Iterable[NamedSignals]:
     """Yield every recording as an array, with its name."""
     if is_mne(X):
-        yield from _parts_of_mne(X)
+        yield from _signals_of_mne(X)
         return
     if not are_several(X):
-        yield _part("0", X)
+        yield _named_signals("0", X)
         return
     X = by_name(X)
     values = X.values() if isinstance(X, Mapping) else X
     given = dict(zip(recording_names(X), values))
     _check_rates({name: value.info["sfreq"] for name, value in given.items() if is_mne(value)})
     for name, value in given.items():
-        yield _part(name, value)
+        yield _named_signals(name, value)
 
 
 def _check_rates(rates: Mapping[str, float]) -> None:
@@ -183,7 +183,7 @@ def recording_names(X: Collection[Any], given: Sequence[Any] | None = None) -> l
     return names
 
 
-def _parts_of_mne(X: Any) -> Iterable[Part]:
+def _signals_of_mne(X: Any) -> Iterable[NamedSignals]:
     """Yield a Raw, or every one of some Epochs, as a recording."""
     found = read_mne(X)
     ends = np.cumsum(found.epochs)
@@ -191,15 +191,15 @@ def _parts_of_mne(X: Any) -> Iterable[Part]:
         first = int(end - length)
         if length:  # others have no good sample
             inside = tuple(place - first for place in found.breaks if first < place < end)
-            yield Part(str(number), found.values[first:end], found.names, inside)
+            yield NamedSignals(str(number), found.values[first:end], found.names, inside)
 
 
-def _part(name: str, value: Any) -> Part:
+def _named_signals(name: str, value: Any) -> NamedSignals:
     """Return one recording, checked; an error names it."""
     try:
         if is_mne(value):
             found = read_mne(value)
-            return Part(name, found.values, found.names, found.breaks)
+            return NamedSignals(name, found.values, found.names, found.breaks)
         value = unpack(value)
         columns = getattr(value, "columns", None)
         nodes = None
@@ -209,7 +209,7 @@ def _part(name: str, value: Any) -> Part:
                 twice = next(node for node in nodes if nodes.count(node) > 1)
                 raise ValueError(f"two columns are called {twice!r}")
         if is_lazy(value) and value.ndim == 2 and value.dtype.kind in "fiub":
-            return Part(name, _lazy(value), nodes, ())
+            return NamedSignals(name, _lazy_rows(value), nodes, ())
         try:
             values = check_array(
                 value, dtype=[np.float64, np.float32], ensure_all_finite=False,
@@ -220,24 +220,24 @@ def _part(name: str, value: Any) -> Part:
             raise about_signals(value, error) from error
     except (TypeError, ValueError) as error:
         raise type(error)(f"X: recording {name!r}: {error}") from None
-    return Part(name, values, nodes, ())
+    return NamedSignals(name, values, nodes, ())
 
 
-def _lazy(value: Any) -> Rows:
+def _lazy_rows(value: Any) -> Rows:
     client = find_client(value)
     return Rows(value) if client is None else ClusterRows(value, client)
 
 
 def _rows(
-    parts: list[Part], columns: list[Integers | None], count: int
+    signals: list[NamedSignals], columns: list[Integers | None], count: int
 ) -> JoinedRows | ClusterRows:
-    """Return the rows of all parts: on the cluster, where all of them are there."""
-    if all(isinstance(part.values, ClusterRows) for part in parts):
+    """Return the rows of all recordings: on the cluster, where all of them are there."""
+    if all(isinstance(one.values, ClusterRows) for one in signals):
         import dask.array
 
-        whole = dask.array.concatenate([part.values.array for part in parts])
-        return ClusterRows(whole, parts[0].values.client)
-    return JoinedRows(parts, columns, count)
+        whole = dask.array.concatenate([one.values.array for one in signals])
+        return ClusterRows(whole, signals[0].values.client)
+    return JoinedRows(signals, columns, count)
 
 
 def check_output(model: Any, X: Any) -> None:
@@ -267,12 +267,12 @@ def rescaled(joined: Joined, names: Sequence[str]) -> JoinedRows | ClusterRows:
     rows, recordings = joined.samples, joined.recordings
     scales = []
     for name, own in zip(recordings.names, recordings.slices(), strict=True):
-        part: Any = _of_cluster(rows, own) if isinstance(rows, ClusterRows) else rows[own]
+        samples: Any = _of_cluster(rows, own) if isinstance(rows, ClusterRows) else rows[own]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SilentNodeWarning)
                 warnings.simplefilter("ignore", LevelWarning)
-                found, _ = Preparation.learn(part, np.array(names, dtype=object), True)
+                found, _ = Preparation.learn(samples, np.array(names, dtype=object), True)
         except ValueError as error:
             raise ValueError(
                 f"X: recording {name!r} cannot be divided by its own size: {error}"
@@ -281,8 +281,8 @@ def rescaled(joined: Joined, names: Sequence[str]) -> JoinedRows | ClusterRows:
     if isinstance(rows, ClusterRows):
         import dask.array
 
-        parts = [rows.array[own] / scale for own, scale in zip(recordings.slices(), scales)]
-        return ClusterRows(dask.array.concatenate(parts), rows.client)
+        divided = [rows.array[own] / scale for own, scale in zip(recordings.slices(), scales)]
+        return ClusterRows(dask.array.concatenate(divided), rows.client)
     rows.scales = np.array(scales)
     return rows  # type: ignore[no-any-return]
 

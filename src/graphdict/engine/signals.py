@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core import graphs
-from graphdict.core.annotations import Booleans, Floats
+from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.core.prior_checks import check_term
 from graphdict.core.terms import base
 from graphdict.engine.logs import printable
 from graphdict.exceptions import LevelWarning, SilentNodeWarning, warn
 
-BLOCK_BYTES = 1 << 24
+BLOCK_BYTES = 1 << 24  # of samples that are read or prepared at a time
 LARGEST, SMALLEST = 1e15, 1e-15  # root mean square of signals that are not rescaled
 LEVELS = 5  # how many times levels must exceed variation to be worth a warning
 
@@ -55,33 +55,37 @@ class Preparation:
         largest = float(max(np.abs(highs[active]).max(), np.abs(lows[active]).max()))
         origin = (lows / 2 + highs / 2)[active] / largest
         moments = each_block(signals, partial(_moments, active, largest, origin))
-        number, first, second, spreads, squares, freedom, agree = zip(*moments)
-        _check_levels(sum(number), origin, sum(first), sum(second))
-        spread = max(spreads) or 1.0
+        _check_levels(
+            sum(block.observed for block in moments), origin,
+            sum(block.sums for block in moments), sum(block.squares for block in moments),
+        )  # fmt: skip
+        spread = max(block.spread for block in moments) or 1.0
+        freedom = sum(block.freedom for block in moments)
         limit = largest_value(signals.dtype)
         if not rescale and largest > limit:
             raise ValueError(
                 f"X holds values up to {largest:.3g}, whose squares are too large for "
                 f"{signals.dtype}; divide X by a constant, or leave that to rescale=True"
             )
-        # Where all nodes agree, what centring leaves is rounding: nothing to blow up.
-        if (all(agree) or not any(spreads)) and (rescale or largest < LARGEST):
+        # Where all nodes agree, centring leaves rounding errors, which are not to be scaled up.
+        agree = all(block.agree for block in moments) or not any(block.spread for block in moments)
+        if agree and (rescale or largest < LARGEST):
             return cls(active, 1.0 if largest <= limit else largest), 1.0
-        if not sum(freedom):
+        if not freedom:
             raise ValueError(
                 f"X has no sample in which two nodes are observed, and values up to {largest:.3g}; "
                 "divide X by a constant, or leave that to rescale=True"
             )
         # Without overflow or underflow, whatever the unit; for all nodes, observed or not.
         nodes = int(active.sum())
-        total = sum(own * (part / spread) ** 2 for own, part in zip(squares, spreads))
-        mean_square = total / sum(freedom) * ((nodes - 1) / nodes)
+        total = sum(block.centred_squares * (block.spread / spread) ** 2 for block in moments)
+        mean_square = total / freedom * ((nodes - 1) / nodes)
         size = spread * (2 * float(np.sqrt(mean_square)))
         if rescale:
             found = cls(active, size)
             if largest > found.farthest(signals.dtype):
                 raise ValueError(
-                    f"X holds values up to {largest:.3g}, too large beside its root mean square of "
+                    f"X holds values up to {largest:.3g}, too large for its root mean square of "
                     f"{size:.3g} (without the mean over nodes): are they of another unit?"
                 )
             return found, 1.0
@@ -141,8 +145,11 @@ class Preparation:
         )
 
 
-class OnAllNodes:
-    """A prior on atoms over all nodes, for atoms over the active nodes."""
+class PriorOnAllNodes:
+    """Adapter: a prior of a user, which is written for all N nodes, for atoms of the active nodes.
+
+    It embeds atoms (K, E') as atoms (K, E), asks the prior, and restricts what that returns.
+    """
 
     def __init__(self, term: Any, preparation: Preparation):
         check_term(term)
@@ -150,7 +157,7 @@ class OnAllNodes:
         self.preparation = preparation
         self.__name__ = type(term).__name__
         self._node_numbers = np.flatnonzero(preparation.active)
-        # A solver looks at what a term can do: only what the wrapped one can is offered.
+        # Solvers ask a term which methods it has, so only those of the prior are offered.
         for marker in ("interval", *base.MARKERS):
             if hasattr(term, marker):
                 setattr(self, marker, getattr(term, marker))
@@ -163,10 +170,10 @@ class OnAllNodes:
 
     def _lift(self, function: Any) -> Any:
         embed, restrict = self.preparation.embed, self.preparation.restrict
-        return lambda atoms, *given: restrict(function(embed(atoms), *given))
+        return lambda atoms, *others: restrict(function(embed(atoms), *others))
 
     def _read(self, function: Any) -> Any:
-        return lambda atoms, *given: function(self.preparation.embed(atoms), *given)
+        return lambda atoms, *others: function(self.preparation.embed(atoms), *others)
 
 
 def largest_value(dtype: Any) -> float:
@@ -195,7 +202,7 @@ def row_slices(signals: Any) -> list[slice]:
 
 
 def has_gaps(signals: Any) -> bool:
-    """Whether any value is missing."""
+    """Return whether any value is missing."""
     return any(each_block(signals, _any_missing))
 
 
@@ -211,7 +218,7 @@ def _centred(signals: Floats) -> Floats:
         number = np.maximum(np.isfinite(signals).sum(axis=1, keepdims=True), 1)
         means = np.where(gaps, np.nansum(signals, axis=1, keepdims=True) / number, means)
     centred = signals - means.astype(signals.dtype)
-    # Of nodes that agree nothing is left: rounding of a mean of 1e200 is more than others hold.
+    # Where nodes agree the result is exactly 0: rounding of a mean of 1e200 would be large.
     some = np.flatnonzero((centred[:, 0] == centred[:, -1]) | gaps[:, 0])
     found = centred[some]
     agree = np.fmin.reduce(found, axis=1) == np.fmax.reduce(found, axis=1)
@@ -223,15 +230,19 @@ def _extent(block: Floats) -> tuple[Floats, Floats]:
     return np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
 
 
-def _moments(
-    active: Booleans, largest: float, origin: Floats, block: Floats
-) -> tuple[Floats, Floats, Floats, float, float, int, bool]:
-    """Return moments of a block of rows, from which those of all blocks follow.
+class _BlockMoments(NamedTuple):
+    """Moments of a block of rows, from which those of all blocks follow."""
 
-    Of each active column, in units of ``largest`` and from ``origin``: number observed, sum, sum
-    of squares. Of all values once centred over nodes: half the largest, sum of squares in units of
-    that, degrees of freedom, and whether all nodes agree.
-    """
+    observed: Integers  # (N',) number of observed values of each active column
+    sums: Floats  # (N',) their sum, in units of ``largest`` and from ``origin``
+    squares: Floats  # (N',) and their sum of squares
+    spread: float  # of all values once centred over nodes: half the largest
+    centred_squares: float  # of these, in units of ``spread``: sum of squares
+    freedom: int  # and degrees of freedom
+    agree: bool  # whether all nodes have the same value in every row
+
+
+def _moments(active: Booleans, largest: float, origin: Floats, block: Floats) -> _BlockMoments:
     block = block[:, active]
     seen = np.isfinite(block)
     scaled = block / largest
@@ -242,7 +253,7 @@ def _moments(
     units = np.where(units > 0, units, 1)
     centred = np.where(seen, _centred(block / units) / 2, 0) * units
     spread = float(np.abs(centred).max())
-    return (
+    return _BlockMoments(
         seen.sum(axis=0),
         shifted.sum(axis=0, dtype=np.float64),
         np.square(shifted).sum(axis=0, dtype=np.float64),

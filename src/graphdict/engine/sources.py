@@ -1,4 +1,4 @@
-"""Signals that are read when they are used: memory maps, Zarr and Dask arrays, arrays too large.
+"""Lazy signals, which are read when they are used: memory maps, Zarr, Dask, arrays too large.
 
 What is larger than scikit-learn's setting ``working_memory`` (in MiB; 1024 by default) is never
 copied as a whole: it is read and prepared a part at a time, again in each pass. What is smaller is
@@ -25,7 +25,7 @@ from graphdict.engine.storage.atomic import atomic_file
 
 
 def too_large(shape: tuple[int, ...], dtype: Any) -> bool:
-    """Whether an array would not fit into scikit-learn's ``working_memory``."""
+    """Return whether an array would not fit into scikit-learn's ``working_memory``."""
     return int(np.prod(shape)) * np.dtype(dtype).itemsize > sklearn.get_config()[
         "working_memory"
     ] * (1 << 20)
@@ -90,9 +90,9 @@ class Prepared:
         return each_block(self.rows, of_prepared, numbered=numbered)
 
 
-def _of_prepared(function: Callable[..., Any], preparation: Preparation, *given: Any) -> Any:
+def _of_prepared(function: Callable[..., Any], preparation: Preparation, *arguments: Any) -> Any:
     """Prepare the last argument, a block of rows, and return ``function`` of them all."""
-    *number, block = given
+    *number, block = arguments
     return function(*number, preparation.apply(block))
 
 
@@ -111,21 +111,21 @@ def open_rows(X: Any) -> Any:
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether it is a memory map, or an array of Zarr or Dask."""
+    """Return whether it is a memory map, or an array of Zarr or Dask."""
     return isinstance(X, np.memmap) or (
         hasattr(X, "chunks") and hasattr(X, "dtype") and not isinstance(X, np.ndarray)
     )
 
 
 def prepared(signals: Any, preparation: Preparation) -> Any:
-    """Return prepared signals: an array, or one that is read when it is used."""
+    """Return prepared signals: an array, or lazy ones."""
     if isinstance(signals, Rows) or too_large(signals.shape, signals.dtype):
         return Prepared(signals, preparation)
     return preparation.apply(signals)
 
 
-class StreamedSmoothness:
-    """The smoothness term of signals that are read when they are used, a part of them at a time."""
+class LazySmoothness:
+    """The signal term of lazy signals, a part of which is read at a time."""
 
     read_when_used = True
 
@@ -138,16 +138,16 @@ class StreamedSmoothness:
         self.ends = np.cumsum(counts) if len(counts) < len(signals) else None
         self.stands_for = likelihood.signal_kind(self.ends is None, gaps is not None)
 
-    def part(self, rows: slice) -> _StreamedPart:
+    def part(self, rows: slice) -> _LazyPart:
         samples = rows
         if self.ends is not None:
             samples = slice(
                 int(self.ends[rows.start] - self.counts[rows.start]), int(self.ends[rows.stop - 1])
             )
-        return _StreamedPart(self.signals, samples, self.counts[rows], self.gaps, self.likelihood)
+        return _LazyPart(self.signals, samples, self.counts[rows], self.gaps, self.likelihood)
 
 
-class _StreamedPart:
+class _LazyPart:
     """A part that is read when it is first asked for something, and forgotten with this object."""
 
     def __init__(
@@ -199,7 +199,7 @@ def open_signal_term(
 
         return ClusterSmoothness(signals, gaps, likelihood)
     if isinstance(signals, Prepared):
-        return StreamedSmoothness(signals, counts, gaps, likelihood)
+        return LazySmoothness(signals, counts, gaps, likelihood)
     return likelihood.signal_term(signals, counts, gaps=gaps)
 
 

@@ -1,8 +1,7 @@
-"""How far work has come, and how long the rest takes: parts within parts, measured as they go.
+"""How far work has come, and how long the rest takes: tasks within tasks, timed as they go.
 
-What does the work says so where it does it, by :func:`part` and :func:`advance`, and need not know
-who listens: a fit is one piece of work when it is all there is, and a part of choosing the number
-of atoms when that is.
+Code that works reports it by :func:`subtask` and :func:`advance`, and need not know who listens: a
+fit is the whole task when it is run alone, and a subtask of choosing the number of atoms.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-SAID = 3  # tasks within one another, up to which remarks are passed on
-ALMOST = 0.9  # of all, as far as work is said to be that goes on beyond its plan
+DEPTH = 3  # of nested tasks, up to which remarks are passed on
+ALMOST = 0.9  # of all: what counts as done of work that goes on beyond its plan
 
 
 @dataclass
@@ -28,8 +27,8 @@ class Task:
     total : float
         Planned cost, in a unit of its own, such as iterations or fits.
     cost : float
-        What all of it counts in the task that it is a part of. Parts of no cost, such as reading a
-        file, say nothing of how long others take.
+        How much of the ``total`` of the task around it this one makes up. Subtasks of cost 0, such
+        as reading a file, are left out when the time that is left is estimated.
     remark : str
         What else there is to say, such as the objective.
     """
@@ -45,7 +44,7 @@ class Task:
 
     def __post_init__(self) -> None:
         self._begun, self._planned = self.clock(), self.total
-        self._aside = 0.0  # seconds of parts without a cost
+        self._aside = 0.0  # seconds of subtasks without a cost
 
     @property
     def elapsed(self) -> float:
@@ -75,8 +74,8 @@ class Task:
     def left(self) -> float | None:
         """Return the seconds that the rest is expected to take; None where nothing is measured.
 
-        Of the part at hand by its own progress and, while that is small, by what parts before it
-        took for their cost; of later parts by what all took until then.
+        For the subtask under way by its own progress and, while that is small, by the time that
+        earlier subtasks took for their cost; for later subtasks by the time of all until then.
         """
         inner, now = self.inner, self.clock()
         if inner is None:
@@ -141,8 +140,8 @@ def work(title: str, total: float, listener: Callable[[Task], None] | None) -> I
 
 
 @contextmanager
-def part(title: str, total: float = 1.0, cost: float = 1.0) -> Iterator[Task]:
-    """Make what is done inside ``with`` a part of the task under way, if there is one."""
+def subtask(title: str, total: float = 1.0, cost: float = 1.0) -> Iterator[Task]:
+    """Make what is done inside ``with`` a subtask of the task under way, if there is one."""
     stack = _stack.get()
     task = Task(title, total, cost, clock=stack[-1].clock if stack else time.perf_counter)
     if not stack:
@@ -165,7 +164,7 @@ def tell(remark: str = "") -> None:
     stack = _stack.get()
     if stack:
         whole = stack[0]
-        if len(stack) <= SAID:  # of fits among many, remarks tell nothing
+        if len(stack) <= DEPTH:  # of fits among many, remarks tell nothing
             whole.remark = remark or whole.remark
         if whole.listener is not None:
             whole.listener(whole)

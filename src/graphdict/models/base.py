@@ -24,8 +24,8 @@ from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.results import InstantaneousGraphs
 
 
-class Encoded(NamedTuple):
-    """Coefficients of signals, with what they were found with."""
+class CodedSignals(NamedTuple):
+    """Signals and the coefficients that are best for them, under atoms that are held."""
 
     signals: Any  # prepared
     atoms: Floats  # (K, E'), on the active nodes
@@ -43,10 +43,10 @@ class GraphDictionary(
     history_: dict[str, NDArray[Any]]
     pair_weights_: Floats
     pair_means_: Floats
-    _reads_in_parts = True
+    _takes_lazy = True
     _takes_gaps = True
     _not_saved: ClassVar[tuple[str, ...]] = ("callback", "checkpoint")
-    _objects: ClassVar[tuple[str, ...]] = ()  # settings that are Python objects, saved by nobody
+    _objects: ClassVar[tuple[str, ...]] = ()
     _needed: ClassVar[tuple[str, ...]] = ("atoms_", "active_nodes_", "scale_", "n_features_in_")
     _fitted_values: ClassVar[dict[str, FittedValue]] = {
         "atoms_": FittedValue("KE", 0),
@@ -61,14 +61,18 @@ class GraphDictionary(
         "n_iter_": COUNT,
     }
 
+    @classmethod
+    def _of_file(cls, settings: dict[str, Any]) -> tuple[type[GraphDictionary], dict[str, Any]]:
+        return cls, settings
+
     def _check_fitted(self, fitted: Mapping[str, Any]) -> None:
-        """Raise ValueError where fitted values of a file do not suit the settings beside them."""
+        """Check nothing; see :class:`graphdict.engine.estimator_protocols.Saved`."""
 
     # What a kind chooses --------------------------------------------------------------------
 
     @abstractmethod
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
-        """Return the coefficients of new signals, with what they were found with."""
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
+        """Prepare new signals and find their coefficients, written to ``out`` if that is given."""
 
     # What a user calls ----------------------------------------------------------------------
 
@@ -99,8 +103,8 @@ class GraphDictionary(
             Or, for several recordings, a list of one array for each.
         """
         check_output(self, X)
-        encoded = self._encode(X) if out is None else self._encode(X, out)
-        return by_recording(X, encoded.coefficients, encoded.recordings)
+        coded = self._code_signals(X) if out is None else self._code_signals(X, out)
+        return by_recording(X, coded.coefficients, coded.recordings)
 
     def score(self, X: Signals, y: Any = None) -> float:
         """Return the mean log-likelihood per sample of signals; higher is better.
@@ -150,7 +154,7 @@ class GraphDictionary(
         """Return the coefficients of new signals, or those of the training signals."""
         if X is None:
             return self.coefficients_, getattr(self, "recordings_", None)
-        found = self._encode(X)
+        found = self._code_signals(X)
         return found.coefficients, found.recordings
 
     def save(self, path: StrPath) -> None:
@@ -162,11 +166,6 @@ class GraphDictionary(
         """
         check_is_fitted(self)
         model_files.save(self, path)
-
-    @classmethod
-    def _of_file(cls, settings: dict[str, Any]) -> tuple[type[GraphDictionary], dict[str, Any]]:
-        """Return the class and settings of a model file that names this class; files may be old."""
-        return cls, settings
 
     # How it is done -------------------------------------------------------------------------
 
@@ -186,7 +185,7 @@ class GraphDictionary(
         return recordings.window_counts(self.window_size)
 
     def _learn_gaps(self, signals: Floats) -> None:
-        """Learn how observed pairs stand for all, where training signals have gaps."""
+        """Set ``pair_weights_`` and ``pair_means_`` where training signals have missing values."""
         for name in ("pair_weights_", "pair_means_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         if has_gaps(signals):
@@ -195,7 +194,7 @@ class GraphDictionary(
             self.pair_means_ = self._preparation.embed(gaps.means)
 
     def _gaps(self, signals: Floats) -> Gaps | None:
-        """Return how observed pairs stand for all; None where nothing is missing."""
+        """Return how observed pairs of nodes stand for all; None where no value is missing."""
         if not has_gaps(signals):
             return None
         if hasattr(self, "pair_weights_"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +21,14 @@ from graphdict.engine.executor import add_tree
 from graphdict.engine.sources import write_rows
 
 
-class Code(NamedTuple):
-    """Coefficients of samples, and how they were found."""
+class Coding(NamedTuple):
+    """The best coefficients of samples for given atoms, and how they were found."""
 
     coefficients: Floats  # (T, K)
     value: float  # the objective there, but for the priors on atoms
     residual: float  # the largest of the optimality conditions, relatively
     interrupted: bool
-    solution: Solution | None = None  # of BiPDS; None where each sample was coded alone
+    solution: Solution | None = None  # of BiPDS; None where each sample was coded by itself
 
 
 def code(
@@ -39,33 +40,37 @@ def code(
     tol: float,
     out: Any = None,
     stage: Any = None,
-) -> Code:
-    """Find the best coefficients of all samples: each alone, or by BiPDS where priors tie them.
+) -> Coding:
+    """Return the best coefficients of all samples: each alone, or by BiPDS where priors tie them.
 
-    ``out`` is where to write coefficients (see :func:`write_rows`), and ``stage`` keeps what is
-    done of a fit.
+    They are written to ``out`` if that is given (see :func:`write_rows`). ``stage`` is that of a
+    checkpoint.
     """
-    shape = (problem.counts, len(atoms), atoms.dtype, out)
+    write = partial(
+        write_rows, counts=problem.counts, columns=len(atoms), dtype=atoms.dtype, out=out
+    )
     if codes_samples_alone(problem):
         sums: list[tuple[Any, ...]] = []
 
         def pieces() -> Iterator[Floats]:
-            for coefficients, part in executor.stream(code_shard, atoms):
+            for coefficients, part in executor.iter_shards(code_shard, atoms):
                 sums.append(part)
                 yield coefficients
 
-        return Code(write_rows(pieces(), *shape), add_tree(sums)[0], 0.0, False)
+        return Coding(write(pieces()), add_tree(sums)[0], 0.0, False)
     start = np.full((problem.rows, len(atoms)), 0.5, dtype=atoms.dtype)
     solution = bipds(executor, start, atoms, fixed="atoms", max_iter=max_iter, tol=tol, stage=stage)
     if solution.interrupted and stage is not None:
         stage.flush()
     value = solution.objective - problem.atom_priors.value(atoms)
-    coefficients = write_rows([solution.coefficients], *shape)
-    return Code(coefficients, value, last_residual(solution), solution.interrupted, solution)
+    coefficients = write([solution.coefficients])
+    return Coding(coefficients, value, last_residual(solution), solution.interrupted, solution)
 
 
-def history_of_coding(found: Code, executor: Executor, atoms: Floats, history: History) -> History:
-    """Return the history of a fit that only coded: of BiPDS, or ``history`` with one exact step."""
+def history_of_coding(
+    found: Coding, executor: Executor, atoms: Floats, history: History
+) -> History:
+    """Return the history of a fit with held atoms: of BiPDS, or ``history`` with one exact step."""
     if found.solution is not None:
         return found.solution.history
     problem = executor.problem

@@ -23,8 +23,8 @@ from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import write_rows
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
-from graphdict.engine.tasks import part
-from graphdict.models.base import Encoded
+from graphdict.engine.tasks import subtask
+from graphdict.models.base import CodedSignals
 from graphdict.models.coding import by_sample
 from graphdict.models.docs import document
 from graphdict.models.marginal import GraphDictMarginal
@@ -117,7 +117,7 @@ class GraphDictExact(SoftDictionary):
     def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
         if self._is_papers_model:
             return super()._scores(X)
-        signals, atoms, coefficients, recordings = self._encode(X)
+        signals, atoms, coefficients, recordings = self._code_signals(X)
         objective = self._objective(signals, recordings)
         rows = coefficients[np.cumsum(objective.counts) - objective.counts]
         return objective.log_densities(atoms, rows), recordings
@@ -187,7 +187,7 @@ class GraphDictExact(SoftDictionary):
         start = _in_scale(objective, penalties, self._active_atoms.astype(np.float64), rows)
         tol = self.tol * 1e-2
         with (
-            part("GraphDictExact: filter"),
+            subtask("GraphDictExact: filter"),
             with_progress(self.callback, self.max_iter, "filter", tol) as callback,
         ):
             found = filtered_descent(
@@ -218,9 +218,9 @@ class GraphDictExact(SoftDictionary):
         filter_ = FILTERS[self.filter_](self.filter_power_)
         return FilteredObjective.of(np.asarray(signals), counts, filter_, float(self.tails_))
 
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
         if self._is_papers_model:
-            return super()._encode(X, out)
+            return super()._code_signals(X, out)
         signals, recordings = self._prepare(X)
         obstacle = _obstacle_of(signals)
         if obstacle is not None:
@@ -236,7 +236,7 @@ class GraphDictExact(SoftDictionary):
         )
         shape = (objective.counts, len(atoms), signals.dtype, out)
         found = write_rows([rows.astype(signals.dtype)], *shape)
-        return Encoded(signals, atoms, found, recordings)
+        return CodedSignals(signals, atoms, found, recordings)
 
     def _likelihood(self) -> Likelihood:
         return LogDeterminant()

@@ -1,4 +1,4 @@
-"""Where a fit ended: whether its atoms can be used, and what a user is told where they cannot."""
+"""Whether the atoms that a fit ended at can be used, and what a user is told if they cannot."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from graphdict.core.terms.base import name_of, value
 from graphdict.exceptions import ConvergenceWarning, warn
 from graphdict.models.coding import code
 
-DIVERGED = 1e12  # the objective of a last iterate that leads nowhere
+DIVERGED = 1e12  # the objective above which a last iterate counts as diverged
 CODING_STEPS = 5000  # iterations that finding coefficients for a last iterate may take
 
 
 def is_usable(model: Any, executor: Any, atoms: Floats, objective: float) -> bool:
-    """Return whether there are coefficients under the atoms of a fit."""
+    """Return whether the fit ended at a finite objective.
+
+    A last iterate of infinite objective is still usable if coding its atoms gives a finite one.
+    """
     if not model.last_iterate:
         return bool(np.isfinite(objective))
     if objective != np.inf:
@@ -43,9 +46,9 @@ def warn_infinite(model: Any, iteration: int) -> None:
 def report_unusable_fit(
     model: Any, problem: Problem, end: Solution, objective: float, coefficients: Floats
 ) -> None:
-    """Raise where a fit led to atoms of no use, and say what did; ``coefficients`` are (T, K).
+    """Raise ValueError with what led to unusable atoms: steps, given arrays or priors.
 
-    An infinite objective that nothing given led to is warned about.
+    Only warn where none of these did, of an infinite objective. ``coefficients`` are (T, K).
     """
     names = ("tau_atoms", "tau_coefficients", "sigma")
     steps = [f"{name}={getattr(model, name)}" for name in names if getattr(model, name) is not None]
@@ -86,7 +89,7 @@ def report_unusable_fit(
 def _priors_without_value(problem: Problem, atoms: Floats, coefficients: Floats) -> list[str]:
     """Return the names of the priors that are NaN at these atoms and coefficients (T, K).
 
-    Where these are NaN themselves, something else led there.
+    None are returned where the atoms or coefficients are NaN themselves.
     """
     priors = [(term, atoms) for term in problem.atom_terms]
     priors += [(term, coefficients) for term in problem.coefficient_terms]

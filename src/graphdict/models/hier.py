@@ -29,18 +29,18 @@ from graphdict.core.recordings import Recordings
 from graphdict.core.solvers.base import Callback, Progress
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage
-from graphdict.engine.memory import BLOCK
-from graphdict.engine.penalties import strength, weights_in
+from graphdict.engine.penalties import effective_penalty, weights_in
 from graphdict.engine.progress import shows_progress, with_progress
 from graphdict.engine.scikit import available_if
+from graphdict.engine.signals import BLOCK_BYTES
 from graphdict.engine.sources import too_large, write_rows
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.engine.window_sums import active_windows, distance_sums, mean_distances
-from graphdict.models.base import Encoded, GraphDictionary
+from graphdict.models.base import CodedSignals, GraphDictionary
 
 
 def _never(model: Any) -> bool:
-    """Return False: coefficients depend on the time of a sample, so samples alone have none."""
+    """Return False: a sample has no coefficients without its time, so methods are not offered."""
     return False
 
 
@@ -158,13 +158,13 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
     @property
     def _planned_work(self) -> float:
-        """The way from the first residual to the tolerance."""
+        """One: the way from the first residual to the tolerance."""
         return 1.0
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = min(samples, self.n_windows or 2 ** min(self.depth, 40))
         atoms, edges = 2 * windows - 1, graphs.n_edges(nodes)
-        building = 3 * min(samples * edges * size, BLOCK) if windows < samples else 0
+        building = 3 * min(samples * edges * size, BLOCK_BYTES) if windows < samples else 0
         solving = 8 * atoms * edges * size + 10 * windows * edges * 8
         if not too_large((samples, atoms), f"f{size}"):  # else coefficients are in a file
             solving += samples * atoms * size
@@ -199,7 +199,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         shares = lengths / lengths.sum()
         active = active_windows(samples, counts, len(recordings))[:, self.active_nodes_]
         costs = without_rounding(mean_distances(signals, counts, len(recordings)))
-        alpha, self.beta_ = strength(self, "alpha_w"), strength(self, "beta")
+        alpha, self.beta_ = effective_penalty(self, "alpha_w"), effective_penalty(self, "beta")
         if self.avg_degree is not None:
             average = (shares @ costs)[None]
             self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])
@@ -232,7 +232,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
     ) -> CoupledGraphs:
         """Learn the graphs of the windows; warn where they are not optimal."""
         solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
-        alpha = strength(self, "alpha_w")
+        alpha = effective_penalty(self, "alpha_w")
         name = type(self).__name__
         with with_progress(self.callback, self.max_iter, name, self.tol) as call:
             found = solve(
@@ -302,13 +302,13 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         """Not offered: a sample alone has no window. See :meth:`score`."""
         raise NotImplementedError
 
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
         signals, recordings = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         counts = self._counts(recordings)
         tree = window_tree(len(counts) // len(recordings))
         found = _memberships(tree, counts, signals.dtype, out)
-        return Encoded(signals, atoms, found, recordings)
+        return CodedSignals(signals, atoms, found, recordings)
 
     def _counts(self, recordings: Recordings) -> Integers:
         """Return the lengths of the windows of each recording, one recording after the other."""
@@ -323,7 +323,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
         return _window_lengths(recordings, windows)
 
     def _windows(self, samples: int) -> int:
-        """Return the number of windows of a series, or of several of which the shortest is this."""
+        """Return the number of windows of each recording, the shortest of which has ``samples``."""
         if self.n_windows is None:
             result: int = min(2 ** min(self.depth, 62), samples)
             return result
@@ -354,7 +354,7 @@ def _memberships(tree: WindowTree, counts: Integers, dtype: Any, out: Any = None
     ``counts`` are the lengths of all windows of each recording.
     """
     membership = tree.membership.astype(dtype)
-    at_a_time = max(1, BLOCK // membership[0].nbytes)
+    at_a_time = max(1, BLOCK_BYTES // membership[0].nbytes)
     number = -(-counts // at_a_time)  # pieces of each window
     pieces = (
         membership[window % tree.windows][None]

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from graphdict.core.annotations import Signals
 from graphdict.core.likelihoods import Likelihood, LogDegrees
 from graphdict.engine.online.log_barrier import LOG_RULES
-from graphdict.engine.online.stream import restart, take_batch
+from graphdict.engine.online.stream import forget_stream, take_batch
 from graphdict.engine.storage.fitted import COUNT
 from graphdict.models.docs import STREAM_ATTRIBUTES, STREAM_PARAMETERS, document
 from graphdict.models.soft import SoftDictionary
@@ -45,7 +45,7 @@ class GraphDictLog(SoftDictionary):
     _fitted_values = {**SoftDictionary._fitted_values, "n_samples_seen_": COUNT}
 
     def fit(self, X: Signals, y: Any = None) -> Self:
-        restart(self)
+        forget_stream(self)
         return super().fit(X, y)
 
     fit.__doc__ = SoftDictionary.fit.__doc__

@@ -22,7 +22,7 @@ from graphdict.engine.marginal.sample_values import (
     responsibilities_of,
 )
 from graphdict.engine.online.marginal import MARGINAL_RULES
-from graphdict.engine.online.stream import restart, take_batch
+from graphdict.engine.online.stream import forget_stream, take_batch
 from graphdict.engine.progress import shows_progress
 from graphdict.engine.recordings import by_recording
 from graphdict.engine.scikit import available_if
@@ -227,7 +227,7 @@ class GraphDictMarginal(MarginalState):
         self
         """
         check_parameters(self)
-        restart(self)
+        forget_stream(self)
         patterns = self._patterns()
         samples, signals = self._learn(X, self.rescale)
         self._check_recordings(self.recordings_)
@@ -242,7 +242,7 @@ class GraphDictMarginal(MarginalState):
             coefficients = coefficients_of(data, fit.dictionary)
             if isinstance(fit.dictionary.likelihood, FilteredLikelihood):
                 gains = gains_of(data, fit.dictionary)
-            measured = measure_edges(data, fit.dictionary) if self._measures_edges else None
+            measured = measure_edges(data, fit.dictionary) if self._request.measure_edges else None
         if not fit.interrupted:
             checkpoint.finish()
         self._store(fit, coefficients, gains)

@@ -59,17 +59,17 @@ def settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any])
 
     "auto" stands for 1 and Gaussian where nothing else is known, which the log says.
     """
-    chosen = _given_filter(model.filter_power)
-    if model._found is not None and not model.signed:
-        chosen = filter_of(model._found)
+    chosen, filter_from = _given_filter(model.filter_power), model._request.filter_from
+    if filter_from is not None and not model.signed:
+        chosen = filter_of(filter_from)
     given = {"auto": None, "gaussian": np.inf}
     tails = given[model.tails] if isinstance(model.tails, str) else float(model.tails)
     if model.signed:
         return replace(model._settings, filter=IDENTITY, tails=tails, signed=True)
     settings = replace(model._settings, filter=chosen, tails=tails)
-    if model._found is not None:
-        same = are_one_graph(model._found.atoms_)
-        settings = replace(settings, pooled=None if same else model._found._pooled)
+    if filter_from is not None:
+        same = are_one_graph(filter_from.atoms_)
+        settings = replace(settings, pooled=None if same else filter_from._pooled)
     if not settings.filtered:
         return settings
     fixed = model.max_active is not None

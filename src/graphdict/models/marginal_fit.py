@@ -51,7 +51,7 @@ def learn_model(
     Sets ``noise_`` and ``alpha_w_`` of the model.
     """
     settings = replace(settings_for(model, signals, patterns), checkpoint=checkpoint)
-    if _may_begin_at(model._start, model):
+    if _may_begin_at(model._request.start, model):
         fit = _learn_warm(model, signals, settings)
     else:
         search = _Search(model, signals, patterns, settings)
@@ -83,7 +83,7 @@ def _learn_warm(model: GraphDictMarginal, signals: Any, settings: Settings) -> F
     the settings, or of the fit to begin with where they would be learned. One graph begins at the
     mean of several.
     """
-    given = model._start
+    given = model._request.start
     assert given is not None
     patterns, probabilities = given.patterns_, given.pattern_probabilities_
     atoms, pooled = given._active_atoms.astype(np.float64), given._pooled

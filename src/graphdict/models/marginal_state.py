@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,20 @@ from graphdict.engine.marginal.sample_values import coefficients_of, log_evidenc
 from graphdict.engine.marginal.samples import OpenSignals, open_signals
 from graphdict.engine.marginal.settings import Settings
 from graphdict.engine.marginal.silent_nodes import silent_nodes
-from graphdict.engine.memory import BLOCK
+from graphdict.engine.signals import BLOCK_BYTES
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
-from graphdict.models.base import Encoded, GraphDictionary
+from graphdict.models.base import CodedSignals, GraphDictionary
 from graphdict.models.marginal_settings import MarginalSettings
 from graphdict.models.signed import check_signed_atoms
+
+
+class FitRequest(NamedTuple):
+    """What a fit is asked for beside its parameters, by those who choose settings by trial fits."""
+
+    start: MarginalState | None = None  # a fit from which to begin, without a search
+    filter_from: MarginalState | None = None  # a fit whose filter is to be taken
+    measure_edges: bool = True  # whether to say how sure edges are
 
 
 class MarginalState(MarginalSettings):
@@ -60,9 +68,7 @@ class MarginalState(MarginalSettings):
     n_samples_seen_: int
     stream_: dict[str, Any]
     _in_stream = False  # whether samples come in batches
-    _measures_edges = True  # whether a fit says how sure edges are
-    _start: MarginalState | None = None  # a fit from which to begin, without a search
-    _found: MarginalState | None = None  # a fit whose filter is to be taken
+    _request = FitRequest()
     _pooled = 0.0  # samples that atoms have in common beside their own
 
     _needed = (
@@ -104,7 +110,7 @@ class MarginalState(MarginalSettings):
         patterns = count_patterns(self.n_atoms, most, self.levels)
         rows = windows * (patterns if self.max_active else min(patterns, 5000)) * 8
         solving = 8 * self.n_atoms * graphs.n_edges(nodes) * size
-        solving += 4 * min(rows, BLOCK) + 2 * samples * self.n_atoms * size
+        solving += 4 * min(rows, BLOCK_BYTES) + 2 * samples * self.n_atoms * size
         if self.prior != "hierarchy" and not self.average and self._may_be_filtered:
             # Second moments, spectra and their products, for every set of atoms.
             solving += 8 * min(patterns, MOST_FILTERED) * nodes**2 * 8
@@ -212,10 +218,10 @@ class MarginalState(MarginalSettings):
         with self._open(X) as (data, dictionary, recordings):
             return log_evidence_of(data, dictionary), recordings
 
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
         with self._open(X) as (data, dictionary, recordings):
             coefficients = coefficients_of(data, dictionary, out)
-            return Encoded(data, dictionary.atoms, coefficients, recordings)
+            return CodedSignals(data, dictionary.atoms, coefficients, recordings)
 
     def _store(self, fit: Fit, coefficients: Floats, gains: NDArray[Any] | None = None) -> None:
         """Set the fitted attributes, and warn of idle atoms and of an unfinished fit."""

@@ -1,4 +1,4 @@
-"""Dictionaries that see of graphs their energies in shared modes: where these come from."""
+"""Base of the dictionaries with shared modes: how the modes are given or learned from signals."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from graphdict.core.graph_learning.determinant import coupled_likelihood
 from graphdict.core.likelihoods import LogSpectra
 from graphdict.core.terms import LogBarrier
 from graphdict.engine.containers import as_numbers
-from graphdict.engine.memory import BLOCK
-from graphdict.engine.signals import each_block
+from graphdict.engine.signals import BLOCK_BYTES, each_block
 from graphdict.engine.storage.fitted import FittedValue
 from graphdict.models.soft import SoftDictionary
 
@@ -81,7 +80,7 @@ class ModalDictionary(SoftDictionary):
         if off > 1e-4:
             raise ValueError(
                 "modes must be orthonormal columns, such as eigenvectors of a Laplacian; their "
-                f"products are off by {off:.2g}"
+                f"inner products are off by {off:.2g}"
             )
         active = modes[self.active_nodes_]
         active = active - active.mean(axis=0)
@@ -102,7 +101,7 @@ class ModalDictionary(SoftDictionary):
 
     def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
         windows = -(-samples // self.window_size)
-        powers = 3 * min(samples * nodes * size, BLOCK)
+        powers = 3 * min(samples * nodes * size, BLOCK_BYTES)
         _, solving = super()._memory_needed(samples, nodes, size)
         if windows < samples:  # of a window, powers are kept in place of pairs
             solving -= windows * graphs.n_edges(nodes) * size

@@ -1,10 +1,10 @@
-"""Dictionaries whose coefficients are optimised: what is minimised, and how a fit goes."""
+"""Dictionaries whose coefficients are optimised: how a fit goes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,51 +18,36 @@ from graphdict.core.prior_checks import check_descent
 from graphdict.core.problem import Problem, row_barriers
 from graphdict.core.protocols import Executor
 from graphdict.core.recordings import Recordings
-from graphdict.core.solvers.alternating import alternating
 from graphdict.core.solvers.base import History, Solution
 from graphdict.core.solvers.bipds import bipds
-from graphdict.core.solvers.coding import has_small_problems
-from graphdict.core.solvers.mm import mm
-from graphdict.core.solvers.mm_terms import mm_lacks
-from graphdict.core.term_group import TermGroup
-from graphdict.core.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.checkpoint import Checkpoint, Stage
 from graphdict.engine.executor import open_executor
 from graphdict.engine.logs import logger
-from graphdict.engine.memory import BLOCK
-from graphdict.engine.penalties import LEAST
 from graphdict.engine.progress import shows_progress, with_progress
-from graphdict.engine.signals import OnAllNodes, row_slices
-from graphdict.engine.sources import open_signal_term
-from graphdict.engine.tasks import part
+from graphdict.engine.signals import row_slices
+from graphdict.engine.tasks import subtask
 from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning, warn
-from graphdict.models.base import Encoded
-from graphdict.models.coding import Code, by_sample, code, history_of_coding, last_residual
+from graphdict.models.base import CodedSignals
+from graphdict.models.coding import Coding, by_sample, code, history_of_coding, last_residual
 from graphdict.models.fit_end import is_usable, report_unusable_fit, warn_infinite
-from graphdict.models.soft_settings import SoftSettings
+from graphdict.models.soft_problem import SoftProblem
 from graphdict.models.starts import STARTS, begin, check_given, check_proportion
 
 CODING = 0.3  # of the work for one start: the coefficients for the atoms in the end
 CODING_STEPS = 5000  # iterations that finding these coefficients may take at least
 
 
-class SoftDictionary(SoftSettings):
-    """Base of the soft dictionaries. A model is a choice of likelihood."""
+class SoftDictionary(SoftProblem):
+    """Base of the soft dictionaries: what they fit, find and score."""
 
     atoms_: Floats
     history_: dict[str, NDArray[Any]]
     n_iter_: int
     backend_: str
-    _objects: ClassVar[tuple[str, ...]] = ("atom_priors", "coefficient_priors")
-
-    # What a model chooses -------------------------------------------------------------------
-
-    def _learn_likelihood(self, signals: Floats) -> None:
-        """Learn from prepared training signals what :meth:`_likelihood` needs, if anything."""
 
     def _check_energies(self, executor: Executor, atoms: Floats) -> None:
-        """Refuse a signal term that has no finite energies of atoms like these (K, E)."""
+        """Raise where the signal term has energies that are not finite for atoms (K, E)."""
 
     # What a user calls ----------------------------------------------------------------------
 
@@ -114,7 +99,7 @@ class SoftDictionary(SoftSettings):
                 coefficients = by_sample(best.coefficients, problem.counts)
             else:
                 stage = kept.stage()
-                with part(f"{type(self).__name__}: coefficients", cost=CODING):
+                with subtask(f"{type(self).__name__}: coefficients", cost=CODING):
                     found = self._code(problem, atoms, executor, stage=stage)
                 coefficients = found.coefficients
                 objective = found.value + problem.atom_priors.value(atoms)
@@ -133,7 +118,7 @@ class SoftDictionary(SoftSettings):
         return self
 
     def _scores(self, X: Signals) -> tuple[Floats, Recordings]:
-        signals, atoms, coefficients, recordings = self._encode(X)
+        signals, atoms, coefficients, recordings = self._code_signals(X)
         counts = self._counts(recordings)
         rows = coefficients
         if self.window_size > 1:
@@ -159,45 +144,8 @@ class SoftDictionary(SoftSettings):
 
     @property
     def _planned_work(self) -> float:
-        """Solutions from as many starts, and coefficients for the best."""
+        """One for the solution from each start, and the coefficients for the best."""
         return self.n_init + CODING
-
-    def _problem(self, signals: Floats, recordings: Recordings | None = None) -> Problem:
-        """Return the problem of prepared signals, of one recording by default."""
-        recordings = recordings or Recordings.single(len(signals))
-        counts = self._counts(recordings)
-        likelihood = self._likelihood()
-        operator = Bilinear(likelihood.linear_map(signals.shape[1]))
-        atom_terms = [
-            *self._weight_terms(), *penalties((Orthogonality, self.alpha_orth)),
-            *self._atom_priors(),
-        ]  # fmt: skip
-        coefficient_terms = self._coefficient_terms(tuple(recordings.piece_starts[1:].tolist()))
-        tied = not TermGroup(coefficient_terms).separable
-        signal_term = open_signal_term(signals, counts, self._gaps(signals), likelihood, tied)
-        return Problem(
-            signal_term, operator, likelihood.barrier,
-            atom_terms=atom_terms, coefficient_terms=coefficient_terms, counts=counts,
-        )  # fmt: skip
-
-    def _coefficient_terms(self, starts: tuple[int, ...] = ()) -> list[Any]:
-        """Return the terms of the coefficients; nothing ties samples across the ``starts``."""
-        total_variation = partial(TotalVariation, starts=starts)
-        return [
-            UnitBox(), *penalties((L1, self.alpha_c), (total_variation, self.alpha_diff)),
-            *(self.coefficient_priors or ()),
-        ]  # fmt: skip
-
-    def _weight_terms(self) -> list[Any]:
-        """Return the terms that say what edge weights may be, and what each costs."""
-        return [NonNegative(), *penalties((L1, self.alpha_w))]
-
-    def _atom_priors(self) -> list[Any]:
-        """Return the user's priors, which see the edges of all nodes."""
-        priors = list(self.atom_priors or ())
-        if self.active_nodes_.all():
-            return priors
-        return [OnAllNodes(term, self._preparation) for term in priors]
 
     def _given(self, samples: int, dtype: Any) -> tuple[Floats | None, Floats | None]:
         """Return the given atoms (on active nodes) and coefficients, checked; None if not given."""
@@ -218,7 +166,7 @@ class SoftDictionary(SoftSettings):
     ) -> tuple[Solution, bool]:
         """Return the solution of the lowest objective, and whether the user interrupted.
 
-        ``begins`` returns coefficients and atoms to start from, others each time.
+        ``begins`` returns coefficients and atoms to start from, different ones at each call.
         """
         given = self.atoms is not None or self.coefficients is not None
         best: Solution | None = None
@@ -249,7 +197,7 @@ class SoftDictionary(SoftSettings):
             steps = {name: getattr(self, name) for name in names}
         name = type(self).__name__
         with (
-            part(f"{name}: iterations"),
+            subtask(f"{name}: iterations"),
             with_progress(self.callback, self.max_iter, name, self.tol) as call,
         ):
             solution = solve(
@@ -265,27 +213,9 @@ class SoftDictionary(SoftSettings):
             self._warn_unconverged(self.max_iter, _reached(last_residual(solution)))
         return solution
 
-    def _choose_solver(
-        self,
-        barrier: Any,
-        atom_terms: Sequence[Any],
-        coefficient_terms: Sequence[Any],
-        linear: Any = None,
-        n_edges: int = 0,
-    ) -> Callable[..., Solution]:
-        """Return the solver by its name, or the fastest that has steps for all terms.
-
-        A fit asks with the parts of its problem, and the forecast of its memory with those that
-        are known from the settings.
-        """
-        if self.solver != "auto":
-            return {"alternating": alternating, "bipds": bipds, "mm": mm}[self.solver]
-        lack = mm_lacks(barrier, atom_terms, coefficient_terms, linear, n_edges)
-        return mm if lack is None else bipds
-
     def _code(
         self, problem: Problem, atoms: Floats, executor: Any, out: Any = None, stage: Any = None
-    ) -> Code:
+    ) -> Coding:
         """Return the best coefficients (T, K) for atoms, and how they were found."""
         steps, tight = max(CODING_STEPS, self.max_iter), max(min(self.tol, 1e-5), 1e-8)
         found = code(problem, atoms, executor, max_iter=steps, tol=tight, out=out, stage=stage)
@@ -300,48 +230,14 @@ class SoftDictionary(SoftSettings):
         return found
 
     @single_threaded_blas
-    def _encode(self, X: Signals, out: Any = None) -> Encoded:
+    def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
         signals, recordings = self._prepare(X)
         atoms = self._active_atoms.astype(signals.dtype)
         problem = self._problem(signals, recordings)
         with open_executor(problem, atoms) as executor:
             self._check_energies(executor, atoms)
             found = self._code(problem, atoms, executor, out)
-        return Encoded(signals, atoms, found.coefficients, recordings)
-
-    def _memory_needed(self, samples: int, nodes: int, size: int) -> tuple[int, int]:
-        windows, edges = -(-samples // self.window_size), graphs.n_edges(nodes)
-        atoms, numbers, image = self.n_atoms, edges, self._image_size(nodes)
-        keeps = windows < samples
-        building = 3 * min(samples * numbers * size, BLOCK) if keeps else 0
-        keeps_dual = self._keeps_dual(nodes)
-        solving = 8 * atoms * edges * size
-        solving += (8 if keeps_dual else 4) * windows * atoms * size + samples * atoms * size
-        solving += 3 * windows * image * size if keeps_dual else 0
-        solving += windows * numbers * size if keeps else 0
-        return building, solving
-
-    def _keeps_dual(self, nodes: int) -> bool:
-        """Return whether a fit keeps a dual variable of every sample: for atoms or coefficients."""
-        barrier, coefficient_terms = self._barrier(), self._coefficient_terms()
-        solve = self._choose_solver(
-            barrier, self.atom_priors or (), coefficient_terms,
-            self._map_of(nodes), graphs.n_edges(nodes),
-        )  # fmt: skip
-        by_bipds = solve in (bipds, alternating) or self.fix == "atoms"
-        return by_bipds or not has_small_problems(barrier, coefficient_terms)
-
-    def _barrier(self) -> Any:
-        """Return the barrier of the likelihood, which is known before signals are."""
-        return self._likelihood().barrier
-
-    def _map_of(self, nodes: int) -> Any:
-        """Return what the barrier sees of a graph where that decides on the solver, else None."""
-        return None
-
-    def _image_size(self, nodes: int) -> int:
-        """Return how many numbers the barrier sees of a graph."""
-        return nodes
+        return CodedSignals(signals, atoms, found.coefficients, recordings)
 
     def _shape_of_atoms(self, signals: Floats) -> Floats:
         """Return placeholder atoms (K, E) of the right shape and precision."""
@@ -368,13 +264,13 @@ class SoftDictionary(SoftSettings):
 
 
 def _rest_of_observed(likelihood: Likelihood, signals: Floats) -> Floats:
-    """Return ``rest`` of each sample (T,); NaN for those of which nothing was observed."""
+    """Return the likelihood's ``rest`` of each sample (T,); NaN where nothing was observed."""
     missing = np.isnan(signals)
     some = ~missing.all(axis=1)
     found = np.full(len(signals), np.nan)
     found[some] = likelihood.rest(signals if some.all() else signals[some])
     if np.isnan(found[some]).any():
-        why = ": missing values are NaN in signals, and it has to do without them"
+        why = ": missing values are NaN in signals, and it must allow for them"
         raise ValueError(
             f"rest(signals) of the likelihood {type(likelihood).__name__} is not a number for some "
             f"samples{why if missing.any() else ''}"
@@ -384,8 +280,3 @@ def _rest_of_observed(likelihood: Likelihood, signals: Floats) -> Floats:
 
 def _reached(residual: float) -> str:
     return f"largest relative residual {residual:.2g}"
-
-
-def penalties(*pairs: tuple[Any, float]) -> list[Any]:
-    """Return the terms whose strength is not zero, nor next to it."""
-    return [term(strength) for term, strength in pairs if strength > LEAST]

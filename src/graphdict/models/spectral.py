@@ -20,7 +20,7 @@ from graphdict.engine.checkpoint import Stage
 from graphdict.models.docs import document
 from graphdict.models.modal import ModalDictionary, eigenvectors
 from graphdict.models.relaxed import GraphDictSpectralRelaxed
-from graphdict.models.soft import penalties
+from graphdict.models.soft_problem import penalties
 
 SHARED = 1e-6  # how far held atoms may be from sharing their eigenvectors, relatively
 
@@ -69,9 +69,9 @@ class GraphDictSpectral(ModalDictionary):
         share = float(np.linalg.norm(off) / (np.linalg.norm(spectra) or 1.0))
         if share > max(SHARED, 100 * float(np.finfo(signals.dtype).eps)):
             raise ValueError(
-                "atoms held by fix='atoms' must share their eigenvectors, and modes if given; a "
-                f"share {share:.2g} of theirs is off the diagonal. GraphDictExact and "
-                "GraphDictSpectralRelaxed hold any atoms"
+                "atoms held by fix='atoms' must share their eigenvectors, which are modes where "
+                f"given; there, a share {share:.2g} of their Laplacians is off the diagonal. "
+                "GraphDictExact and GraphDictSpectralRelaxed hold any atoms"
             )
 
     def _weight_terms(self) -> list[Any]:

@@ -18,7 +18,7 @@ from graphdict.core.terms.constraints import L1, Sum
 from graphdict.engine.containers import as_numbers
 
 AT_ONCE = 1 << 16  # rows that are drawn together
-FARTHEST = 1e18  # ratio of what is given to what signals of that size would give
+FARTHEST = 1e18  # largest ratio of given numbers to the size that fits the signals, either way
 LOW, HIGH = 0.1, 0.9  # a hard assignment is softened, so that it can still change
 
 
@@ -88,12 +88,12 @@ def check_given(
 
 
 def check_proportion(name: str, given: Floats | None, unit: float) -> None:
-    """Raise where the largest of given numbers is out of all proportion to what they multiply."""
+    """Raise where the largest of given numbers is too far from ``unit``, the size expected."""
     largest = 0.0 if given is None else float(given.max(initial=0))
     if largest and not unit / FARTHEST <= largest <= unit * FARTHEST:
         raise ValueError(
-            f"{name} are at most {largest:.3g}, which is out of all proportion to the signals: the "
-            f"largest must lie between {unit / FARTHEST:.3g} and {unit * FARTHEST:.3g}"
+            f"the largest of {name} must lie between {unit / FARTHEST:.3g} and "
+            f"{unit * FARTHEST:.3g} for these signals, got {largest:.3g}"
         )
 
 

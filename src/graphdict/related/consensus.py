@@ -24,7 +24,7 @@ from graphdict.core.graph_learning.windows import (
 from graphdict.core.terms.signal_terms import window_distances
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.estimator import SignalEstimator
-from graphdict.engine.penalties import strength, weights_in
+from graphdict.engine.penalties import effective_penalty, weights_in
 from graphdict.native import products
 from graphdict.related.deviations import consensus_of, consensus_prox, deviations
 from graphdict.results import InstantaneousGraphs
@@ -150,10 +150,10 @@ class ConsensusGraphs(SignalEstimator):
         counts = np.bincount(self.states_)
         shares = counts / counts.sum()
         costs = without_rounding(window_distances(signals[order], counts).astype(np.float64))
-        costs = costs + strength(self, "alpha_w")
-        alpha = strength(self, "alpha_views")
+        costs = costs + effective_penalty(self, "alpha_w")
+        alpha = effective_penalty(self, "alpha_views")
         active = active_nodes(samples[order], counts)[:, self.active_nodes_]
-        self.beta_ = strength(self, "beta")
+        self.beta_ = effective_penalty(self, "beta")
         if self.avg_degree is not None:
             average = (shares @ costs)[None]
             self.beta_ = float(average_degree_ridge(average, float(self.avg_degree))[0])

@@ -8,7 +8,7 @@ from graphdict.core.annotations import Floats
 
 
 def consensus_of(weights: Floats, shares: Floats, penalty: str) -> Floats:
-    """Return the consensus (E,) of graphs (V, E): what the sum of deviations is least from."""
+    """Return the consensus (E,) of graphs (V, E): where the sum of their deviations is least."""
     if penalty == "l2":
         return shares @ weights
     return weighted_median(weights, shares)

@@ -164,7 +164,7 @@ class GraphFactors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return problem.minimise((start, atoms), self.max_iter, fix_atoms=True)[1]
 
     def instantaneous_graphs(self, X: Graphs | None = None) -> InstantaneousGraphs:
-        """Return graphs as the dictionary has them, edges included that were not seen.
+        """Return graphs as mixtures of the atoms, which also have the edges that were not seen.
 
         Parameters
         ----------

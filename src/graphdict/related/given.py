@@ -66,7 +66,7 @@ def _symmetric(matrices: Floats, name: str) -> Floats:
     """Return adjacency matrices (T, N, N), known to be symmetric."""
     if matrices.shape[-1] != matrices.shape[-2] or matrices.shape[-1] < 2:
         raise ValueError(
-            f"{name}: an adjacency matrix has as many rows as columns, two at least, got shape "
+            f"{name}: an adjacency matrix has as many rows as columns, at least two, got shape "
             f"{matrices.shape[-2:]}"
         )
     difference = np.abs(np.nan_to_num(matrices - np.swapaxes(matrices, -1, -2))).max()

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.annotations import Booleans, Floats, Integers
 from graphdict.engine.marginal.redundant import are_one_graph
-from graphdict.results import describe_signals, thresholded_atoms
+from graphdict.results import thresholded_atoms
+from graphdict.selection.signal_sentences import describe_signals
 from graphdict.selection.when import (
     described_duration,
     described_times,
@@ -176,7 +177,7 @@ def _sentences_on_atoms(
             sentence += (
                 f"; more of its weight than in the {rest} is on {_heaviest_pairs(model, apart)}"
                 if apart.any()
-                else f"; no edge surely has more of its weight than in the {rest}"
+                else f"; no edge clearly has more of its weight than in the {rest}"
             )
         said.append(sentence + ".")
     if len(atoms) > MOST_ATOMS:
@@ -228,11 +229,11 @@ def _lack_in_words(learned: bool) -> str:
     """Return why an atom has no edges to speak of."""
     if not learned:
         return "no edges"
-    return "no edge that is sure: none is there, or samples are too few to show it"
+    return "no edge that is sure: there is none, or samples are too few to show it"
 
 
 def _weight_in_words(sums: Floats, k: int) -> str:
-    """Return how heavy the edges of an atom are beside the others', where that is unlike."""
+    """Return how heavy an atom is compared with the others; nothing where that is about equal."""
     others = np.delete(sums, k)
     usual = float(others[others > 0].mean()) if others.any() else 0.0
     if usual <= 0 or not sums[k] or 1 / STRONGER < sums[k] / usual < STRONGER:

@@ -1,8 +1,8 @@
 """Whole blocks of time, held out in turn, and what models make of them.
 
 Samples beside one another resemble one another: a sample held out alone is nearly among those
-learned from. Blocks are therefore longer than the memory of the series, each is held out once, and
-the error of a mean over blocks is that of as many independent values as there are blocks.
+learned from. Blocks are therefore longer than samples depend on one another, each is held out once,
+and the error of a mean over blocks is that of as many independent values as there are blocks.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from sklearn.base import clone
 from graphdict.core.annotations import Floats, Integers
 from graphdict.core.marginal.spectra import zero_sum_basis
 from graphdict.engine.signals import has_gaps
-from graphdict.engine.tasks import part
-from graphdict.selection.memory import autoregression, innovations, with_equal_loudness
+from graphdict.engine.tasks import subtask
+from graphdict.selection.prewhitening import autoregression, innovations, with_equal_loudness
 from graphdict.selection.trials import fit_quietly
 
 FOLDS = 4  # every block is held out once, a quarter of them at a time
 LEAST_BLOCKS = 5
 MOST_BLOCKS = 20
-MEMORIES = 10  # of the series, that a block is long at least
+ORDERS = 10  # of the autoregression, that a block is long at least
 MOST_ROWS, ENOUGH_ROWS = 20_000, 5_000  # samples to choose by, and for half of all to do
 TRIAL_STARTS = 4  # at most: fits for a score need not be the best
 TRIAL_PENALTY = 1e-3  # at most: a stronger one costs one graph more than several
@@ -47,8 +47,8 @@ class HeldOutBlocks:
         Whole windows each.
     length : int
         Samples in a block.
-    memory : array (q,)
-        The autoregression that was taken out.
+    autoregression : array (q,)
+        Coefficients of the one that was taken out.
     series : array (B,)
         Number of the series without a break, mostly a recording, that each block is of.
     groups : array (B,), optional
@@ -57,7 +57,7 @@ class HeldOutBlocks:
 
     pieces: list[Floats]
     length: int
-    memory: Floats
+    autoregression: Floats
     series: Integers
     groups: Integers | None = None
 
@@ -118,15 +118,15 @@ def complete(signals: Floats) -> Floats:
 def cut_blocks(signals: Floats, window: int = 1, length: int | None = None) -> HeldOutBlocks:
     """Return the innovations of complete signals (T, N) in blocks of time.
 
-    ``length`` samples each, or by default a twentieth of all, though ten times the memory that an
-    autoregression takes out, and whole windows. Of more than 5,000 samples, the beginning of each
-    block is used, half of all or 20,000. Raises TooFewBlocksError where that leaves fewer than
-    five.
+    ``length`` samples each, or by default a twentieth of all, though ten times the order of the
+    autoregression that is taken out, and whole windows. Of more than 5,000 samples, the beginning
+    of each block is used, half of all or 20,000. Raises TooFewBlocksError where that leaves fewer
+    than five.
     """
-    memory = autoregression(signals)
-    left = with_equal_loudness(innovations(signals, memory))
-    pieces, length, series = _pieces([left], len(memory), window, length)
-    return HeldOutBlocks(pieces, length, memory, series)
+    coefficients = autoregression(signals)
+    left = with_equal_loudness(innovations(signals, coefficients))
+    pieces, length, series = _pieces([left], len(coefficients), window, length)
+    return HeldOutBlocks(pieces, length, coefficients, series)
 
 
 def _rows(total: int) -> int:
@@ -135,10 +135,10 @@ def _rows(total: int) -> int:
 
 
 def _pieces(
-    series: Sequence[Floats], memory: int, window: int, length: int | None
+    series: Sequence[Floats], order: int, window: int, length: int | None
 ) -> tuple[list[Floats], int, Integers]:
     """Return blocks of time of each series, of whole windows, their length, and whose each is."""
-    total, least = sum(map(len, series)), MEMORIES * max(1, memory)
+    total, least = sum(map(len, series)), ORDERS * max(1, order)
     if length is None:
         length = max(total // MOST_BLOCKS, least if total >= LEAST_BLOCKS * least else 1)
     length = max(1, length // window) * window
@@ -147,10 +147,11 @@ def _pieces(
         counts = [max(count, len(one) >= window) for count, one in zip(counts, series)]
     found = sum(counts)
     if found < LEAST_BLOCKS:
-        given = total + memory * len(series)
+        samples = total + order * len(series)
         raise TooFewBlocksError(
-            f"held-out blocks need at least {LEAST_BLOCKS} windows or blocks, and {given} samples "
-            f"in blocks of {length} are {found}: use shorter ones, or give the number of atoms"
+            f"held-out blocks need at least {LEAST_BLOCKS} windows or blocks, and {samples} "
+            f"samples in blocks of {length} are {found}: use shorter ones, or give the number of "
+            "atoms"
         )
     longest = max(window, _rows(total) // found // window * window)
     pieces = []
@@ -185,23 +186,23 @@ def cut_recordings(
             "to leave recordings out, at least two of different groups are needed: give more "
             "recordings, or one array, of which blocks of time are held out"
         )
-    memory, given = _innovations(recordings)
-    total = sum(map(len, given))
+    coefficients, remaining = _innovations(recordings)
+    total = sum(map(len, remaining))
     longest = max(window, _rows(total) // len(recordings) // window * window)
     pieces, kept = [], []
-    for number, (left, recording) in enumerate(zip(given, recordings)):
+    for number, (left, recording) in enumerate(zip(remaining, recordings)):
         if len(left) < window:
-            if any(len(given[k]) >= window for k in np.flatnonzero(codes == codes[number])):
+            if any(len(remaining[k]) >= window for k in np.flatnonzero(codes == codes[number])):
                 continue  # others of its group are longer
             raise ValueError(
-                f"recording {number + 1} has {len(recording)} samples, fewer than a window of "
-                f"{window} after the memory of the series: leave it out"
+                f"recording {number + 1} has {len(recording)} samples, of which the autoregression "
+                f"leaves fewer than a window of {window}: leave it out"
             )
         pieces.append(left[: min(longest, len(left) // window * window)])
         kept.append(codes[number])
     length = int(np.mean([len(piece) for piece in pieces]))
     series = np.arange(len(pieces))
-    return HeldOutBlocks(pieces, length, memory, series, np.array(kept, dtype=np.intp))
+    return HeldOutBlocks(pieces, length, coefficients, series, np.array(kept, dtype=np.intp))
 
 
 def cut_study(
@@ -222,19 +223,19 @@ def cut_study(
     owners = np.arange(len(pieces)) if owners is None else owners
     if length is None and len(np.unique(owners)) >= LEAST_BLOCKS:
         return cut_recordings(pieces, owners.tolist(), window)
-    memory, left = _innovations(pieces)
-    cut, length, series = _pieces(left, len(memory), window, length)
-    return HeldOutBlocks(cut, length, memory, series, np.arange(len(cut)))
+    coefficients, left = _innovations(pieces)
+    cut, length, series = _pieces(left, len(coefficients), window, length)
+    return HeldOutBlocks(cut, length, coefficients, series, np.arange(len(cut)))
 
 
 def _innovations(
     recordings: Sequence[Floats],
 ) -> tuple[Floats, list[Floats]]:
-    """Return the memory (q,) that recordings share, and what it leaves of each, equally loud."""
-    memory = autoregression(*recordings)
-    left = [innovations(recording, memory) for recording in recordings]
+    """Return the autoregression (q,) that recordings share, and their innovations, equally loud."""
+    coefficients = autoregression(*recordings)
+    left = [innovations(recording, coefficients) for recording in recordings]
     ends = np.cumsum([len(one) for one in left])[:-1]
-    return memory, np.split(with_equal_loudness(np.concatenate(left)), ends)
+    return coefficients, np.split(with_equal_loudness(np.concatenate(left)), ends)
 
 
 def block_scores(
@@ -271,7 +272,7 @@ def block_scores(
         trial.set_params(rescale=True)
     values = np.empty((2 if model.n_atoms == 1 else 1, len(blocks.pieces)))
     held_out = blocks.folds(folds)
-    with part("held-out blocks", total=1 + folds, cost=cost):
+    with subtask("held-out blocks", total=1 + folds, cost=cost):
         whole = clone(trial)
         fit_quietly(whole, blocks.signals, fitted)
         for fold in np.unique(held_out):

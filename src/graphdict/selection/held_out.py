@@ -223,14 +223,14 @@ def choose_by_blocks(
             task.plan(task.done + sum([v for v in tried if v >= value][:patience]))
             task.cost = task.total
             trial = clone(model).set_params(**{name: value})
-            given = block_scores(trial, blocks, folds, cost=value, sparse=sparse)
-            if found and _fewest_samples(given.model) < (1 if len(found) == 1 else nodes):
+            scored = block_scores(trial, blocks, folds, cost=value, sparse=sparse)
+            if found and _fewest_samples(scored.model) < (1 if len(found) == 1 else nodes):
                 break  # there are too many: so few samples show no graph
-            found[value], models[value] = given.blocks, given.model
-            if name == "n_atoms" and value == 1 and given.model._is_papers_model:
+            found[value], models[value] = scored.blocks, scored.model
+            if name == "n_atoms" and value == 1 and scored.model._is_papers_model:
                 model = clone(model).set_params(filter_power=1)  # nor do several need another
             if report is not None:
-                most = given.model.max_active or int(given.model.patterns_.sum(axis=1).max())
+                most = scored.model.max_active or int(scored.model.patterns_.sum(axis=1).max())
                 count = value if name == "n_atoms" else model.n_atoms
                 atoms = f"{count} atom{'s' * (count > 1)}, {most} active"
                 report(f"{atoms}: held-out log-likelihood {found[value].mean():.4f}")
@@ -244,10 +244,10 @@ def choose_by_blocks(
             if (start := merged(models[value])) is None:
                 break
             task.plan(task.done + value - 1)
-            given = block_scores(trial, blocks, folds, start, value - 1, sparse)
-            if given.blocks.mean() <= found[value - 1].mean():
+            scored = block_scores(trial, blocks, folds, start, value - 1, sparse)
+            if scored.blocks.mean() <= found[value - 1].mean():
                 break
-            found[value - 1], models[value - 1] = given.blocks, given.model
+            found[value - 1], models[value - 1] = scored.blocks, scored.model
             if (fewer := _smallest_near(found, tolerance)) >= value:
                 break
             value = fewer

@@ -1,4 +1,4 @@
-"""Is it more than one graph? A dictionary beside one graph, on held-out time and on surrogates."""
+"""Is it more than one graph? A dictionary against one graph, on held-out time and surrogates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from graphdict.core.annotations import Floats, RandomState
 from graphdict.engine.blas import single_threaded_blas
 from graphdict.engine.progress import shown_work
-from graphdict.engine.tasks import advance, part
+from graphdict.engine.tasks import advance, subtask
 from graphdict.selection.folds import (
     HeldOutBlocks,
     block_scores,
@@ -84,8 +84,8 @@ class Evidence:
         """Whether there is more than one graph.
 
         The gain is at least two standard errors and no more than one surrogate in twenty gains as
-        much. Where samples are drawn one by one, memory feigns no states: three standard errors are
-        enough, whatever surrogates gain.
+        much. Where samples are drawn one by one, dependence cannot look like states: three standard
+        errors are enough, whatever surrogates gain.
         """
         if not self.gain > CLEARLY * self.error:
             return False
@@ -205,16 +205,16 @@ def surrogate_statistics(
     """
     longest = max(1, MOST_ROWS // len(blocks.pieces))
     pieces = [piece[:longest] for piece in blocks.pieces]
-    given = directions(np.concatenate(pieces))
+    series = directions(np.concatenate(pieces))
     lengths = np.bincount(blocks.series, [len(piece) for piece in pieces]).astype(int)
     lengths = lengths[lengths > 0]
-    if count == 0 or not given.shape[1]:
+    if count == 0 or not series.shape[1]:
         return np.empty(0)
     rng = check_random_state(random_state)
-    found = [covariance_variation(given, lengths)]
-    with part("surrogates", total=count, cost=SURROGATE_COST):
+    found = [covariance_variation(series, lengths)]
+    with subtask("surrogates", total=count, cost=SURROGATE_COST):
         for _ in range(count):
-            drawn = surrogate_directions(given, rng, lengths)
+            drawn = surrogate_directions(series, rng, lengths)
             found.append(covariance_variation(drawn, lengths))
             advance()
     return np.array(found)
@@ -235,7 +235,7 @@ def compare_with_one(
         error=error_of_mean(difference),
         block_gains=difference,
         block_length=blocks.length,
-        memory=len(blocks.memory),
+        memory=len(blocks.autoregression),
         stay=float(model.stay_probability_),
         p_value=surrogate_p_value(statistics),
         statistic=float(statistics[0]) if len(statistics) else np.nan,

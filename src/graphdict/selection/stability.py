@@ -1,4 +1,4 @@
-"""Would it come out again? A dictionary beside those of each half of the time, and other starts."""
+"""Would it come out again? A dictionary against those of halves of the time and other starts."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _fit_again(
             again.set_params(n_init=1)
         if "random_state" in known:
             again.set_params(random_state=int(rng.randint(1 << 30)))
-        fit_quietly(again, signals, found=model)
+        fit_quietly(again, signals, filter_from=model)
         found.append((again, match_atoms(model.atoms_, again.atoms_)))
         if found[-1][1].similarity.min() >= AGAIN:
             break

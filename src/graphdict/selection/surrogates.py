@@ -8,8 +8,8 @@ of a Fourier transform over time and over recordings: the surrogate of each is a
 neither it nor a stretch of time runs on from one recording into the next.
 
 Series and surrogates are compared by how much the covariance of whitened directions varies from one
-stretch of time to another, over stretches of several lengths; what memory adds to that, it adds to
-surrogates too.
+stretch of time to another, over stretches of several lengths; what serial dependence adds to that,
+it adds to surrogates too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphdict.core.annotations import Floats, Integers
-from graphdict.selection.memory import equal_loudness, whitened
+from graphdict.selection.prewhitening import equal_loudness, whitened
 
 STRETCHES = 4, 8, 16, 32, 64, 128, 256  # samples, each a whole number of those before
 FEWEST = 4  # stretches to compare

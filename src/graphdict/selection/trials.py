@@ -13,6 +13,7 @@ from graphdict.core.annotations import Floats, Integers
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.recordings import Recordings
 from graphdict.exceptions import InterruptedFitWarning
+from graphdict.models.marginal_state import FitRequest
 
 
 def _read(model: Any, X: Any) -> tuple[Floats, Recordings]:
@@ -68,14 +69,14 @@ def with_found(trial: Any, fitted: Any) -> Any:
     return trial
 
 
-def fit_quietly(trial: Any, X: ArrayLike, start: Any = None, found: Any = None) -> None:
+def fit_quietly(trial: Any, X: ArrayLike, start: Any = None, filter_from: Any = None) -> None:
     """Fit without output; Ctrl-C raises KeyboardInterrupt instead of ending the fit early.
 
     How sure edges are is not measured. A GraphDictMarginal may begin at a fitted one, ``start``,
-    instead of searching among random starts, or have the filter that another one has ``found``.
+    instead of searching among random starts, or take its filter ``filter_from`` another one.
     """
     known = trial.get_params()
-    trial._measures_edges, trial._start, trial._found = False, start, found
+    trial._request = FitRequest(start, filter_from, measure_edges=False)
     trial.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
     trial.set_params(verbose=0)
     with warnings.catch_warnings():
@@ -86,4 +87,4 @@ def fit_quietly(trial: Any, X: ArrayLike, start: Any = None, found: Any = None) 
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
         finally:
-            trial._start = trial._found = None
+            del trial._request

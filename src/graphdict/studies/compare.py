@@ -14,9 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphdict.core.annotations import Floats, Integers, RandomState
 from graphdict.studies.comparison import Comparison
-from graphdict.studies.designs import Design, Groups, Pairs, Regression, Repeated
+from graphdict.studies.condition_designs import Pairs, Repeated
+from graphdict.studies.designs import Design
 from graphdict.studies.given import as_labels, named
+from graphdict.studies.group_design import Groups
 from graphdict.studies.recording_atoms import RecordingAtoms
+from graphdict.studies.regression_design import Regression
 from graphdict.studies.statistics import ActivationStatistics, as_columns
 from graphdict.studies.testing import permutation_test
 

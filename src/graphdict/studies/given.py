@@ -77,7 +77,7 @@ def as_labels(
         unknown = [name for name in table if name not in set(names)]
         if missing or unknown:
             said = [f"none for {named(missing)}"] if missing else []
-            said += [f"some for {named(unknown)}, which are no recordings"] if unknown else []
+            said += [f"some for {named(unknown)}, which are not recordings"] if unknown else []
             raise ValueError(f"{what} do not match recordings: there are {', and '.join(said)}")
         given = [table[name] for name in names]
     labels = np.array(given, dtype=object)

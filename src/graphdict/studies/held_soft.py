@@ -47,15 +47,15 @@ class SoftRecording:
                 f"atoms of a recording are not known for {type(model).__name__}: use "
                 "GraphDictMarginal, GraphDictLog or GraphDictExact"
             )
-        prepared, atoms, coefficients, _ = model._encode({name: signals})
+        prepared, atoms, coefficients, _ = model._code_signals({name: signals})
         prepared = np.asarray(prepared)
         if has_gaps(prepared):
             raise ValueError(
                 f"recording {name} has missing values, with which atoms of a recording are known "
                 "for GraphDictMarginal only: fill them first"
             )
-        given = np.asarray(atoms, np.float64), prepared, np.asarray(coefficients, np.float64)
-        return cls(likelihood, *given, float(model.alpha_w))
+        atoms, coefficients = (np.asarray(x, np.float64) for x in (atoms, coefficients))
+        return cls(likelihood, atoms, prepared, coefficients, float(model.alpha_w))
 
     @property
     def samples(self) -> int:

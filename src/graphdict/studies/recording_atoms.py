@@ -176,7 +176,7 @@ def recording_atoms(
         )
     if len(labels) < 2:
         raise ValueError(
-            f"what differs between recordings needs two at least, got {labels[0]} alone"
+            f"at least two recordings are needed to find how they differ, got {labels[0]} alone"
         )
     if pseudo_samples is not None and not pseudo_samples >= 0:
         raise ValueError(f"pseudo_samples must be 0 or more, got {pseudo_samples!r}")

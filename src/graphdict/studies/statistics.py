@@ -182,14 +182,13 @@ def activation_statistics(
         raise ValueError(f"atom_names has {len(atoms)} entries, but there are {count} atoms")
     lengths = np.array([len(array) for array in arrays])
     segments, owner = _segments(lengths, recordings_of(coefficients))
-    given = segments, owner, len(arrays)
-    measures = _measures(feature_table(rows, activity, *given, sfreq, MEASURES))
+    table = feature_table(rows, activity, segments, owner, len(arrays), sfreq, MEASURES)
     hard = hard_labels(rows)
     active, counted = active_states(rows, activity)
     own = [segments[owner == number] for number in range(len(arrays))]
     return ActivationStatistics(
-        labels, atoms, measures,
-        switching_rates(active, counted, *given, sfreq),
+        labels, atoms, _measures(table),
+        switching_rates(active, counted, segments, owner, len(arrays), sfreq),
         np.stack([observed_transitions(hard, pieces, count) for pieces in own]),
         np.stack([expected_transitions(hard, pieces, count) for pieces in own]),
         lengths / sfreq,

@@ -79,7 +79,7 @@ def test_recordings_of_several_rates_have_durations_in_samples(folder):
     assert found.exit_code == 0, found.output
     assert "seconds between samples (0.004 in 'bob', 0.01 in 'ann')" in found.output
     found = invoke(main, "compare", "out")
-    assert "times are in samples, since no one rate is known" in found.output
+    assert "times are in samples, since there is no common sampling rate" in found.output
 
 
 def test_what_cannot_be_one_study_is_refused(folder):

@@ -221,7 +221,7 @@ def test_unreadable_manifest_and_foreign_folder_are_refused(tmp_path):
     other.mkdir()
     (other / "cat.png").write_bytes(b"")
     for restart in (False, True):
-        with pytest.raises(FolderError, match="no results folder"):
+        with pytest.raises(FolderError, match="not a results folder"):
             Store.open(other, make_grid(), restart=restart)
     assert (other / "cat.png").exists()
 

@@ -125,7 +125,7 @@ def test_too_many_columns_are_refused_and_may_be_samples(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("positions", "message"),
     [
-        (np.array([["a", "b"]] * 3), "no numbers"),
+        (np.array([["a", "b"]] * 3), "not numbers"),
         (np.array([[0, 0], [np.nan, 1], [1, 1]]), "node 'x1' is at"),
     ],
 )

@@ -11,7 +11,7 @@ from graphdict import GraphDictMarginal, load_model
 from graphdict.core.marginal import filters
 from graphdict.core.marginal.filters import GraphFilter
 from graphdict.datasets import erdos_renyi, sample_lgmrf
-from graphdict.results import describe_signals
+from graphdict.selection.signal_sentences import describe_signals
 
 
 @dataclass(frozen=True)

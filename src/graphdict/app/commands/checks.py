@@ -1,4 +1,4 @@
-"""What is asked of `graphdict fit` that cannot be, said before any work."""
+"""Refuse options of `graphdict fit` that exclude each other, before any work is done."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_options(options: dict[str, Any]) -> None:
 
 
 def _check_signed(options: dict[str, Any]) -> None:
-    """Set what --signed stands for; raise UsageError for options that it does not know."""
+    """Set what --signed stands for; raise UsageError for options that it excludes."""
     if options["model"] != "marginal":
         raise click.UsageError(f"--signed needs --model marginal, not {options['model']}")
     if options["active"] not in ("auto", 1):

@@ -17,6 +17,7 @@ from graphdict.core.marginal.patterns import count_patterns, pattern_sizes
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.selection.folds import HeldOutBlocks
+    from graphdict.selection.held_out import ScoreChoice
     from graphdict.selection.one_graph import Evidence
 
 FEW, MOST, MOST_ACTIVE = 2, 10, 3  # atoms to compare with one, at most, and active at most
@@ -35,9 +36,9 @@ class Choices:
     evidence : Evidence, optional
         Whether there is more than one graph; None where that was not asked.
     blocks : HeldOutBlocks, optional
-        What to hold out, where that is to be asked of the model once it is fitted.
+        What to hold out where the fitted model is to be compared with one graph.
     statistics : array (1 + S,), optional
-        How much the covariance varies in the series and in surrogates, for the same.
+        How much the covariance varies in the series and in surrogates, for that comparison.
     remark : str, optional
         A sentence on how sure the number of atoms is.
     """
@@ -81,10 +82,10 @@ def choose_counts(
             blocks = cut_study(given, trial.window_size, owners=owners)
     except TooFewBlocksError:
         return _too_few(options, console)
-    if len(blocks.memory):
+    if order := len(blocks.autoregression):
         console.note(
-            f"samples repeat what the {len(blocks.memory)} before them say, which is taken out to "
-            "compare with one graph"
+            f"samples depend on the {order} before them; this is taken out for the comparison with "
+            "one graph"
         )
     statistics = surrogate_statistics(blocks, SURROGATES if options["evidence"] else 0)
     if options["atoms"] == "auto":
@@ -100,7 +101,7 @@ def compare_fitted(
 ) -> Evidence | None:
     """Return the evidence that a fitted model has more than one graph; None if interrupted.
 
-    Of models that are no GraphDictMarginal, one with as many graphs is compared.
+    In place of a model of another kind, a GraphDictMarginal with as many graphs is compared.
     """
     from graphdict.selection.folds import block_scores
     from graphdict.selection.one_graph import compare_with_one
@@ -162,8 +163,8 @@ def _choose_atoms(
     trial: Any, blocks: HeldOutBlocks, statistics: Floats, options: dict[str, Any], console: Console
 ) -> Choices:
     """Set atoms and active: one graph unless more are clearly better."""
-    from graphdict.selection.folds import block_scores, error_of_mean
-    from graphdict.selection.held_out import CLEARLY, ScoreChoice, choose_by_blocks
+    from graphdict.selection.folds import block_scores
+    from graphdict.selection.held_out import choose_by_blocks
     from graphdict.selection.one_graph import LASTING, PROBABLE, compare_with_one, surrogate_p_value
 
     active = options["active"]
@@ -174,16 +175,53 @@ def _choose_atoms(
     one, most = choice.block_scores[1], first
     if choice.models[1]._is_papers_model:
         trial.set_params(filter_power=1)
-    # States of several active atoms are fewer atoms than states, or three where two states are as
-    # good as three. They have fewer weights to learn, and may be seen where states alone are not.
-    scores = one
-    if choice.value > 1 and active == "auto":
+    several_states = choice.value > 1 or surrogate_p_value(statistics) <= PROBABLE
+    if active == "auto" and several_states:
+        choice, most = _choose_active(trial, blocks, choice, console)
+    value, remark = choice.value, None
+    if max(choice.scores, key=lambda k: choice.scores[k]) == MOST:
+        value = _enough(choice.scores, float(one.mean()))
+        remark = (
+            f"Every further graph, up to {MOST}, predicts held-out blocks better: the signals do "
+            f"not say how many states there are. {value} graphs gain half of what {MOST} do; "
+            f"-k {MOST} learns all."
+        )
+    several = max(FEW, value)
+    if several not in choice.block_scores:  # no sample uses two atoms
+        options["atoms"] = options["active"] = 1
+        chosen = {"atoms": {"value": 1, "active": 1, "scores": choice.scores}}
+        return Choices(chosen, remark="No sample uses the second of two graphs.")
+    scores, fitted = choice.block_scores[several], choice.models[several]
+    if most > first:
+        trial.set_params(n_atoms=several, max_active=most)
+        dense = block_scores(trial, blocks, fitted=fitted)
+        scores, fitted = dense.blocks, dense.model
+    found = compare_with_one(blocks, one, scores, fitted, statistics)
+    value = value if found.clear else 1
+    options["atoms"], options["active"] = value, min(most, value)
+    _let_states_last(options, found.stay >= LASTING, blocks)
+    chosen = {"atoms": {"value": value, "active": most, "scores": choice.scores}}
+    return Choices(chosen, found, remark=remark if value > 1 else None)
+
+
+def _choose_active(
+    trial: Any, blocks: HeldOutBlocks, choice: ScoreChoice, console: Console
+) -> tuple[ScoreChoice, int]:
+    """Return the choice with as many active atoms as are clearly better, and how many these are.
+
+    States of several active atoms are fewer atoms than states, or three where two states are as
+    good as three. They have fewer weights to learn, and may be seen where states alone are not.
+    """
+    from graphdict.selection.folds import block_scores, error_of_mean
+    from graphdict.selection.held_out import CLEARLY, choose_by_blocks
+
+    most, scores = 1, choice.block_scores[1]
+    if choice.value > 1:
         states = clone(trial).set_params(n_atoms=choice.value)
         fitted = choice.models[choice.value]
         scores = block_scores(states, blocks, fitted=fitted, sparse=True).blocks
-    may = choice.value > 1 or surrogate_p_value(statistics) <= PROBABLE
-    for more in range(2, MOST_ACTIVE + 1 if active == "auto" and may else 0):
-        other: ScoreChoice = choose_by_blocks(
+    for more in range(2, MOST_ACTIVE + 1):
+        other = choose_by_blocks(
             trial.set_params(max_active=more), blocks, "n_atoms",
             _sizes(max(FEW, choice.value), more), report=console.note,
         )  # fmt: skip
@@ -192,37 +230,14 @@ def _choose_atoms(
         if not (superposed and gain.mean() > CLEARLY * error_of_mean(gain)):
             break
         choice, most, scores = other, more, other.block_scores[other.value]
-    value, remark = choice.value, None
-    if max(choice.scores, key=lambda k: choice.scores[k]) == MOST:
-        value = _enough(choice.scores, float(one.mean()))
-        remark = (
-            f"Each graph more, up to {MOST}, predicts held-out blocks better: the number of states "
-            f"is not in the signals. {value} graphs gain half of what {MOST} do; -k {MOST} learns "
-            "all."
-        )
-    several = max(FEW, value)
-    if several not in choice.block_scores:  # no sample uses two atoms
-        options["atoms"] = options["active"] = 1
-        chosen = {"atoms": {"value": 1, "active": 1, "scores": choice.scores}}
-        return Choices(chosen, remark="Of two graphs instead of one, no sample uses the second.")
-    given = choice.block_scores[several], choice.models[several]
-    if most > first:
-        trial.set_params(n_atoms=several, max_active=most)
-        dense = block_scores(trial, blocks, fitted=choice.models[several])
-        given = dense.blocks, dense.model
-    found = compare_with_one(blocks, one, *given, statistics)
-    value = value if found.clear else 1
-    options["atoms"], options["active"] = value, min(most, value)
-    _let_states_last(options, found.stay >= LASTING, blocks)
-    chosen = {"atoms": {"value": value, "active": most, "scores": choice.scores}}
-    return Choices(chosen, found, remark=remark if value > 1 else None)
+    return choice, most
 
 
 def _is_superposition(model: Any, most: int) -> bool:
-    """Return whether so many atoms of a model are active together, and are no states instead.
+    """Return whether ``most`` atoms of a model are active together, not one state at a time.
 
-    An atom that is always active is what states share, and no graph of its own. Of fewer sets of
-    active atoms than atoms, each is one graph.
+    They are not where an atom is always active, which is only what states have in common, nor where
+    there are fewer sets of active atoms than atoms, each of which could be one graph.
     """
     coefficients = np.asarray(model.coefficients_)
     if coefficients.mean(axis=0).max() > ALWAYS:
@@ -233,9 +248,9 @@ def _is_superposition(model: Any, most: int) -> bool:
 
 
 def _sizes(states: int, active: int) -> range:
-    """Return how many atoms to try, so many at a time, where that many states were found.
+    """Return the numbers of atoms to try, ``active`` at a time, where ``states`` states were found.
 
-    Their sets are as many as the states, to twice as many.
+    Their sets of active atoms are as many as the states, to twice as many.
     """
     if states == FEW:
         return range(FEW + 1, FEW + 2)
@@ -254,7 +269,7 @@ def _enough(scores: dict[int, float], one: float) -> int:
 def _let_states_last(options: dict[str, Any], last: bool, blocks: HeldOutBlocks) -> None:
     """Set the prior of states that last where they do and the user did not say otherwise."""
     given = given_settings(options)
-    one_by_one = options["window"] is None and not len(blocks.memory)
+    one_by_one = options["window"] is None and not len(blocks.autoregression)
     if last and one_by_one and "prior" not in given and options["atoms"] > 1:
         options["settings"] = (*options["settings"], "prior=markov")
 

@@ -58,16 +58,17 @@ FILES = ("statistics.csv", "tests.csv", "effects.png")
     click.option("--condition", metavar="COLUMN",
                  help="Conditions to compare within subjects (needs --subject)."),
     click.option("--covariate", metavar="COLUMN", help="Numbers to regress on."),
-    click.option("--subject", metavar="COLUMN", help="Whose recordings are not independent."),
+    click.option("--subject", metavar="COLUMN",
+                 help="Subjects; recordings of one subject are not independent."),
     click.option("--measure", "measures", multiple=True, metavar="NAME",
                  help="occupancy, occurrences, lifetime, interval, mean_coefficient, "
                  "switching_rate or transitions; repeatable  [default: occupancy]"),
     click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="HZ",
                  help="Samples per second  [default: by the column of times]"),
     click.option("--threshold", type=click.FloatRange(0, 1), metavar="NUMBER",
-                 help="Atoms are active from this coefficient on  [default: the largest is]"),
+                 help="Least coefficient of an active atom  [default: only the largest is active]"),
     click.option("--permutations", type=click.IntRange(min=1), default=4999,
-                 help="Random arrangements; where no more exist, all are enumerated."),
+                 help="Number of random permutations; all are enumerated where there are fewer."),
     click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed."),
 )  # fmt: skip
 @output_options("comparison, a folder")
@@ -91,12 +92,14 @@ def compare(sources: tuple[Path, ...], table_file: Path | None, output: Path | N
         raise click.UsageError("--condition needs --subject COLUMN: conditions are of one subject")
     folder = output or Path("comparison")
     check_free([folder / name for name in FILES], force)
-    given = read_activations(sources)
-    rate = options["rate"] or given.rate
+    activations = read_activations(sources)
+    rate = options["rate"] or activations.rate
     if rate is None:
-        console.note("times are in samples, since no one rate is known: --rate gives it")
+        console.note(
+            "times are in samples, since there is no common sampling rate: give it with --rate"
+        )
     found = activation_statistics(
-        given.coefficients, rate or 1.0, activity=given.activity(options["threshold"])
+        activations.coefficients, rate or 1.0, activity=activations.activity(options["threshold"])
     )
     console.say(f"{len(found.recordings)} recordings, {len(found.atoms)} atoms")
     measures = list(options["measures"]) or ["occupancy"]

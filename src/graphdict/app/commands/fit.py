@@ -24,7 +24,7 @@ from graphdict.app.commands.options import (
     with_options,
 )
 from graphdict.app.commands.outputs import check_free
-from graphdict.app.commands.preprocessing import attach_metadata
+from graphdict.app.commands.preprocessing import Scaling, attach_metadata
 from graphdict.app.commands.reading import learn_scaling, read_recordings
 from graphdict.app.commands.repeats import spread_repeats
 from graphdict.app.commands.results import (
@@ -38,7 +38,7 @@ from graphdict.app.commands.results import (
 )
 from graphdict.app.files import SignalTable
 from graphdict.app.files.several import expand_paths
-from graphdict.engine.tasks import part
+from graphdict.engine.tasks import subtask
 from graphdict.selection.findings import describe_findings
 
 CONFIDENT = 0.5  # from which on an edge counts
@@ -158,24 +158,14 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
         raise click.UsageError(f"-o {folder} is a file; name a folder")
     check_free([folder / name for name in names], force)
     with console.progress("Reading", 1) as whole:
-        with part("Reading", cost=0):
-            signals = read_recordings(paths, options, console)
-            scaling = learn_scaling(signals, options, console)
-            recordings = signals.recordings
-            longest = len(signals.values) if recordings is None else max(recordings.lengths)
-            check_length(longest, window_of(options["window"], signals.step), options)
-            values = scaling.apply(signals.values)
-            if isinstance(values, np.ndarray) and not signals.recording:
-                values, told = spread_repeats(signals, values)
-                if told is not None:
-                    signals.notes.append(told)
-                    console.note(told)
+        with subtask("Reading", cost=0):
+            signals, scaling, values = _read(paths, options, console)
         learned = learn(signals, values, options, console, whole)
         model = learned.model
-        with part("Writing", cost=0):
+        with subtask("Writing", cost=0):
             least = _min_confidence(options)
-            if recordings is not None:
-                console.result(f"{len(recordings)} recordings, {recordings.total:,} samples in all")
+            if (known := signals.recordings) is not None:
+                console.result(f"{len(known)} recordings, {known.total:,} samples in all")
             model.feature_names_in_ = np.array(signals.names, dtype=object)  # for sentences
             said = _sentences(learned, signals, least, console.interrupted)
             about = {"source": file.name, "findings": said, "min_confidence": least}
@@ -189,7 +179,6 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
     for sentence in said:
         console.result(sentence)
     _print_atoms(learned, atoms, options, console)
-    found, again = learned.choices.evidence, learned.stability
     for path in written:
         console.result(f"Wrote {path}")
     console.finish(
@@ -197,29 +186,55 @@ def fit(files: tuple[Path, ...], output: Path | None, force: bool, quiet: bool, 
             "command": "fit",
             "input": about_input(file, signals),
             "preprocessing": {"standardised": scaling.kind, "changes": scaling.changes},
-            "model": {
-                "class": type(model).__name__, "settings": _settings(model),
-                "chosen": learned.choices.settings,
-            },
-            "result": {
-                "objective": float(model.objective_), "iterations": model.n_iter_,
-                "seconds": learned.seconds,
-                "findings": said, "atoms": atoms, "signals": signal_summary(model),
-                "evidence": None if found is None else evidence_summary(found),
-                "stability": None if again is None else stability_summary(again),
-            },
+            **_summary(learned, said, atoms),
             "stopped": console.interrupted,
             "files": [str(path) for path in written],
         }
-    )  # fmt: skip
+    )
     if console.interrupted:
         click.get_current_context().exit(STOPPED)
+
+
+def _read(
+    paths: list[Path], options: dict[str, Any], console: Console
+) -> tuple[SignalTable, Scaling, Any]:
+    """Return the signals of all files, their scaling, and the values (T, N) to learn from."""
+    signals = read_recordings(paths, options, console)
+    scaling = learn_scaling(signals, options, console)
+    recordings = signals.recordings
+    longest = len(signals.values) if recordings is None else max(recordings.lengths)
+    check_length(longest, window_of(options["window"], signals.step), options)
+    values = scaling.apply(signals.values)
+    if isinstance(values, np.ndarray) and not signals.recording:
+        values, told = spread_repeats(signals, values)
+        if told is not None:
+            signals.notes.append(told)
+            console.note(told)
+    return signals, scaling, values
+
+
+def _summary(learned: Learned, said: list[str], atoms: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the model and the result as JSON shows them."""
+    model, found, again = learned.model, learned.choices.evidence, learned.stability
+    return {
+        "model": {
+            "class": type(model).__name__, "settings": _settings(model),
+            "chosen": learned.choices.settings,
+        },
+        "result": {
+            "objective": float(model.objective_), "iterations": model.n_iter_,
+            "seconds": learned.seconds,
+            "findings": said, "atoms": atoms, "signals": signal_summary(model),
+            "evidence": None if found is None else evidence_summary(found),
+            "stability": None if again is None else stability_summary(again),
+        },
+    }  # fmt: skip
 
 
 def _sentences(
     learned: Learned, signals: SignalTable, min_confidence: float, interrupted: bool
 ) -> list[str]:
-    """Return what was found in sentences, and first, where it is so, what was not waited for."""
+    """Return what was found in sentences, the first of which says what Ctrl-C cut short, if so."""
     found = describe_findings(
         learned.model, evidence=learned.choices.evidence, stability=learned.stability,
         times=signals.times, step=signals.step, min_confidence=min_confidence,
@@ -252,12 +267,12 @@ def _print_atoms(
 
 
 def _stopped(model: Any, complete: bool) -> str:
-    """Return a sentence on what the user did not wait for."""
+    """Return a sentence on what Ctrl-C cut short."""
     if complete:
-        return "Stopped by Ctrl-C before it was learned again: nobody knows what comes out again."
+        return "Stopped by Ctrl-C before it was learned again: what is reproducible is not known."
     return (
         f"Stopped by Ctrl-C after {model.n_iter_} iterations: what follows is what was learned by "
-        "then, and may be far from the best there is."
+        "then, and may be far from the optimum."
     )
 
 

@@ -17,14 +17,14 @@ from graphdict.app.commands.preprocessing import subsample
 from graphdict.app.files import SignalTable
 from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.engine.marginal.redundant import idle_atoms
-from graphdict.engine.tasks import Task, part
+from graphdict.engine.tasks import Task, subtask
 
 if TYPE_CHECKING:  # pragma: no cover
     from graphdict.selection import Stability
 
 MOST_VALUES = 5_000_000  # up to which a dictionary is learned again
 LEARNING, COMPARING, AGAIN = 1.0, 0.5, 0.4  # work for each graph: to learn, and to tell how sure
-FEW_GRAPHS = 2  # as many as there usually are, before that is known
+FEW_GRAPHS = 2  # usual number, to plan by before it is known
 ROWS_FOR_HALVES = 10  # windows in each half of the time
 
 
@@ -50,22 +50,22 @@ def learn(
             X = dict(zip(recordings.names, recordings.split(values), strict=True))
         choosing, later, graphs = _planned_work(options)
         whole.plan(choosing + later * graphs)
-        with part("Choosing", choosing, choosing) as task:
+        with subtask("Choosing", choosing, choosing) as task:
             choices = choose_counts(signals, subsample(values), options, console)
             task.cost = task.done
         model = build_model(signals, options, console)
         learning = LEARNING * options["atoms"]
         whole.plan(whole.done + later * options["atoms"])
         if options["degree"] is not None or options["density"] is not None:
-            with part("Choosing the penalty", 5, 5 * learning):
+            with subtask("Choosing the penalty", 5, 5 * learning):
                 penalty = choose_degree(model, subsample(values), options, console)
             choices.settings["penalty"] = penalty
-        with part("Learning", cost=learning):
+        with subtask("Learning", cost=learning):
             seconds = _fit(model, X, console)
             if (used := _used_atoms(model, options, choices)) and not console.interrupted:
                 console.note(
                     f"{options['atoms'] - used} of {options['atoms']} atoms are used by no "
-                    f"sample: {used} are learned again"
+                    f"sample: learning again with {used}"
                 )
                 options["atoms"], options["active"] = used, min(options["active"], used)
                 model = build_model(signals, options, console)
@@ -75,9 +75,9 @@ def learn(
     complete = not console.interrupted
     if choices.blocks is not None and complete:
         work = COMPARING * options["atoms"]
-        with part("Comparing with one graph", options["atoms"] + 1, work):
+        with subtask("Comparing with one graph", options["atoms"] + 1, work):
             choices.evidence = compare_fitted(model, choices, signals, options, console)
-    with part("Learning again", cost=AGAIN * options["atoms"]):
+    with subtask("Learning again", cost=AGAIN * options["atoms"]):
         again = _stability(model, values, options, console)
     return Learned(model, seconds, choices, again, complete)
 
@@ -85,7 +85,7 @@ def learn(
 def _fit(model: Any, values: Any, console: Console) -> float:
     """Fit; return the seconds it took.
 
-    Ctrl-C ends it with what there is, but for a fit with a checkpoint, which has that and goes on.
+    Ctrl-C ends it with what was learned by then, or, where a checkpoint has that, raises Stopped.
     """
     path = model.get_params().get("checkpoint")
     if path is not None and Path(path).exists():
@@ -120,7 +120,7 @@ def _planned_work(options: dict[str, Any]) -> tuple[float, float, int]:
 def _stability(
     model: Any, values: Any, options: dict[str, Any], console: Console
 ) -> Stability | None:
-    """Return what comes out again from halves of the time; None where that is not asked."""
+    """Return how alike atoms of halves of the time are; None where that is not asked."""
     from graphdict.selection import stability
 
     known = model.get_params()
@@ -134,9 +134,9 @@ def _stability(
         return None
     console.say("Learning again from each half of the time, to see what comes out again ...")
     recordings = getattr(model, "recordings_", None)
-    given = values if recordings is None or len(recordings) == 1 else recordings.split(values)
+    parts = values if recordings is None or len(recordings) == 1 else recordings.split(values)
     try:
-        return stability(model, given)
+        return stability(model, parts)
     except KeyboardInterrupt:
         console.interrupted = True
         return None

@@ -108,7 +108,6 @@ def _marginal(
     console: Console,
 ) -> dict[str, Any]:
     """Return settings of the marginal model that suit the signals and those that were given."""
-    from graphdict.core.marginal.patterns import count_patterns, default_max_active
     from graphdict.engine.marginal.forecast import forecast
 
     prior, settings = given.get("prior"), dict[str, Any]()
@@ -137,27 +136,30 @@ def _marginal(
     if given.get("signed"):
         return settings | {"max_active": 1}
     windows = -(-len(signals.values) // window)
+    largest, wanted = _largest_active(atoms, active, levels, windows)
+    if largest < wanted:
+        console.note(f"at most {largest} atom(s) active at a time, so that it fits into memory")
+    starts = given.get("n_init", settings.get("n_init", 8))
+    if isinstance(starts, int) and (
+        said := forecast(
+            n_atoms=atoms, max_active=min(largest, 2), levels=levels, n_init=starts,
+            windows=windows, nodes=signals.values.shape[1],
+        )
+    ):  # fmt: skip
+        console.note(f"{said} (--active, and --set n_init={max(starts // 2, 1)} for fewer starts)")
+    free = active == "auto" and largest == wanted > 1
+    return settings | {"max_active": None if free else largest}
+
+
+def _largest_active(atoms: int, active: int | str, levels: int, windows: int) -> tuple[int, int]:
+    """Return how many atoms may be active so that it fits into memory, and how many were wanted."""
+    from graphdict.core.marginal.patterns import count_patterns, default_max_active
+
     wanted = min(atoms, active if isinstance(active, int) else default_max_active(atoms, levels))
     largest = wanted
     while largest > 1 and windows * count_patterns(atoms, largest, levels) > MOST_POSTERIORS:
         largest -= 1
-    if largest < wanted:
-        console.note(f"at most {largest} atom(s) active at a time, so that it fits into memory")
-    starts = given.get("n_init", settings.get("n_init", 8))
-    nodes = signals.values.shape[1]
-    if isinstance(starts, int) and (
-        said := forecast(
-            n_atoms=atoms,
-            max_active=min(largest, 2),
-            levels=levels,
-            n_init=starts,
-            windows=windows,
-            nodes=nodes,
-        )
-    ):
-        console.note(f"{said} (--active, and --set n_init={max(starts // 2, 1)} for fewer starts)")
-    free = active == "auto" and largest == wanted > 1
-    return settings | {"max_active": None if free else largest}
+    return largest, wanted
 
 
 def given_settings(options: dict[str, Any]) -> dict[str, Any]:

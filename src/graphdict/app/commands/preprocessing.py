@@ -48,14 +48,14 @@ class Scaling:
         why = "as asked"
         if standardise == "auto" and not signals.recording:
             standardise = "yes"
-            why = "columns of unlike spread would get edges that are not there"
+            why = "columns of different spread would get edges that are not there"
             if ratio > SPREAD_RATIO:
                 why += f", and the largest varies {ratio:,.0f} times more than the smallest"
             why += " (--standardise no leaves them)"
         elif standardise == "auto":
             centre = (np.abs(level[varies]) > ZERO_MEAN * spread[varies]).any()
             standardise = "centre" if centre else "no"
-            why = "the channels of a recording have one unit, and their spreads say something"
+            why = "the channels of a recording have one unit, and unlike spreads mean something"
         ones = np.ones_like(level)
         if standardise == "yes":
             made = cls(level, np.where(varies, spread, 1.0), changes)

@@ -155,7 +155,7 @@ class RecordingTable:
         return found
 
     def numbers(self, column: str) -> Floats:
-        """Return a column (R,) of numbers; an error names what is none."""
+        """Return a column (R,) of numbers; an error names an entry that is not one."""
         pandas = import_extra("pandas", "a table of recordings", "tables")
         given = pandas.Series(self.values(column))
         numbers: Floats = pandas.to_numeric(given, errors="coerce").to_numpy(float)

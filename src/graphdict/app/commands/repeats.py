@@ -29,8 +29,8 @@ def spread_repeats(signals: SignalTable, values: NDArray[Any]) -> tuple[NDArray[
         distinct, counts = np.unique(known, return_counts=True)
         if len(distinct) > 1 and counts.max() >= OFTEN * len(known):
             rows = ~np.isnan(signals.values[:, index])
-            given = signals.values[rows, index][known == distinct[counts.argmax()]]
-            found[index] = float(given[0]), counts.max() / len(known)
+            repeated = signals.values[rows, index][known == distinct[counts.argmax()]]
+            found[index] = float(repeated[0]), counts.max() / len(known)
     if not found:
         return values, None
     rng = np.random.default_rng(SEED)
@@ -44,6 +44,6 @@ def spread_repeats(signals: SignalTable, values: NDArray[Any]) -> tuple[NDArray[
         for index in often[:MOST_NAMED]
     ) + (f" and {len(often) - MOST_NAMED} more" if len(often) > MOST_NAMED else "")
     return spread, (
-        f"column(s) that have one value in many rows, of which no graph tells much: {named}; noise "
+        f"column(s) that have the same value in many rows, which no graph explains: {named}; noise "
         "of a seventh of their spread is added to learn from them (--ignore leaves columns out)"
     )

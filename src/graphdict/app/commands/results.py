@@ -13,8 +13,9 @@ from graphdict.app.commands.outputs import results_in
 from graphdict.app.files import SignalTable, write_table
 from graphdict.core import graphs
 from graphdict.core.recordings import Recordings
-from graphdict.results import describe_signals, thresholded_atoms
+from graphdict.results import thresholded_atoms
 from graphdict.selection.density import densities
+from graphdict.selection.signal_sentences import describe_signals
 
 
 def write_coefficients(
@@ -139,7 +140,7 @@ def evidence_summary(evidence: Any) -> dict[str, Any]:
 
 
 def stability_summary(stability: Any) -> dict[str, Any]:
-    """Return what came out again when it was learned again."""
+    """Return how alike atoms are that were learned again, as numbers."""
     return {
         "cosine_of_halves": stability.halves.tolist(),
         "correlation_of_coefficients": stability.coefficients.tolist(),

@@ -193,8 +193,8 @@ def _encode_signals(
         else:
             coefficients = np.asarray(model.instantaneous_graphs(X).coefficients)
     if out is not None:
-        with atomic_file(out) as stream:
-            np.save(stream, coefficients)
+        with atomic_file(out) as file:
+            np.save(file, coefficients)
     return signals, coefficients
 
 

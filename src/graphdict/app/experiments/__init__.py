@@ -79,7 +79,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         as_published=True,
     ),
     "real": Experiment(
-        "Measured signals, beside what people use today. EEG needs the extra eeg.",
+        "Measured signals: graphdict compared with other methods in use. EEG needs the extra eeg.",
         real_grid.grid,
         real_report.report,
         tables=real_report.tables,

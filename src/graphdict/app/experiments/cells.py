@@ -46,7 +46,7 @@ def recover(grid: Grid, cell: Cell) -> dict[str, Any]:
     """Fit a model to simulated signals, and score its graphs against the true ones."""
     samples = _draw(grid, cell.data, cell.seed)
     started = time.perf_counter()
-    model = grid.build(cell.model, cell.setting, cell.chance).fit(samples.signals)
+    model = grid.build(cell.model, cell.setting, cell.fit_seed).fit(samples.signals)
     fitted = time.perf_counter()
     predicted = _weights(model.instantaneous_graphs(), samples.graphs)
     unit = float(predicted.mean()) or 1.0

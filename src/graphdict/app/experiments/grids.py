@@ -56,7 +56,7 @@ class Cell:
         return {**described, "start": self.start} if self.start else described
 
     @property
-    def chance(self) -> int:
+    def fit_seed(self) -> int:
         """The seed of the fit: that of the data for the first start, and another for others."""
         return self.seed + 1000 * self.start
 

@@ -49,7 +49,7 @@ class Store:
         found = store.path.iterdir() if store.path.exists() else ()
         if not manifest.exists() and any(entry.name != ".lock" for entry in found):
             raise FolderError(
-                f"{path} holds files but no {MANIFEST}, so it is no results folder: "
+                f"{path} holds files but no {MANIFEST}, so it is not a results folder: "
                 "choose another folder"
             )
         store.path.mkdir(parents=True, exist_ok=True)

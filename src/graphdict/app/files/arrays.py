@@ -111,7 +111,9 @@ def _place(columns: list[Column], positions: NDArray[Any], notes: list[str]) -> 
         )
         return
     if positions.dtype.kind not in "fiu":
-        raise InputError(f"has positions that are no numbers: their data type is {positions.dtype}")
+        raise InputError(
+            f"has positions that are not numbers: their data type is {positions.dtype}"
+        )
     points = np.asarray(positions[:, :2], dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(wrong):

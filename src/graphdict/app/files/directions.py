@@ -1,4 +1,4 @@
-"""Columns of angles in degrees: 350 and 10 are near one another, which only sine and cosine say."""
+"""Columns of angles in degrees: 350 and 10 are near one another, as their sine and cosine are."""
 
 from __future__ import annotations
 

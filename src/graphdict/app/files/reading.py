@@ -119,39 +119,52 @@ def read_signals(
         number_duplicates, not keep_codes, tuple(expected),
     )  # fmt: skip
     text: dict[str, Any] = {
-        "delimiter": _delimiter(delimiter), "decimal": decimal, "header": header,
+        "delimiter": _delimiter(delimiter), "decimal": decimal,
+        "header": False if transpose else header,
         "encoding": encoding, "na": frozenset(na), "ignore": frozenset(ignore),
         "numeric": frozenset(columns) - {time, node}, "widest": None if transpose else MOST_NODES,
     }  # fmt: skip
-    if transpose:
-        text["header"] = False
     try:
-        kind = format_of(path)
-        if kind.read is None:
-            raise InputError("is a model, not a table; graphdict.load_model loads it")
-        with damage_named(f"cannot be read as {kind.name}"):
-            parts = in_parts and group is None  # rows of a recording may be anywhere
-            source = open_chunked_reader(path, kind.name, array, transpose) if parts else None
-        if source is not None and too_large((source.length, len(source.names)), np.float64):
-            return read_out_of_core(source, options)
-        with damage_named(f"cannot be read as {kind.name}"):
-            found = kind.read(path, ReaderOptions(array, text, bads))
-        if isinstance(found, SignalTable):
-            if group is not None:
-                raise InputError(f"is one recording, without a column {group!r} of recordings")
-            return _select_channels(found, options.columns, options.ignore)
-        table = _transposed(found) if transpose else found
-        if group is not None:
-            return signals_by_group(table, group, options)
-        if (interleaved := recordings_column(table, options)) is not None:
-            return signals_by_group(table, interleaved, options, found_itself=True)
-        return signals_from_table(table, options)
+        in_parts = in_parts and group is None  # rows of a recording may be anywhere
+        return _read(path, ReaderOptions(array, text, bads), options, group, transpose, in_parts)
     except InputError as error:
         raise InputError(f"{path} {error}") from None
     except MemoryError:
         raise InputError(f"{path} does not fit into memory") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or first_line(error)}") from None
+
+
+def _read(
+    path: Path,
+    reading: ReaderOptions,
+    options: ReadOptions,
+    group: str | None,
+    transpose: bool,
+    in_parts: bool,
+) -> SignalTable:
+    """Return the signals of a file; options are those of reading it and of using its table."""
+    kind = format_of(path)
+    if kind.read is None:
+        raise InputError("is a model, not a table; graphdict.load_model loads it")
+    with damage_named(f"cannot be read as {kind.name}"):
+        source = None
+        if in_parts:
+            source = open_chunked_reader(path, kind.name, reading.array, transpose)
+    if source is not None and too_large((source.length, len(source.names)), np.float64):
+        return read_out_of_core(source, options)
+    with damage_named(f"cannot be read as {kind.name}"):
+        found = kind.read(path, reading)
+    if isinstance(found, SignalTable):
+        if group is not None:
+            raise InputError(f"is one recording, without a column {group!r} of recordings")
+        return _select_channels(found, options.columns, options.ignore)
+    table = _transposed(found) if transpose else found
+    if group is not None:
+        return signals_by_group(table, group, options)
+    if (interleaved := recordings_column(table, options)) is not None:
+        return signals_by_group(table, interleaved, options, found_itself=True)
+    return signals_from_table(table, options)
 
 
 def _delimiter(given: str | None) -> str | None:

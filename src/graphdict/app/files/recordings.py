@@ -92,7 +92,7 @@ def _load(mne: Any, path: Path, notes: list[str], bads: str) -> tuple[Any, NDArr
     claimed, held = 8 * epochs * len(recording.times) * len(chosen), path.stat().st_size
     if claimed > ALWAYS and claimed > MOST_RATIO * held:
         raise InputError(
-            f"is damaged: its header speaks of {len(recording.times):,} samples of {len(chosen)} "
+            f"is damaged: its header announces {len(recording.times):,} samples of {len(chosen)} "
             f"channels, and it has {held:,} bytes"
         )
     data = recording.get_data()

@@ -110,7 +110,7 @@ def _fault(path: Path, encoding: str) -> str | None:
             while text.read(1 << 22):
                 pass
     except LookupError:
-        return f"cannot be read: {encoding!r} is no encoding that Python knows"
+        return f"cannot be read: {encoding!r} is not an encoding that Python knows"
     except UnicodeError as error:
         return f"is not {encoding.upper()} text: {error}"
     return None

@@ -70,7 +70,7 @@ def _check_metadata(path: Path) -> None:
             if not file.is_file():
                 continue
             if file.stat().st_size > MOST_BYTES:
-                raise InputError(f"has metadata of absurd size: {file.name}")
+                raise InputError(f"has metadata that are far too large: {file.name}")
             try:
                 content = json.loads(file.read_bytes())
             except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _check_metadata(path: Path) -> None:
                     )
                 if kind == "codec" and value not in CODECS:
                     raise InputError(
-                        f"needs the codec {str(value)[:40]!r}, which is not known to be harmless"
+                        f"needs the codec {str(value)[:40]!r}, which is not known to be safe"
                     )
 
 

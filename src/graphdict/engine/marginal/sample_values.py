@@ -71,7 +71,7 @@ def most_probable_patterns(data: OpenSignals, dictionary: PatternDictionary) -> 
     forward = executor.scan(_viterbi_forward, [known], None, step)
     last = executor.scan(_viterbi_backward, [known, forward], None, step, reverse=True)
     work = partial(map_blocks_of_shard, _path)
-    pieces = (rows for rows, _ in executor.stream(work, step, columns=[known, forward, last]))
+    pieces = (rows for rows, _ in executor.iter_shards(work, step, columns=[known, forward, last]))
     return write_rows(pieces, data.counts, 1, np.int64)[:, 0]
 
 
@@ -79,7 +79,7 @@ def _stream(data: OpenSignals, dictionary: PatternDictionary, read: Any) -> Iter
     """Yield what ``read`` finds (windows, ...) at the posterior, of one shard after the other."""
     step = make_e_step(data, dictionary)
     work = partial(map_blocks_of_shard, with_posterior)
-    for rows, _ in data.executor.stream(work, step, read, columns=chain_messages(data, step)):
+    for rows, _ in data.executor.iter_shards(work, step, read, columns=chain_messages(data, step)):
         yield rows
 
 

@@ -200,7 +200,10 @@ def open_signals(
         bytes_per_row = -(-bytes_per_row // LARGER)
     cut = executor.shard_rows(len(counts), bytes_per_row)
     alone = len(cut) == 1 and len(executor.block_rows(cut[0], bytes_per_row)) == 1
-    with single_threaded_blas, executor.executor_of(windowed, bytes_per_row) as runner:
+    with (
+        single_threaded_blas,
+        executor.open_executor(windowed, bytes_per_row=bytes_per_row) as runner,
+    ):
         yield OpenSignals(
             windowed, runner, nodes=nodes, dtype=dtype, empty_states=runner.scatter(None),
             in_one_block=alone,

@@ -19,19 +19,18 @@ from numpy.typing import NDArray
 
 from graphdict.core import graphs
 from graphdict.core.operators import Bilinear
-from graphdict.core.problem import Problem
 from graphdict.core.solvers.mm import at_least, atom_factors
-from graphdict.core.terms.base import entrywise, name_of
+from graphdict.core.terms.base import ALL, entrywise, name_of
+from graphdict.engine.estimator_protocols import StreamedSoft
 from graphdict.engine.executor import open_executor
 from graphdict.engine.online.stream import Batch, Statistics, StreamRules
-from graphdict.engine.penalties import strength
+from graphdict.engine.penalties import effective_penalty
 
-ALL = slice(None)
 LEAST = 1e-3  # of the mean weight of an atom: what a weight never falls below
 SHOWN = 1e-2  # of the largest weight of an atom: what is an edge
 
 
-def check(model: Any) -> None:
+def check(model: StreamedSoft) -> None:
     """Raise where a parameter of the model cannot be used in a stream."""
     for name in ("coefficients", "fix"):
         if getattr(model, name) is not None:
@@ -53,7 +52,7 @@ def check(model: Any) -> None:
             )
 
 
-def statistics_of_fit(model: Any) -> Statistics:
+def statistics_of_fit(model: StreamedSoft) -> Statistics:
     """Return the statistics at which an update would leave the atoms of a fitted model as they are.
 
     There ``S = W (C + alpha_w + O)`` for every edge; of one that is zero only ``<=`` is known, and
@@ -64,23 +63,26 @@ def statistics_of_fit(model: Any) -> Statistics:
     likelihood = model._likelihood()
     operator = Bilinear(likelihood.linear_map(graphs.n_nodes(shown.shape[1])))
     coefficients = np.asarray(model.coefficients_)
-    slope = likelihood.barrier.slope(operator.forward(coefficients, shown))
+    barrier: Any = likelihood.barrier
+    slope = barrier.slope(operator.forward(coefficients, shown))
     known = np.isfinite(slope).all(axis=1, keepdims=True)
     shares = coefficients / max(int(known.sum()), 1)
     slopes = operator.adjoint_atoms(shares, np.where(known, slope, 0)).astype(np.float64)
     atoms = _dense(shown.astype(np.float64))
-    others = strength(model, "alpha_orth") * (atoms.sum(axis=0) - atoms)
-    moments = np.maximum(slopes - strength(model, "alpha_w") - others, 0)
+    others = effective_penalty(model, "alpha_orth") * (atoms.sum(axis=0) - atoms)
+    moments = np.maximum(slopes - effective_penalty(model, "alpha_w") - others, 0)
     return {"atoms": atoms, "moments": moments, "gains": atoms * slopes}
 
 
-def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
+def update(
+    model: StreamedSoft, statistics: Statistics, batch: Batch
+) -> tuple[Statistics, dict[str, Any]]:
     """Code the batch, average its statistics in, and take the atoms that are best for them.
 
     Return the new statistics and the fitted attributes.
     """
     old = statistics["atoms"]
-    problem: Problem = model._problem(batch.signals, batch.recordings)
+    problem = model._problem(batch.signals, batch.recordings)
     atoms = old.astype(batch.signals.dtype)
     with open_executor(problem, atoms) as executor:
         coefficients, value, *_ = model._code(problem, atoms, executor)
@@ -91,8 +93,8 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     new = {"moments": problem.weighted_distances(ALL, rows), "gains": old * slopes}
     for name in new:
         new[name] = statistics[name] + batch.of_edges * (new[name] - statistics[name])
-    costs = at_least(new["moments"] + strength(model, "alpha_w"), atoms.dtype)
-    others = strength(model, "alpha_orth") * (old.sum(axis=0) - old)
+    costs = at_least(new["moments"] + effective_penalty(model, "alpha_w"), atoms.dtype)
+    others = effective_penalty(model, "alpha_orth") * (old.sum(axis=0) - old)
     new["atoms"] = _dense(old * atom_factors(costs, others, new["gains"] / old))
     return {**statistics, **new}, {
         "atoms_": _shown(new["atoms"]),
@@ -109,7 +111,7 @@ def _dense(atoms: NDArray[Any]) -> NDArray[Any]:
 
 
 def _shown(atoms: NDArray[Any]) -> NDArray[Any]:
-    """Return atoms (K, E) without weak edges; every node keeps one, else no graph would have it."""
+    """Return atoms (K, E) without weak edges, but for the strongest of a node without others."""
     keep = atoms >= SHOWN * atoms.max(axis=1, keepdims=True)
     matrices = graphs.adjacency(np.where(keep, atoms, 0).max(axis=0))
     for node in np.flatnonzero(~matrices.any(axis=1)):

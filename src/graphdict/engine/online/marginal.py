@@ -28,6 +28,7 @@ from graphdict.core.marginal.patterns import pattern_sizes
 from graphdict.core.marginal.penalty import ConcavePenalty, shrinkage_for, with_sparsity
 from graphdict.core.marginal.support import prune_edges
 from graphdict.engine.blas import single_threaded_blas
+from graphdict.engine.estimator_protocols import StreamedMarginal
 from graphdict.engine.marginal.passes import e_step
 from graphdict.engine.marginal.samples import open_signals
 from graphdict.engine.online.stream import Batch, Statistics, StreamRules
@@ -36,7 +37,7 @@ ATOM_STEPS, M_STEPS = 5, 10  # steps on the atoms in an M-step, and M-steps for 
 SETTLED = 1e-3  # change in an M-step, relative to the largest weight, that is none
 
 
-def check(model: Any) -> None:
+def check(model: StreamedMarginal) -> None:
     """Raise where a parameter of the model cannot be used in a stream."""
     if model.prior == "hierarchy":
         raise ValueError(
@@ -60,7 +61,7 @@ def check(model: Any) -> None:
         )
 
 
-def statistics_of_fit(model: Any) -> Statistics:
+def statistics_of_fit(model: StreamedMarginal) -> Statistics:
     """Return the statistics at which M-steps would leave a fitted model as it is."""
     shown = model._active_atoms.astype(np.float64)
     probabilities = model.pattern_probabilities_
@@ -82,7 +83,9 @@ def statistics_of_fit(model: Any) -> Statistics:
 
 
 @single_threaded_blas
-def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics, dict[str, Any]]:
+def update(
+    model: StreamedMarginal, statistics: Statistics, batch: Batch
+) -> tuple[Statistics, dict[str, Any]]:
     """Take an E-step on the batch, mix its averages in, and take M-steps on the averages.
 
     Return the new statistics and the fitted attributes.
@@ -91,8 +94,10 @@ def update(model: Any, statistics: Statistics, batch: Batch) -> tuple[Statistics
     shown = statistics["shown"]
     likelihood = model._pattern_likelihood(shown)
     dictionary = PatternDictionary(likelihood, shown, statistics["probabilities"], stay)
-    given = batch.signals, model.window_size, len(model.patterns_)
-    with open_signals(*given, recordings=batch.recordings) as data:
+    patterns = len(model.patterns_)
+    with open_signals(
+        batch.signals, model.window_size, patterns, recordings=batch.recordings
+    ) as data:
         expected = e_step(data, dictionary, coefficients=True)
         coefficients = np.repeat(expected.coefficients, data.counts, axis=0)
     samples, rows = expected.samples, expected.windows
@@ -151,14 +156,15 @@ def _m_steps(
 
 
 def _penalties(
-    model: Any, usage: NDArray[Any], samples: float, edges: int
+    model: StreamedMarginal, usage: NDArray[Any], samples: float, edges: int
 ) -> tuple[ConcavePenalty, ConcavePenalty]:
     """Return the penalties on dense and on sparse atoms for so many samples, as in a fit.
 
     ``usage`` (C,) is the share of the samples that have each pattern.
     """
     patterns, variance = model.patterns_, model.noise_ / NOISE
-    shrink = shrinkage_for(patterns, getattr(model, "alpha_w_", model.alpha_w), variance)
+    alpha: Any = getattr(model, "alpha_w_", model.alpha_w)
+    shrink = shrinkage_for(patterns, alpha, variance)
     return shrink, with_sparsity(
         shrink, model.sparsity, samples=round(samples),
         per_atom=float((usage @ patterns).mean()) * samples, edges=edges,

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from graphdict.core import graphs
 from graphdict.core.annotations import Booleans, Signals
 from graphdict.core.recordings import Recordings
+from graphdict.engine.estimator_protocols import Streamed
 from graphdict.engine.penalties import weights_in
 from graphdict.engine.recordings import are_several
 from graphdict.engine.signals import Preparation
@@ -62,7 +63,7 @@ class StreamRules(NamedTuple):
     starts: int  # least number of starts of these fits: a stream cannot begin again
 
 
-def take_batch(model: Any, X: Signals, rules: StreamRules) -> None:
+def take_batch(model: Streamed, X: Signals, rules: StreamRules) -> None:
     """Learn from the next batch of a stream: the whole of ``partial_fit``."""
     model._validate_params()
     rules.check(model)
@@ -88,8 +89,8 @@ def take_batch(model: Any, X: Signals, rules: StreamRules) -> None:
     _update(model, stream, samples, rules, recordings=recordings, new_nodes=new_nodes)
 
 
-def restart(model: Any) -> None:
-    """Forget the stream, if there was any: called by ``fit``."""
+def forget_stream(model: Streamed) -> None:
+    """Remove the attributes of a stream, if there was any: called by ``fit``."""
     for name in ("stream_", "n_samples_seen_"):
         vars(model).pop(name, None)
 
@@ -104,7 +105,7 @@ def share_of(weight: float, batch: int, forgetting: float) -> tuple[float, float
 # The first samples ----------------------------------------------------------------------------
 
 
-def _enough(model: Any, rules: StreamRules) -> float:
+def _enough(model: Streamed, rules: StreamRules) -> float:
     """Return how many samples to fit together; hardly more than are remembered."""
     enough = rules.first_samples * model.n_atoms
     if model.forgetting == 1:
@@ -112,7 +113,7 @@ def _enough(model: Any, rules: StreamRules) -> float:
     return min(enough, max(LEAST_KEPT * model.n_atoms, 1 / (1 - model.forgetting)))
 
 
-def _fit(model: Any, X: Signals, rules: StreamRules) -> None:
+def _fit(model: Streamed, X: Signals, rules: StreamRules) -> None:
     """Fit the model, from at least as many starts as the rules ask for."""
     n_init = model.n_init
     model.n_init = max(n_init, rules.starts)
@@ -122,7 +123,9 @@ def _fit(model: Any, X: Signals, rules: StreamRules) -> None:
         model.n_init = n_init
 
 
-def _start(model: Any, samples: NDArray[Any], recordings: Recordings, rules: StreamRules) -> None:
+def _start(
+    model: Streamed, samples: NDArray[Any], recordings: Recordings, rules: StreamRules
+) -> None:
     """Start the stream with the statistics of samples that the model has just been fitted to."""
     signals = model._preparation.apply(samples)
     everything = np.ones(graphs.n_edges(signals.shape[1]))
@@ -153,7 +156,7 @@ def _with_pieces(stream: Statistics, recordings: Recordings, goes_on: bool) -> N
     return np.append(before[:-1], before[-1] + lengths[0])
 
 
-def _refit(model: Any, stream: Statistics, rules: StreamRules) -> None:
+def _refit(model: Streamed, stream: Statistics, rules: StreamRules) -> None:
     """Fit all samples that were kept; warnings are given once there are enough of them."""
     samples, pieces = stream["kept"], stream["pieces"]
     names, seen = getattr(model, "feature_names_in_", None), model.n_samples_seen_
@@ -170,8 +173,8 @@ def _refit(model: Any, stream: Statistics, rules: StreamRules) -> None:
     model.n_samples_seen_ = before + len(samples)
 
 
-def _start_after_fit(model: Any, rules: StreamRules) -> None:
-    """Start the stream of a model that was fitted before, whose samples are not at hand."""
+def _start_after_fit(model: Streamed, rules: StreamRules) -> None:
+    """Start the stream of a model that was fitted before, whose samples are not known."""
     model.n_samples_seen_ = len(model.coefficients_)
     model.stream_ = {
         **_embedded(model._preparation, rules.statistics_of_fit(model)),
@@ -184,7 +187,7 @@ def _start_after_fit(model: Any, rules: StreamRules) -> None:
 
 
 def _update(
-    model: Any,
+    model: Streamed,
     stream: Statistics,
     samples: NDArray[Any],
     rules: StreamRules,
@@ -240,17 +243,19 @@ def _mean_square(signals: NDArray[Any]) -> float:
     with np.errstate(over="ignore"):
         squares = float(np.nansum(np.square(signals, dtype=np.float64)))
     if not squares < float(np.finfo(signals.dtype).max) / 1e6:
-        raise ValueError("X holds values too large beside those of earlier batches to be squared")
+        raise ValueError(
+            "X holds values too large compared with earlier batches (their squares would overflow)"
+        )
     return squares / float(freedom) * (nodes - 1) / nodes
 
 
-def _read(model: Any, X: Signals) -> tuple[NDArray[Any], Recordings]:
+def _read(model: Streamed, X: Signals) -> tuple[NDArray[Any], Recordings]:
     """Return a batch (B, N) in memory, checked against what the model has seen."""
     samples, recordings = model._read(X, reset=False)
     return samples if isinstance(samples, np.ndarray) else samples[: len(samples)], recordings
 
 
-def _check_stream(model: Any) -> None:
+def _check_stream(model: Streamed) -> None:
     """Raise where the number of atoms is not that of the stream."""
     began = len(model.stream_["atoms"])
     if model.n_atoms != began:

@@ -57,7 +57,7 @@ def read_archive(
     """Return the manifest, the arrays by name without ``.npy``, whether digests vouch for both.
 
     ``accept`` sees the manifest before anything else is judged, and raises where it is of another
-    kind or time. Anything that is not as it should be raises an error, of whatever class the
+    kind or version. Anything that is not as it should be raises an error, of whatever class the
     libraries below have for it.
     """
     size = _check_end(file)
@@ -119,7 +119,7 @@ def _info(name: str, size: int) -> zipfile.ZipInfo:
 
 
 def _check_end(file: IO[bytes]) -> int:
-    """Refuse long directories before they are read; gives the file's size."""
+    """Return the size of the file; refuse a long directory before it is read."""
     size = file.seek(0, io.SEEK_END)
     if not size:
         raise ValueError("it is empty")
@@ -153,7 +153,7 @@ def _check_members(members: Mapping[str, zipfile.ZipInfo], size: int) -> None:
     """Raise unless each is plainly stored, of a name of ours, and all are within the ``size``."""
     for name, info in members.items():
         if name not in (MANIFEST, SUMS) and not NAME.fullmatch(name):
-            raise ValueError(f"it has a member of the strange name {name[:80]!r}")
+            raise ValueError(f"it has an unexpected member {name[:80]!r}")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise ValueError(f"{name} is compressed, which members of model files are not")
     if sum(info.file_size for info in members.values()) > size:

@@ -43,12 +43,12 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[A
 
 
 def temporary_prefix(name: str) -> str:
-    """Return how the names of temporary files of this process begin that are to become ``name``."""
+    """Return the prefix of this process's temporary files that are to become ``name``."""
     return f".{name}.{_host()}-{os.getpid()}-"
 
 
 def remove_orphans(folder: Path, name: str) -> None:
-    """Remove temporary files and folders that processes left which were killed on this machine.
+    """Remove temporary files and folders that killed processes of this machine left behind.
 
     They are known by their names, which begin with :func:`temporary_prefix`.
     """

@@ -1,7 +1,6 @@
 """What a fitted model consists of: attributes whose shapes and ranges fit each other.
 
-Which attributes a model has, it says itself: ``_fitted_values`` maps their names to a
-:class:`FittedValue`, and ``_needed`` names those without which it cannot be used.
+Which attributes a model has, it says itself (:class:`graphdict.engine.estimator_protocols.Saved`).
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphdict.core import graphs
+from graphdict.engine.estimator_protocols import Saved
 
 ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]*_")
 
@@ -36,15 +36,15 @@ NUMBER = FittedValue(None)
 COUNT = FittedValue(None, whole=True)
 
 
-def check_fitted_values(kind: Any, fitted: Mapping[str, Any]) -> None:
+def check_fitted_values(kind: type[Saved], fitted: Mapping[str, Any]) -> None:
     """Refuse fitted attributes by name that no fit of the class ``kind`` could have left."""
-    known: dict[str, FittedValue] = kind._fitted_values
+    known = kind._fitted_values
     for name in kind._needed:
         if name not in fitted:
             raise ValueError(f"it lacks {name}, which every fitted {kind.__name__} has")
     for name, value in fitted.items():
         if not ATTRIBUTE.fullmatch(name) or hasattr(kind, name):
-            raise ValueError(f"{name!r} is no attribute that a fit of {kind.__name__} sets")
+            raise ValueError(f"{name!r} is not an attribute that a fit of {kind.__name__} sets")
         if name in known:
             _check_value(name, value, known[name])
     nodes = fitted["n_features_in_"]

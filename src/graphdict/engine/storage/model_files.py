@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.recordings import Recordings
+from graphdict.engine.estimator_protocols import Saved
 from graphdict.engine.storage.archive import read_archive, write_archive
 from graphdict.engine.storage.atomic import atomic_file
 from graphdict.engine.storage.fitted import check_fitted_values
@@ -32,7 +33,7 @@ VERSION = 2  # 1 had no digests
 NAMES = ("feature_names_in_", "recording_names_")  # lists of names, which are in the manifest
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Saved, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to ``path``."""
     from graphdict import __version__
 
@@ -65,7 +66,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         write_archive(file, manifest, arrays)
 
 
-def load(path: str | os.PathLike[str], classes: Mapping[str, type]) -> Any:
+def load(path: str | os.PathLike[str], classes: Mapping[str, type[Saved]]) -> Any:
     """Read a model of one of ``classes`` (by name)."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError(f"cannot load {path}: it is not a file")
@@ -91,7 +92,7 @@ def _check_kind(manifest: dict[str, Any]) -> None:
         raise ModelFileError("it is not a graphdict model")
     version = manifest.get("version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format version {_short(version)} is none that ever was")
+        raise ModelFileError(f"it has unknown format version {_short(version)}")
     if version > VERSION:
         raise ModelFileError(
             f"it has format version {_short(version)}, and this graphdict reads up to {VERSION}: "
@@ -99,8 +100,8 @@ def _check_kind(manifest: dict[str, Any]) -> None:
         )
 
 
-def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> None:
-    """Raise unless the class is known and all else is plain."""
+def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type[Saved]]) -> None:
+    """Raise unless the class is known and all values are numbers or names."""
     if manifest.get("class") not in tuple(classes):
         known = ", ".join(sorted(classes))
         raise ModelFileError(
@@ -116,8 +117,8 @@ def _check_manifest(manifest: dict[str, Any], classes: Mapping[str, type]) -> No
                 raise ValueError(f"{_short(name)} is neither a number nor a name")
 
 
-def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the model, once everything fits together."""
+def _rebuild(kind: type[Saved], manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return the model; raise where settings or fitted values do not fit its class."""
     found: dict[str, dict[str, Any]] = {p: dict(manifest[p]) for p in ("settings", "fitted")}
     found["fitted"].pop("_n_features_out", None)  # version 1 had it
     for name, array in arrays.items():
@@ -155,7 +156,7 @@ def _rebuild(kind: Any, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]
 
 
 def _packed(recordings: Recordings | None) -> dict[str, Any]:
-    """Return recordings as names and arrays; nothing for one of which nothing is known."""
+    """Return recordings as attributes to save; none for a single one without name or breaks."""
     if recordings is None or recordings == Recordings.single(recordings.total):
         return {}
     return {
@@ -166,7 +167,7 @@ def _packed(recordings: Recordings | None) -> dict[str, Any]:
 
 
 def _unpacked(fitted: dict[str, Any]) -> Recordings:
-    """Return the recordings of a file, and take them from its values; one where it has none."""
+    """Remove the recordings from the values of a file and return them; a single one by default."""
     found = [fitted.pop(f"recording_{part}_", None) for part in ("names", "lengths", "breaks")]
     samples = len(fitted["coefficients_"]) if "coefficients_" in fitted else 0
     if all(part is None for part in found):
@@ -185,7 +186,7 @@ def _unpacked(fitted: dict[str, Any]) -> Recordings:
 
 
 def _put(numbers: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, value: Any) -> None:
-    """Sort one value into the manifest or the arrays."""
+    """Put a value into the numbers of the manifest, or into the arrays."""
     key = name.split("/", 1)[1]
     if isinstance(value, dict):
         for entry, item in value.items():

@@ -15,6 +15,16 @@ from graphdict.app.experiments.real.sets import FOLDS, load
 from graphdict.datasets import DatasetNotFoundError, RecordingError
 from graphdict.datasets.eyes import find_runs
 
+Settings = dict[str, list[dict[str, Any]]]  # to try, by method
+
+GRAPH_MODELS: Settings = {
+    "GraphDictMarginal": settings(n_atoms=[1], sparsity=[1.0, 0.0]),
+    "LedoitWolf": [{}],
+    "GraphicalLassoCV": [{}],
+    "Correlation": [{}],
+    "GGLasso": settings(gamma=[0.0, 0.1]),
+}
+
 
 class RealGrid(Grid):
     """A grid whose sets have one task each, which only settings of that task suit."""
@@ -61,12 +71,25 @@ def _sets(scale: str, subjects: list[int]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
+def _models(scale: str) -> Settings:
     """Return the settings of each method; none has more than ours has for the same task.
 
     Methods that choose their own penalty (Ledoit-Wolf, graphical lasso) have one setting.
     """
     quick = scale == "quick"
+    models: Settings = {}
+    tasks = {
+        "signals": _signal_models(quick), "states": _state_models(quick),
+        "features": _feature_models(quick), "graphs": GRAPH_MODELS,
+    }  # fmt: skip
+    for task, tried in tasks.items():
+        for name, found in tried.items():
+            models.setdefault(name, []).extend({"task": task, **setting} for setting in found)
+    return models
+
+
+def _signal_models(quick: bool) -> Settings:
+    """Return the settings of densities of held-out signals."""
     sizes = [3] if quick else [3, 6]
     # How many atoms; whether edges have to pay and are nonnegative (the default), or neither.
     dense = {"signed": True, "sparsity": 0.0}
@@ -83,7 +106,7 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
     penalties: dict[str, list[Any]] = {
         "alpha": [0.1] if quick else [0.05, 0.2], "beta": [1.0] if quick else [1.0, 10.0]
     }  # fmt: skip
-    signals: dict[str, list[dict[str, Any]]] = {
+    return {
         "GraphDictMarginal": ours,
         "StudentT": settings(ridge=[1e-6, 1e-3]),
         "LedoitWolf": [{}],
@@ -97,7 +120,11 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
             n_atoms=[3], max_iter=[100 if quick else 300], l1_w=[0.1] if quick else [0.01, 0.1, 1.0]
         ),
     }
-    states: dict[str, list[dict[str, Any]]] = {
+
+
+def _state_models(quick: bool) -> Settings:
+    """Return the settings of methods that find states."""
+    states: Settings = {
         "GraphDictMarginal": settings(max_active=[1], sparsity=[1.0] if quick else [1.0, 0.0]),
         "PowerKMeans": [{}],
         "GaussianMixture": settings(n_states=[2], ridge=[1e-3] if quick else [1e-5, 1e-3]),
@@ -107,29 +134,21 @@ def _models(scale: str) -> dict[str, list[dict[str, Any]]]:
         ),
         "Microstates": settings(n_microstates=[4] if quick else [4, 6]),
     }
-    features: dict[str, list[dict[str, Any]]] = {
+    if not quick:  # the slowest of all
+        states["OslHMM"] = settings(components=[20], epochs=[20])
+        # A minute a fit at 300 iterations, and no state found by them: 100 have to do.
+        states["AuthorsGraphDictLog"] = settings(n_atoms=[2], max_iter=[100], l1_w=[0.1])
+    return states
+
+
+def _feature_models(quick: bool) -> Settings:
+    """Return the settings of features of trials."""
+    return {
         "GraphDictMarginal": settings(n_atoms=[1] if quick else [1, 3], max_active=[1]),
         "LogPower": [{}],
         "CSP": settings(n_components=[6] if quick else [4, 6]),
         "TangentSpace": settings(estimator=["lwf"], C=[1.0] if quick else [0.1, 1.0]),
     }
-    if not quick:  # the slowest of all
-        states["OslHMM"] = settings(components=[20], epochs=[20])
-        # A minute a fit at 300 iterations, and no state found by them: 100 have to do.
-        states["AuthorsGraphDictLog"] = settings(n_atoms=[2], max_iter=[100], l1_w=[0.1])
-    graphs: dict[str, list[dict[str, Any]]] = {
-        "GraphDictMarginal": settings(n_atoms=[1], sparsity=[1.0, 0.0]),
-        "LedoitWolf": [{}],
-        "GraphicalLassoCV": [{}],
-        "Correlation": [{}],
-        "GGLasso": settings(gamma=[0.0, 0.1]),
-    }
-    models: dict[str, list[dict[str, Any]]] = {}
-    tasks = {"signals": signals, "states": states, "features": features, "graphs": graphs}
-    for task, tried in tasks.items():
-        for name, found in tried.items():
-            models.setdefault(name, []).extend({"task": task, **setting} for setting in found)
-    return models
 
 
 def grid(

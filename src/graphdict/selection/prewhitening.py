@@ -1,10 +1,10 @@
-"""Take memory and loudness out of a series, so that only graphs are left to tell states by.
+"""Take serial dependence and loudness out of a series, so that states differ by graphs alone.
 
 A series whose samples resemble their neighbours visits each part of its range for a while, and a
 dictionary whose states last takes such visits for graphs. One autoregression, the same for all
 nodes, says what a sample repeats of those before it. A filter in time that is common to all nodes
 leaves the covariance between them as it is, up to a factor, and with it every graph: what remains,
-the innovations, has the graphs of the series and none of its common memory.
+the innovations, has the graphs of the series and none of its serial dependence.
 
 Neither is loudness a graph. It may last, as volatility does, and states that last would follow it:
 so every sample is divided by its own.
@@ -76,7 +76,7 @@ def autoregression(*recordings: Floats) -> Floats:
 
     Of several recordings, none of which remembers another, it is the same in all. By the Levinson
     recursion on the autocorrelation of whitened signals, a mean over directions; the order q is
-    that of least Bayesian information criterion, 0 where there is no memory.
+    that of least Bayesian information criterion, 0 where samples do not depend on earlier ones.
     """
     white = whitened(np.concatenate(recordings))
     total, dimension = white.shape
