@@ -15,6 +15,7 @@ from graphdict.core.solvers.filtered_descent import Penalties, code_filtered, fi
 from graphdict.core.solvers.filtered_objective import FilteredObjective
 from graphdict.core.terms.coefficients import window_counts
 from graphdict.datasets import sample_lgmrf
+from graphdict.exceptions import DeadAtomWarning
 from graphdict.metrics import edge_scores
 
 FILTERS = (PowerFilter(1.0), PowerFilter(1.6), PowerFilter(3.0), ExponentialFilter(0.7))
@@ -169,6 +170,18 @@ def test_auto_is_the_papers_model_where_nothing_else_pays(caplog):
     with caplog.at_level("INFO", logger="graphdict"):
         GraphDictExact(2, filter_power="auto", max_iter=10, random_state=0).fit(x)
     assert "power 1 and Gaussian tails, because of missing values" in caplog.text
+
+
+def test_warnings_are_of_its_own_atoms(recwarn):
+    """Filter and tails come from a fit whose atoms, here one graph in all windows, are not kept."""
+    weights = np.random.default_rng(10).uniform(0.1, 2, (1, 28))
+    x = sample_lgmrf(weights, 800, random_state=11, filter=2.0, tails=5.0)
+    settings = {"window_size": 40, "max_iter": 5, "random_state": 0}
+    model = GraphDictExact(3, filter_power="auto", tails="auto", **settings).fit(x)
+    assert np.isfinite(model.tails_)
+    distinct = [np.abs(model.atoms_[0] - other).max() > 1e-3 for other in model.atoms_[1:]]
+    assert all(distinct)
+    assert not [each for each in recwarn if issubclass(each.category, DeadAtomWarning)]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,8 @@ FITS = [
     GraphDictSpectral(4, max_iter=2),
     GraphDictExact(2, max_iter=1, window_size=20),
     GraphDictMarginal(3, n_init=1, max_iter=1, max_active=2),
+    GraphDictLog(4, fix="atoms", atoms=np.ones((4, 276))),
+    GraphDictExact(2, fix="atoms", atoms=np.ones((2, 276))),
     GraphDictHier(6, max_iter=2),
     LogModel(),
     WindowLogModel(20),

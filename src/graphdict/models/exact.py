@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -24,6 +25,7 @@ from graphdict.engine.signals import has_gaps
 from graphdict.engine.sources import write_rows
 from graphdict.engine.storage.fitted import NUMBER, FittedValue
 from graphdict.engine.tasks import subtask
+from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
 from graphdict.models.base import CodedSignals
 from graphdict.models.coding import by_sample
 from graphdict.models.docs import document
@@ -172,7 +174,11 @@ class GraphDictExact(SoftDictionary):
                 self.n_atoms, filter_power=self.filter_power, tails=self.tails,
                 window_size=self.window_size, rescale=self.rescale,  # type: ignore[arg-type]
                 random_state=self.random_state,
-            ).fit(X)  # fmt: skip
+            )  # fmt: skip
+            with warnings.catch_warnings():  # of atoms that are not those of this model
+                warnings.simplefilter("ignore", DeadAtomWarning)
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                marginal.fit(X)
             self.filter_, self.filter_power_ = marginal.filter_, marginal.filter_power_
             self.tails_ = marginal.tails_
         else:

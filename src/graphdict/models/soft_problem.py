@@ -119,12 +119,13 @@ class SoftProblem(SoftSettings):
     def _keeps_dual(self, nodes: int) -> bool:
         """Return whether a fit keeps a dual variable of every sample: for atoms or coefficients."""
         barrier, coefficient_terms = self._barrier(), self._coefficient_terms()
+        if not has_small_problems(barrier, coefficient_terms):
+            return True
         solve = self._choose_solver(
             barrier, self.atom_priors or (), coefficient_terms,
             self._map_of(nodes), graphs.n_edges(nodes),
         )  # fmt: skip
-        by_bipds = solve in (bipds, alternating) or self.fix == "atoms"
-        return by_bipds or not has_small_problems(barrier, coefficient_terms)
+        return solve in (bipds, alternating) and self.fix != "atoms"
 
 
 def penalties(*pairs: tuple[Any, float]) -> list[Any]:
