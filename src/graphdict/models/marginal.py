@@ -118,9 +118,9 @@ class GraphDictMarginal(MarginalState):
         edges: ``edge_probabilities_`` says which are there, and graphs of samples are without edges
         whose odds are below ``sparsity``. Not for "hierarchy", nor in a stream.
     window_size : int, default=1
-        Number of consecutive samples that share their activations. Where filter or tails are
-        learned and one atom is active at a time, all atoms are one graph if that predicts windows
-        as well as several do; a warning says so.
+        Number of consecutive samples that share their activations. Where a filter or tails are
+        found and one nonnegative atom is active at a time, all atoms are one graph if that predicts
+        windows as well as several do; a warning says so.
     forgetting : float, default=1.0
         For ``partial_fit``: how much a sample counts once another has come. 1 counts all alike;
         0.999 follows about the last 1,000 samples, for systems that drift.
