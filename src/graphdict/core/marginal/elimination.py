@@ -119,12 +119,13 @@ def _information(
         weights[first < likelihood.flat[index]] = 0  # directions that no edge changes
         used, positions = np.unique(edge[rows], return_inverse=True)
         vectors = basis @ spectra.vectors[index]
-        vectors = vectors[ends[0][used]] - vectors[ends[1][used]]
+        vectors = np.ascontiguousarray((vectors[ends[0][used]] - vectors[ends[1][used]]).T)
         products = np.zeros((len(used), len(used)))
         for start in range(0, len(first), PAIRS):
             pairs = slice(start, start + PAIRS)
-            part = vectors[:, first[pairs]] * vectors[:, second[pairs]] * weights[pairs]
-            products += part @ part.T
+            part = vectors[first[pairs]] * vectors[second[pairs]]
+            part *= weights[pairs, None]
+            products += part.T @ part
         active = likelihood.activations[index, atom[rows]]
         shares = usage[index] * np.outer(active, active)
         found[np.ix_(rows, rows)] += shares * products[np.ix_(positions, positions)]

@@ -6,6 +6,7 @@ How much atoms have in common (the pool) is chosen on the way.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from graphdict.engine.marginal.held_out import choose_pool, judge_by_evidence
 from graphdict.engine.marginal.model_choice import criterion
 
 ROUNDS, POOL_ROUNDS, ITERATIONS = 3, 1, 60
-EXPONENTIAL_RATES = 0.25, 0.5, 1.0  # to try, for each node: with more, nearly all pairs are joined
+EXPONENTIAL_RATES = 0.25, 0.5, 1.0  # to try, for each node: with more, nearly all are joined
 EXPONENTIAL_GAIN = 0.01  # nats for each value that the first of them has to gain
 NEARLY = 0.9  # of the largest power: as large as it gets
 
@@ -107,36 +108,41 @@ def try_exponential(
     likelihood = filtered_likelihood(dictionary)
     if em.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
-    least = _with_exponential(em, dictionary, EXPONENTIAL_RATES[0])
+    rates, tails = EXPONENTIAL_RATES, filtered_likelihood(single_graph).tails
+
+    @cache
+    def single(rate: float) -> PatternDictionary:
+        """Return one graph of all samples under a filter of ``rate`` for each node."""
+        unit = max(em.data.nodes, 8) * em.variance
+        return fit_single_graph(em, ExponentialFilter(rate * unit), tails)
+
+    least = _under_filter_of(em, single(rates[0]), dictionary)
     wanted = EXPONENTIAL_GAIN * 2 * em.effective_samples * likelihood.dimension
-    best, chosen, lowest = least, EXPONENTIAL_RATES[0], criterion(em, least)
+    best, chosen, lowest = least, rates[0], criterion(em, least)
     if criterion(em, dictionary) - lowest <= wanted:
         return dictionary
-    single = len(dictionary.atoms) == 1
-    if not single:
-        lowest = criterion(em, _with_exponential(em, single_graph, chosen))
-    for rate in EXPONENTIAL_RATES[1:]:
-        other = _with_exponential(em, single_graph, rate)
+    alone = len(dictionary.atoms) == 1
+    if not alone:
+        lowest = criterion(em, _under_filter_of(em, single(chosen), single_graph))
+    for rate in rates[1:]:
+        other = _under_filter_of(em, single(rate), single_graph)
         found = criterion(em, other)
         if found >= lowest:
             break
         best, chosen, lowest = other, rate, found
-    if single:
+    if alone:
         return best
-    return least if chosen == EXPONENTIAL_RATES[0] else _with_exponential(em, dictionary, chosen)
+    return least if chosen == rates[0] else _under_filter_of(em, single(chosen), dictionary)
 
 
-def _with_exponential(
-    em: FilteredEM, dictionary: PatternDictionary, rate: float
+def _under_filter_of(
+    em: FilteredEM, single: PatternDictionary, dictionary: PatternDictionary
 ) -> PatternDictionary:
-    """Return the same states under a filter of ``rate`` for each node and unit variance."""
-    rate *= max(em.data.nodes, 8)
-    likelihood, filter_ = filtered_likelihood(dictionary), ExponentialFilter(rate * em.variance)
-    single_graph = fit_single_graph(em, filter_, likelihood.tails)
+    """Return the same states under the filter of one graph, with whose weights atoms begin."""
+    likelihood = replace(filtered_likelihood(dictionary), filter=filtered_likelihood(single).filter)
     most = float(likelihood.activations.sum(axis=1).max())
-    atoms = np.where(dictionary.atoms > 0, single_graph.atoms / most**0.5, 0)
+    atoms = np.where(dictionary.atoms > 0, single.atoms / most**0.5, 0)
     targets, _ = em.expect(dictionary)
-    other = replace(likelihood, filter=filter_)
-    _, atoms = other.minimise(atoms, targets, 60)
-    start = replace(dictionary, likelihood=other, atoms=atoms)
+    _, atoms = likelihood.minimise(atoms, targets, 60)
+    start = replace(dictionary, likelihood=likelihood, atoms=atoms)
     return em.run(start, 30, 8, callback=em.settings.callback, tol=em.rough).dictionary
