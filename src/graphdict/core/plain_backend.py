@@ -32,22 +32,22 @@ class PlainBackend:
     ) -> Any:
         problem = self.problem
         extrapolated = 2 * moved.coefficients - before.coefficients
-        image = problem.operator.forward(extrapolated, message.extrapolated)
-        lifted = before.dual + message.sigma * image
+        mixed_images = problem.operator.forward(extrapolated, message.extrapolated)
+        lifted = before.dual + message.sigma * mixed_images
         dual = in_precision(base.prox_conjugate(problem.barrier, lifted, message.sigma), lifted)
         after = BlockIterate(moved.coefficients, dual, None, moved.split_duals, before.energies)
         return evaluate(problem, rows, message, before=before, after=after, extra=moved.extra)
 
     @deferred
     def atom_slopes(
-        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+        self, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
     ) -> Any:
         operator = self.problem.operator
         weighted = self.problem.share_weighted(rows, coefficients)
-        if images is None:
+        if atom_images is None:
             slope = self._slope(operator.forward(coefficients, atoms))
             return None, (operator.adjoint_atoms(weighted, slope), 0.0)
-        slope = self._slope(np.tensordot(coefficients, images, 1))
+        slope = self._slope(np.tensordot(coefficients, atom_images, 1))
         return None, (0.0, np.tensordot(weighted.T, slope, 1))
 
     @deferred
@@ -76,14 +76,14 @@ class PlainBackend:
         return coefficients, (value, *squares, distances, 0.0)
 
     def solve_coefficients(
-        self, costs: Floats, images: Floats, max_iter: int, tol: float
+        self, costs: Floats, atom_images: Floats, max_iter: int, tol: float
     ) -> Floats:
-        return InteriorPoint(self.problem.barrier, costs, images).solve(max_iter, tol)
+        return InteriorPoint(self.problem.barrier, costs, atom_images).solve(max_iter, tol)
 
-    def _slope(self, image: Floats) -> Floats:
+    def _slope(self, mixed_images: Floats) -> Floats:
         """Return minus the gradient of the barrier, in the precision of what it is shown."""
         barrier: Any = self.problem.barrier
-        found: Floats = in_precision(barrier.slope(image), image)
+        found: Floats = in_precision(barrier.slope(mixed_images), mixed_images)
         return found
 
     @classmethod

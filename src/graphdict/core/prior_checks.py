@@ -284,8 +284,8 @@ def _constrained(terms: Any, atoms: Floats) -> Floats:
 def _finite(problem: Problem, atoms: Floats) -> bool:
     """Return whether the barrier is finite where all atoms are active."""
     with np.errstate(all="ignore"):
-        image = problem.operator.forward(np.ones((1, len(atoms))), atoms)
-        return bool(np.isfinite(problem.barrier.values(image)).all())
+        mixed_images = problem.operator.forward(np.ones((1, len(atoms))), atoms)
+        return bool(np.isfinite(problem.barrier.values(mixed_images)).all())
 
 
 def _parts(atoms: Floats, nodes: int) -> list[Integers]:

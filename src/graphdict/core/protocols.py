@@ -84,7 +84,7 @@ class Iterations(NamedTuple):
 
     at_most: int
     atoms: Floats  # (K, E)
-    images: Floats | None  # what the operator sees of the atoms (K, ...), where it lifts a map
+    atom_images: Floats | None  # ``M(W)`` (K, ...), where the operator lifts a map ``M``
     gradient_atoms: Floats  # (K, E)
     gram: Floats  # Delta' diag(p) Delta (K, K)
     boxes: tuple[Box, Box]  # of atoms and of coefficients
@@ -96,7 +96,7 @@ class Iterated(NamedTuple):
 
     states: BlockStates
     atoms: Floats
-    images: Floats
+    atom_images: Floats
     gradient_atoms: Floats
     gram: Floats
     done: int  # how many iterations, one at least
@@ -188,12 +188,12 @@ class Backend(Protocol):
         """Whether :meth:`primal_dual_pass` can move the coefficients itself."""
 
     def atom_slopes(
-        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+        self, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
     ) -> Deferred:
         """Find ``A**(p Delta, B)`` with ``B`` the slope of the barrier: what MM moves atoms by.
 
-        Sums are that array (K, E) and one (K, ...) in the space of images ``M(W)``, whose ``M*`` is
-        still to be taken; one of the two is zero.
+        Sums are that array (K, E), and ``(p Delta)' B`` (K, ...), like the images of the atoms,
+        where the caller is still to apply ``M*``; one of the two is zero.
         """
 
     def update_coefficients(self, rows: slice, coefficients: Floats, update: Update) -> Deferred:
@@ -204,7 +204,7 @@ class Backend(Protocol):
         """
 
     def solve_coefficients(
-        self, costs: Floats, images: Floats, max_iter: int, tol: float
+        self, costs: Floats, atom_images: Floats, max_iter: int, tol: float
     ) -> Floats:
         """Return the optimal coefficients (T, K) of samples with known costs (T, K)."""
 

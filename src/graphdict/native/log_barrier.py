@@ -2,12 +2,12 @@
 
 The C++ goes over tiles of samples that stay in cache, with the samples along the vector registers.
 The barrier of a sample sees ``d_t = sum_k c_tk g_k``, where ``g_k`` are the degrees (or the
-spectrum) of atom k: its image. The plain formulas are in :mod:`graphdict.core.operators` and
+spectrum) of atom k, its image. The plain formulas are in :mod:`graphdict.core.operators` and
 :class:`graphdict.core.terms.LogBarrier`; tests compare.
 
-Arrays have samples first: signals (T, N), coefficients (T, K), atoms (K, E), images (K, N), all in
-one precision. Whole passes are jobs: a job is called, or the threads of a pool share several; what
-it finds is in arrays that exist before.
+Arrays have samples first: signals (T, N), coefficients (T, K), atoms (K, E), their images (K, N),
+all in one precision. Whole passes are jobs: a job is called, or the threads of a pool share
+several; what it finds is in arrays that exist before.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ LARGEST_RATIO = 1e6  # of slope and cost: where the slope is larger by far, it c
 
 
 def atom_slopes(
-    coefficients: NDArray[Any], shares: NDArray[Any], images: NDArray[Any]
+    coefficients: NDArray[Any], shares: NDArray[Any], atom_images: NDArray[Any]
 ) -> tuple[native.Job, NDArray[Any]]:
-    """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C images``, and where it goes.
+    """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C atom_images``, and where it goes.
 
     ``shares`` (T,) are the ``p`` of the samples.
     """
-    found = np.empty_like(images)
+    found = np.empty_like(atom_images)
     job = native.log_barrier_atom_slopes(
-        contiguous(coefficients), contiguous(shares), contiguous(images), found
+        contiguous(coefficients), contiguous(shares), contiguous(atom_images), found
     )
     return job, found
 
@@ -62,23 +62,24 @@ def update_coefficients(
     samples: NDArray[Any],
     shares: NDArray[Any],
     atoms: NDArray[Any],
-    images: NDArray[Any],
+    atom_images: NDArray[Any],
     coefficients: NDArray[Any],
     rule: UpdateRule,
     powers: bool,
 ) -> tuple[native.Job, CoefficientUpdates]:
     """Return a job for multiplicative updates of coefficients (T, K), and its result.
 
-    Their slope is ``(1 / D) images'``. ``samples`` (T, N) are signals, or ``powers`` in modes.
+    Their slope is ``(1 / D) atom_images'``. ``samples`` (T, N) are signals, or ``powers`` in
+    modes.
     """
     found = CoefficientUpdates(
         np.empty_like(coefficients, order="C"),
-        np.empty_like(images if powers else atoms, order="C"),
+        np.empty_like(atom_images if powers else atoms, order="C"),
         np.empty(3),
     )
     edges = contiguous(atoms[:, :0] if powers else atoms)
     job = native.log_barrier_update_coefficients(
-        contiguous(samples), contiguous(shares), (edges, contiguous(images)),
+        contiguous(samples), contiguous(shares), (edges, contiguous(atom_images)),
         contiguous(coefficients),
         rule, found, powers,
     )  # fmt: skip
@@ -87,19 +88,19 @@ def update_coefficients(
 
 def solve_coefficients(
     costs: NDArray[Any],
-    images: NDArray[Any],
+    atom_images: NDArray[Any],
     max_iter: int,
     tol: float,
     warm_up: int,
     rules: InteriorPointRules,
 ) -> tuple[native.Job, NDArray[Any]]:
-    """Return a job for coefficients (T, K) in [0, 1] of least ``<c, costs> + h(c images)``.
+    """Return a job for coefficients (T, K) in [0, 1] of least ``<c, costs> + h(c atom_images)``.
 
     ``h`` is minus the sum of logarithms of degrees or spectra (K, N), or minus the log-determinant
     of Laplacians (K, N, N). All is in double precision.
     """
     found = np.empty_like(costs, order="C")
-    given = native.doubles(costs), native.doubles(images)
+    given = native.doubles(costs), native.doubles(atom_images)
     return native.solve_coefficients(*given, (max_iter, tol, warm_up), rules, found), found
 
 
@@ -107,7 +108,7 @@ class AtomMove(NamedTuple):
     """The atoms' step, as a pass of BiPDS needs it."""
 
     atoms: NDArray[Any]  # where they went
-    images: NDArray[Any]
+    atom_images: NDArray[Any]
     extrapolated: NDArray[Any]  # the images of the extrapolated atoms
     sigma: float  # the step of the dual
 
@@ -143,9 +144,7 @@ class PassResult(NamedTuple):
     distances: NDArray[Any]  # (p C)' Z (K, E); no edges where samples are powers
     mixed_dual: NDArray[Any]  # (p C)' Y+ (K, N), powers included
     gram: NDArray[Any]  # (p C)' C
-    numbers: NDArray[
-        Any
-    ]  # value, dual gap, image, energy, coefficient gap, size; squares but the first
+    numbers: NDArray[Any]  # of a check: those of ``CheckNumbers`` in core/solvers/primal_dual.py
 
 
 def primal_dual_pass(
@@ -180,8 +179,8 @@ def primal_dual_pass(
         np.empty(6 if check else 0),
     )
     edges_of = np.empty((count, 0), dtype) if powers else contiguous(atoms.atoms)
-    images, extrapolated = contiguous(atoms.images), contiguous(atoms.extrapolated)
-    atoms = AtomMove(edges_of, images, extrapolated, atoms.sigma)
+    atom_images, extrapolated = contiguous(atoms.atom_images), contiguous(atoms.extrapolated)
+    atoms = AtomMove(edges_of, atom_images, extrapolated, atoms.sigma)
     given = contiguous(samples), contiguous(shares), powers
     job = native.primal_dual_pass(given, atoms, before, (move.tau, move.box), found)
     return job, found
@@ -191,7 +190,7 @@ class DictionaryArrays(NamedTuple):
     """What iterations need of the atoms; what they find takes its place."""
 
     atoms: NDArray[Any]
-    images: NDArray[Any]
+    atom_images: NDArray[Any]
     gradient: NDArray[Any]  # in the atoms
     gram: NDArray[Any]  # (p C)' C
 

@@ -170,17 +170,17 @@ class _Run:
             atoms, extrapolated=atoms, tau=1.0, sigma=sigma, check=True, fixed=self.fixed
         )
         states, found = executor.map_blocks(primal_dual.begin, [states, duals, extra], message)
-        sums, image = PassSums(*found), self.problem.images(atoms)
+        sums, atom_images = PassSums(*found), self.problem.atom_images(atoms)
         self.steps = StepSizes(
             problem, atoms, np.asarray(sums.gram),
-            image=image, fixed=self.fixed, given=self.given, sigma=sigma,
+            atom_images=atom_images, fixed=self.fixed, given=self.given, sigma=sigma,
         )  # fmt: skip
         split_atoms = tuple(np.zeros_like(atoms) for _ in problem.atom_priors.split)
         return Point(
             iteration=0, atoms=atoms, split_atoms=split_atoms, states=states,
             steps=(1.0, 1.0, self.steps.sigma), lipschitz=lipschitz,
-            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums, image=image,
-            objective=self._objective(atoms, sums, value),
+            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums,
+            atom_images=atom_images, objective=self._objective(atoms, sums, value),
         )  # fmt: skip
 
     def _cache_fixed_coefficients(self, states: BlockStates) -> None:
@@ -201,7 +201,7 @@ class _Run:
         """Take some iterations at once; None where the backend has no loop for that."""
         assert self.boxes is not None
         asked = Iterations(
-            until - point.iteration, point.atoms, point.image, point.gradient_atoms,
+            until - point.iteration, point.atoms, point.atom_images, point.gradient_atoms,
             point.sums.gram, self.boxes, lambda: self.steps.rules(self.linear.norm),
         )  # fmt: skip
         found = self.executor.iterate(point.states, asked)
@@ -211,13 +211,13 @@ class _Run:
             point, iteration=point.iteration + found.done, atoms=found.atoms, states=found.states,
             steps=(found.tau_atoms, found.tau_coefficients, self.steps.sigma),
             gradient_atoms=found.gradient_atoms, sums=PassSums(0.0, found.gram),
-            image=found.images, objective=np.nan,
+            atom_images=found.atom_images, objective=np.nan,
         )  # fmt: skip
 
     def step(self, point: Point, check: bool) -> Point:
         """Take one iteration of Algorithm 1 and return the next point."""
         problem, executor = self.problem, self.executor
-        steps = self.steps.at(point.sums.gram, point.atoms, point.image, point.lipschitz)
+        steps = self.steps.at(point.sums.gram, point.atoms, point.atom_images, point.lipschitz)
         tau_atoms, tau, sigma = steps
         atoms = point.atoms
         if self.fixed != "atoms":
@@ -226,13 +226,13 @@ class _Run:
         split_atoms = primal_dual.ascend_split_duals(
             problem.atom_priors, point.split_atoms, extrapolated, tau_atoms
         )
-        image = problem.images(atoms)
-        extrapolated_image = None
-        if image is not None and point.image is not None:
-            extrapolated_image = 2 * image - point.image
+        atom_images = problem.atom_images(atoms)
+        extrapolated_atom_images = None
+        if atom_images is not None and point.atom_images is not None:
+            extrapolated_atom_images = 2 * atom_images - point.atom_images
         message = PassMessage(
             atoms, extrapolated, tau=tau, sigma=sigma, check=check, fixed=self.fixed,
-            images=image, extrapolated_images=extrapolated_image,
+            atom_images=atom_images, extrapolated_atom_images=extrapolated_atom_images,
         )  # fmt: skip
         value, lipschitz = None, 0.0
         if self.coupled:
@@ -253,7 +253,8 @@ class _Run:
         return Point(
             iteration=point.iteration + 1, atoms=atoms, split_atoms=split_atoms, states=states,
             steps=steps, lipschitz=lipschitz,
-            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums, image=image,
+            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums,
+            atom_images=atom_images,
             objective=self._objective(atoms, sums, value) if check else np.nan,
         )  # fmt: skip
 
@@ -302,7 +303,7 @@ class _Run:
         best = point if saved["best"] is None else self._unpacked(saved["best"])
         self.steps = StepSizes(
             self.problem, point.atoms, point.sums.gram,
-            image=point.image, fixed=self.fixed, given=self.given,
+            atom_images=point.atom_images, fixed=self.fixed, given=self.given,
         )  # fmt: skip
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
@@ -327,8 +328,8 @@ class _Run:
         )
         found = {name: saved[name] for name in PACKED}
         found["split_atoms"], found["steps"] = tuple(found["split_atoms"]), tuple(found["steps"])
-        image = self.problem.images(found["atoms"])
-        return Point(**found, states=states, sums=PassSums(*saved["sums"]), image=image)
+        found["atom_images"] = self.problem.atom_images(found["atoms"])
+        return Point(**found, states=states, sums=PassSums(*saved["sums"]))
 
     def read(self, point: Point, name: str) -> Floats:
         """Return the array ``name`` of a point's states, for all samples."""

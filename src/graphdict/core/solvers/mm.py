@@ -58,7 +58,7 @@ class Update(NamedTuple):
     """What multiplicative updates of the coefficients need, the same for all samples."""
 
     atoms: Floats
-    images: Floats | None  # ``M(W)``, where the operator is the lift of an ``M``
+    atom_images: Floats | None  # ``M(W)``, where the operator lifts a map ``M``
     shrinkage: float  # what a coefficient costs beside its energy
     over_relaxed: bool
     fixed: str | None = None
@@ -143,8 +143,8 @@ class MajoriseMinimise(Descent):
         atoms = point.atoms
         if self.fixed != "atoms":
             atoms = self._update_atoms(point, over_relaxed, residuals)
-        images = self.problem.images(atoms)
-        message = Update(atoms, images, self.shrinkage, over_relaxed, fixed=self.fixed)
+        atom_images = self.problem.atom_images(atoms)
+        message = Update(atoms, atom_images, self.shrinkage, over_relaxed, fixed=self.fixed)
         columns = [point.coefficients, point.energies]
         states, sums = self.executor.map_blocks(update_coefficients, columns, message)
         value, square, scale, distances, of_images = sums
@@ -167,9 +167,10 @@ class MajoriseMinimise(Descent):
         tiny = np.finfo(atoms.dtype).tiny
         cost = at_least(cost, atoms.dtype)
         for inner in range(INNER):
-            images = self.problem.images(updated)
+            atom_images = self.problem.atom_images(updated)
             columns = [point.coefficients]
-            _, (gain, of_images) = self.executor.map_blocks(_atom_slopes, columns, updated, images)
+            found = self.executor.map_blocks(_atom_slopes, columns, updated, atom_images)
+            gain, of_images = found[1]
             if isinstance(of_images, np.ndarray):
                 gain = self.linear.adjoint(of_images)
             # Never negative but for rounding, where resistances of strong edges cancel.
@@ -252,9 +253,9 @@ def _begin(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, k
 
 @returns_deferred
 def _atom_slopes(
-    backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+    backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
 ) -> Deferred:
-    return backend.atom_slopes(rows, coefficients, atoms, images)
+    return backend.atom_slopes(rows, coefficients, atoms, atom_images)
 
 
 @returns_deferred

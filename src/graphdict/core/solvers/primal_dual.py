@@ -48,9 +48,9 @@ class PassMessage(NamedTuple):
     sigma: float  # step of the dual
     check: bool  # whether objective and residuals are wanted
     fixed: str | None
-    # What the operator sees of both, ``M(W)``, where it lifts a map of graphs.
-    images: Floats | None = None
-    extrapolated_images: Floats | None = None
+    # ``M(W)`` of both, where the operator lifts a map ``M``.
+    atom_images: Floats | None = None
+    extrapolated_atom_images: Floats | None = None
 
 
 class PassSums(NamedTuple):
@@ -64,7 +64,7 @@ class PassSums(NamedTuple):
     gram: Any  # Delta' diag(p) Delta (K, K)
     value: float = 0.0  # of the objective, but for priors on atoms and those that tie rows
     squared_dual_gap: float = 0.0
-    squared_image: float = 0.0  # of A(Delta, W)
+    squared_mixed_images: float = 0.0  # A(Delta, W)
     squared_energies: float = 0.0  # of e(W)
     squared_coefficient_gap: float = 0.0
     squared_split_gap: float = 0.0  # of the duals of split-off terms
@@ -78,7 +78,7 @@ class CheckNumbers(NamedTuple):
 
     value: float  # of the objective, but for priors
     squared_dual_gap: float
-    squared_image: float
+    squared_mixed_images: float
     squared_energies: float
     squared_coefficient_gap: float
     squared_coefficients: float
@@ -242,14 +242,14 @@ def check_numbers(
 ) -> CheckNumbers:
     """Return the objective without priors, and squared sizes that residuals are made of."""
     coefficients, gradient = after.coefficients, after.gradient
-    image = problem.operator.forward(coefficients, message.atoms)
-    value = problem.samples_value(rows, coefficients, energies, image)
-    dual_gap, squared_coefficient_gap = -image, 0.0
+    mixed_images = problem.operator.forward(coefficients, message.atoms)
+    value = problem.samples_value(rows, coefficients, energies, mixed_images)
+    dual_gap, squared_coefficient_gap = -mixed_images, 0.0
     if before is not None:
         # How far A(Delta, W) is from a subgradient of h* at the dual, which it is to be. It is
         # exactly zero where nothing moves any more.
         extrapolated = 2 * coefficients - before.coefficients
-        dual_gap = problem.operator.forward(extrapolated, message.extrapolated) - image
+        dual_gap = problem.operator.forward(extrapolated, message.extrapolated) - mixed_images
         dual_gap += (before.dual - after.dual) / (message.sigma or 1.0)
         if gradient is not None and before.gradient is not None:
             slack = (
@@ -261,7 +261,7 @@ def check_numbers(
     return CheckNumbers(
         value=value,
         squared_dual_gap=_square(dual_gap),
-        squared_image=_square(image),
+        squared_mixed_images=_square(mixed_images),
         squared_energies=_weighted_square(problem, rows, energies),
         squared_coefficient_gap=squared_coefficient_gap,
         squared_coefficients=_square(coefficients),

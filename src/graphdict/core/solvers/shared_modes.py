@@ -153,7 +153,7 @@ class SharedModes(Descent):
             )
             return self._better(point, self.scatter(found.coefficients, atoms))
         for over_relaxed in (True, False):
-            message = Update(atoms, self.problem.images(atoms), self.shrinkage, over_relaxed)
+            message = Update(atoms, self.problem.atom_images(atoms), self.shrinkage, over_relaxed)
             columns = [point.coefficients, executor.scatter(None)]
             states, _ = executor.map_blocks(update_coefficients, columns, message)
             following = self._better(point, states)

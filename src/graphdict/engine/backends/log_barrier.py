@@ -48,12 +48,12 @@ class CompiledBackend(PlainBackend):
         return self.problem.signal_term
 
     def solve_coefficients(
-        self, costs: Floats, images: Floats, max_iter: int, tol: float
+        self, costs: Floats, atom_images: Floats, max_iter: int, tol: float
     ) -> Floats:
-        if len(images) > MOST_ATOMS:
-            return super().solve_coefficients(costs, images, max_iter, tol)
+        if len(atom_images) > MOST_ATOMS:
+            return super().solve_coefficients(costs, atom_images, max_iter, tol)
         job, found = log_barrier.solve_coefficients(
-            costs, images, max_iter, tol, warm_up=WARM_UP, rules=RULES
+            costs, atom_images, max_iter, tol, warm_up=WARM_UP, rules=RULES
         )
         job()
         return found
@@ -123,9 +123,9 @@ class DegreesBackend(CompiledBackend):
         return Deferred(job, read)
 
     def atom_slopes(
-        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+        self, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
     ) -> Deferred:
-        job, found = log_barrier.atom_slopes(coefficients, self.problem.shares[rows], images)  # type: ignore[arg-type]
+        job, found = log_barrier.atom_slopes(coefficients, self.problem.shares[rows], atom_images)  # type: ignore[arg-type]
         return Deferred(job, lambda: (None, (0.0, found)))
 
     def update_coefficients(self, rows: slice, coefficients: Floats, update: Update) -> Deferred:
@@ -133,7 +133,7 @@ class DegreesBackend(CompiledBackend):
             return super().update_coefficients(rows, coefficients, update)
         job, found = log_barrier.update_coefficients(
             self.samples(rows), self.problem.shares[rows], update.atoms,
-            update.images, coefficients,  # type: ignore[arg-type]
+            update.atom_images, coefficients,  # type: ignore[arg-type]
             rule=rule_of(update), powers=self.powers,
         )  # fmt: skip
         return self.updates_of(rows, job, found)
@@ -147,7 +147,7 @@ class DegreesBackend(CompiledBackend):
         Between two passes over all blocks the atoms take their step.
         """
         problem = shards[0].backend.problem
-        given = asked.atoms, asked.images, asked.gradient_atoms, asked.gram
+        given = asked.atoms, asked.atom_images, asked.gradient_atoms, asked.gram
         dictionary = log_barrier.DictionaryArrays(*(np.array(array, order="C") for array in given))
         dtype = dictionary.atoms.dtype
         following = BlockStates([_empty_like(state) for state in of_shard] for of_shard in states)
@@ -190,10 +190,10 @@ def rule_of(update: Update) -> log_barrier.UpdateRule:
 
 
 def _atom_move(message: PassMessage) -> log_barrier.AtomMove:
-    assert message.images is not None
-    assert message.extrapolated_images is not None
+    assert message.atom_images is not None
+    assert message.extrapolated_atom_images is not None
     return log_barrier.AtomMove(
-        message.atoms, message.images, message.extrapolated_images, message.sigma
+        message.atoms, message.atom_images, message.extrapolated_atom_images, message.sigma
     )
 
 

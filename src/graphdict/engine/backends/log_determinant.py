@@ -60,7 +60,7 @@ class LogDetBackend(CompiledBackend):
         return after, sums
 
     def atom_slopes(
-        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+        self, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
     ) -> Deferred:
         job, found = log_determinant.atom_slopes(coefficients, self.problem.shares[rows], atoms)
         return Deferred(job, lambda: (None, (found, 0.0)))
