@@ -12,7 +12,12 @@ from graphdict.core.protocols import BlockStates, Iterated, Iterations, deferred
 from graphdict.core.solvers.base import in_precision
 from graphdict.core.solvers.interior_point import InteriorPoint
 from graphdict.core.solvers.mm import Update, over_relax, stationarity
-from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage, evaluate
+from graphdict.core.solvers.primal_dual import (
+    BlockIterate,
+    MovedCoefficients,
+    PassMessage,
+    evaluate,
+)
 from graphdict.core.terms import base
 from graphdict.native.log_barrier import LARGEST_RATIO
 
@@ -28,7 +33,7 @@ class PlainBackend:
 
     @deferred
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved, message: PassMessage
+        self, rows: slice, before: BlockIterate, moved: MovedCoefficients, message: PassMessage
     ) -> Any:
         problem = self.problem
         extrapolated = 2 * moved.coefficients - before.coefficients

@@ -22,7 +22,7 @@ from graphdict.core.annotations import Floats
 if TYPE_CHECKING:
     from graphdict.core.problem import Problem
     from graphdict.core.solvers.mm import Update
-    from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage
+    from graphdict.core.solvers.primal_dual import BlockIterate, MovedCoefficients, PassMessage
     from graphdict.core.solvers.step_sizes import StepSizeRules
     from graphdict.core.term_group import Box
 
@@ -172,12 +172,16 @@ class Backend(Protocol):
     problem: Problem
 
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved | None, message: PassMessage
+        self,
+        rows: slice,
+        before: BlockIterate,
+        moved: MovedCoefficients | None,
+        message: PassMessage,
     ) -> Deferred:
         """Take the dual step of BiPDS and find all gradients at the new point.
 
-        ``before`` is the block's iterate, ``moved`` its new coefficients, or None where the backend
-        is to move them itself (:attr:`moves_coefficients`), by
+        ``before`` is the block's iterate, ``moved`` its coefficients after their step, or None
+        where the backend is to take that itself (:attr:`moves_coefficients`), by
         :attr:`TermGroup.box <graphdict.core.term_group.TermGroup>`. The state is the new
         :class:`BlockIterate <graphdict.core.solvers.primal_dual.BlockIterate>`, and sums are
         :class:`PassSums <graphdict.core.solvers.primal_dual.PassSums>`.

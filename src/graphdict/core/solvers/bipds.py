@@ -169,7 +169,9 @@ class _Run:
         message = PassMessage(
             atoms, extrapolated=atoms, tau=1.0, sigma=sigma, check=True, fixed=self.fixed
         )
-        states, found = executor.map_blocks(primal_dual.begin, [states, duals, extra], message)
+        states, found = executor.map_blocks(
+            primal_dual.initial_step, [states, duals, extra], message
+        )
         sums, atom_images = PassSums(*found), self.problem.atom_images(atoms)
         self.steps = StepSizes(
             problem, atoms, np.asarray(sums.gram),
@@ -221,7 +223,9 @@ class _Run:
         tau_atoms, tau, sigma = steps
         atoms = point.atoms
         if self.fixed != "atoms":
-            atoms = primal_dual.descend(problem.atom_priors, atoms, point.gradient_atoms, tau_atoms)
+            atoms = primal_dual.primal_step(
+                problem.atom_priors, atoms, point.gradient_atoms, tau_atoms
+            )
         extrapolated = 2 * atoms - point.atoms
         split_atoms = primal_dual.ascend_split_duals(
             problem.atom_priors, point.split_atoms, extrapolated, tau_atoms
@@ -240,15 +244,16 @@ class _Run:
             together = executor.gather(point.states, primal_dual.movable_arrays)
             count = 2 + len(group.split)
             old, gradient, *split_duals = np.split(together, count, axis=1)
-            moved = primal_dual.move(group, old, gradient, split_duals, tau=tau)
+            moved = primal_dual.coefficient_step(group, old, gradient, split_duals, tau=tau)
             lipschitz = group.lipschitz(moved.coefficients)
             value = group.value(moved.coefficients) if check else None
             coefficients = in_precision(moved.coefficients, atoms)
             extra = _broadcast_like(coefficients, moved.extra)
-            given = [executor.scatter(x) for x in (coefficients, extra, *moved.split_duals)]
-            states, found = executor.map_blocks(primal_dual.follow, [point.states, *given], message)
+            arrays = coefficients, extra, *moved.split_duals
+            columns = [point.states, *map(executor.scatter, arrays)]
+            states, found = executor.map_blocks(primal_dual.coupled_step, columns, message)
         else:
-            states, found = executor.map_blocks(primal_dual.advance, [point.states], message)
+            states, found = executor.map_blocks(primal_dual.separable_step, [point.states], message)
         sums = PassSums(*found)
         return Point(
             iteration=point.iteration + 1, atoms=atoms, split_atoms=split_atoms, states=states,

@@ -31,19 +31,19 @@ class BlockIterate(NamedTuple):
     energies: Floats | None  # of fixed atoms
 
 
-class Moved(NamedTuple):
-    """Coefficients after their primal step."""
+class MovedCoefficients(NamedTuple):
+    """The coefficients of a block after their primal step, and what follows from it."""
 
     coefficients: Floats
-    split_duals: tuple[Floats, ...]
-    extra: Any  # what priors and split-off duals add to the gradient there
+    split_duals: tuple[Floats, ...]  # after their own step
+    extra: Any  # what smooth priors and split_duals add to the gradient there
 
 
 class PassMessage(NamedTuple):
     """What a pass over the samples needs, the same for all samples."""
 
-    atoms: Floats
-    extrapolated: Floats  # atoms
+    atoms: Floats  # after their step
+    extrapolated: Floats  # twice these minus those before
     tau: float  # step of the coefficients
     sigma: float  # step of the dual
     check: bool  # whether objective and residuals are wanted
@@ -87,11 +87,14 @@ class CheckNumbers(NamedTuple):
 # Steps ----------------------------------------------------------------------------------------
 
 
-def begin(
+def initial_step(
     backend: Backend, rows: slice, coefficients: Floats, dual: Floats,
     extra: Any, message: PassMessage,
 ) -> Any:  # fmt: skip
-    """Find gradients and objective at a given point."""
+    """Return the state of a block at the starting point, and the sums of the pass there.
+
+    ``extra`` is the gradient of priors that tie samples together, None where none does.
+    """
     problem = backend.problem
     split_duals = tuple(np.zeros_like(coefficients) for _ in problem.coefficient_priors.split)
     held = message.fixed == "atoms"
@@ -103,14 +106,16 @@ def begin(
 
 
 @returns_deferred
-def advance(backend: Backend, rows: slice, before: BlockIterate, message: PassMessage) -> Deferred:
-    """Take one iteration of Algorithm 1 for samples that no prior ties to others."""
+def separable_step(
+    backend: Backend, rows: slice, before: BlockIterate, message: PassMessage
+) -> Deferred:
+    """Move a block's coefficients on their own, and take the pass there; no prior ties samples."""
     group = backend.problem.coefficient_priors
-    moved: Moved | None = None
+    moved: MovedCoefficients | None = None
     if message.fixed == "coefficients":
-        moved = Moved(before.coefficients, before.split_duals, 0.0)
+        moved = MovedCoefficients(before.coefficients, before.split_duals, 0.0)
     elif not (backend.moves_coefficients and message.fixed is None and group.box is not None):
-        moved = move(
+        moved = coefficient_step(
             group, before.coefficients, before.gradient, before.split_duals,
             tau=message.tau, rows=rows,
         )  # fmt: skip
@@ -118,18 +123,25 @@ def advance(backend: Backend, rows: slice, before: BlockIterate, message: PassMe
 
 
 @returns_deferred
-def follow(
+def coupled_step(
     backend: Backend, rows: slice, before: BlockIterate, coefficients: Floats,
     extra: Floats, *rest: Any,
 ) -> Deferred:  # fmt: skip
-    """Take one iteration where the coefficients were moved together with all others."""
+    """Take the pass where coefficients of all samples were moved at once, outside the blocks.
+
+    ``rest`` are the block's duals of split-off terms, and the message.
+    """
     *split_duals, message = rest
-    moved = Moved(coefficients, tuple(split_duals), extra)
+    moved = MovedCoefficients(coefficients, tuple(split_duals), extra)
     return backend.primal_dual_pass(rows, before, moved, message)
 
 
 def restore(backend: Backend, rows: slice, dual: Floats, coefficients: Floats, *rest: Any) -> Any:
-    """Make the state of a stored iterate from its arrays."""
+    """Return the state of a block from the arrays that a checkpoint kept.
+
+    ``rest`` are the gradient and the duals of split-off terms, where coefficients are not fixed,
+    then the atoms and which variable is fixed.
+    """
     *arrays, atoms, fixed = rest
     gradient = arrays.pop(0) if arrays else None
     energies = backend.problem.signal_term.energies(atoms, rows) if fixed == "atoms" else None
@@ -137,7 +149,7 @@ def restore(backend: Backend, rows: slice, dual: Floats, coefficients: Floats, *
 
 
 def without_overflow(backend: Backend, rows: slice, iterate: BlockIterate) -> Any:
-    """Return the state with a finite dual."""
+    """Return the state with a finite dual: zero for NaN, the largest number for infinity."""
     return iterate._replace(dual=np.nan_to_num(iterate.dual)), ()
 
 
@@ -149,7 +161,7 @@ def movable_arrays(iterate: BlockIterate) -> Floats:
 # The primal step ------------------------------------------------------------------------------
 
 
-def move(
+def coefficient_step(
     group: TermGroup,
     coefficients: Floats,
     gradient: Any,
@@ -157,17 +169,18 @@ def move(
     *,
     tau: float,
     rows: slice = slice(None),
-) -> Moved:
+) -> MovedCoefficients:
     """Take a proximal gradient step of the coefficients, and dual steps of split-off terms."""
-    moved = descend(group, coefficients, gradient, tau, rows)
-    raised = ascend_split_duals(group, split_duals, 2 * moved - coefficients, tau, rows)
-    return Moved(moved, raised, group.gradient(moved, rows) + sum(raised, 0.0))
+    moved = primal_step(group, coefficients, gradient, tau, rows)
+    split_duals = ascend_split_duals(group, split_duals, 2 * moved - coefficients, tau, rows)
+    extra = group.gradient(moved, rows) + sum(split_duals, 0.0)
+    return MovedCoefficients(moved, split_duals, extra)
 
 
-def descend(
+def primal_step(
     group: TermGroup, x: Floats, gradient: Floats, tau: float, rows: slice = slice(None)
 ) -> Floats:
-    """Take a proximal gradient step of a variable, in its precision, whatever a prior returns."""
+    """Return ``x`` after a proximal gradient step by the priors of a group, in its precision."""
     gradient = np.asarray(gradient, dtype=x.dtype)
     if group.box is not None:
         return proxes.projected_step(x, gradient, tau, group.box)
@@ -181,7 +194,7 @@ def ascend_split_duals(
     tau: float,
     rows: slice = slice(None),
 ) -> tuple[Floats, ...]:
-    """Take dual steps of the split-off terms, whose operator is the identity."""
+    """Return the duals of the split-off terms after a step; their operator is the identity."""
     if not duals or not tau:
         return tuple(duals)
     sigma = split_step(tau, len(duals))
@@ -205,8 +218,8 @@ def evaluate(
 ) -> tuple[BlockIterate, PassSums]:
     """Return the iterate ``after`` a step with its gradient, and the sums of the pass.
 
-    ``extra`` is what priors and split-off duals add to the gradient. There is nothing ``before``
-    the first point.
+    ``extra`` is what priors and split-off duals add to the gradient; ``before`` is None at the
+    starting point.
     """
     operator, fixed = problem.operator, message.fixed
     coefficients, dual = after.coefficients, after.dual

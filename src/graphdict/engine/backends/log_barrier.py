@@ -20,7 +20,7 @@ from graphdict.core.solvers.mm import Update
 from graphdict.core.solvers.primal_dual import (
     BlockIterate,
     CheckNumbers,
-    Moved,
+    MovedCoefficients,
     PassMessage,
     PassSums,
     check_sums,
@@ -89,7 +89,11 @@ class DegreesBackend(CompiledBackend):
         return np.empty((0, linear.size), dtype)
 
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved | None, message: PassMessage
+        self,
+        rows: slice,
+        before: BlockIterate,
+        moved: MovedCoefficients | None,
+        message: PassMessage,
     ) -> Deferred:
         problem = self.problem
         if message.fixed is not None:

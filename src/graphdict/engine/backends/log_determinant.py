@@ -12,7 +12,7 @@ from graphdict.core.protocols import Deferred, deferred
 from graphdict.core.solvers.mm import Update
 from graphdict.core.solvers.primal_dual import (
     BlockIterate,
-    Moved,
+    MovedCoefficients,
     PassMessage,
     PassSums,
     check_numbers,
@@ -30,7 +30,7 @@ class LogDetBackend(CompiledBackend):
 
     @deferred
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved, message: PassMessage
+        self, rows: slice, before: BlockIterate, moved: MovedCoefficients, message: PassMessage
     ) -> Any:
         if message.fixed is not None:
             return super().primal_dual_pass(rows, before, moved, message).result()
