@@ -8,7 +8,7 @@ import numpy as np
 
 from graphdict.core.annotations import Floats
 from graphdict.core.problem import Problem
-from graphdict.core.protocols import BlockStates, Iterated, Iterations, deferred
+from graphdict.core.protocols import BlockStates, CompiledRun, CompiledRunResult, deferred
 from graphdict.core.solvers.base import in_precision
 from graphdict.core.solvers.interior_point import InteriorPoint
 from graphdict.core.solvers.mm import Update, over_relax, stationarity
@@ -93,6 +93,6 @@ class PlainBackend:
 
     @classmethod
     def iterate(
-        cls, shards: Any, states: BlockStates, asked: Iterations, *, pool: Any, sums_at_a_time: int
-    ) -> Iterated | None:
+        cls, shards: Any, states: BlockStates, run: CompiledRun, *, pool: Any, sums_at_a_time: int
+    ) -> CompiledRunResult | None:
         return None

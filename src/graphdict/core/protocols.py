@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from graphdict.core.term_group import Box
 
 __all__ = [
-    "Backend", "BlockStates", "Deferred", "Executor", "Iterated", "Iterations", "Step", "deferred",
-    "identity", "returns_deferred",
+    "Backend", "BlockStates", "CompiledRun", "CompiledRunResult", "Deferred", "Executor", "Step",
+    "deferred", "identity", "returns_deferred",
 ]  # fmt: skip
 
 Step = Callable[..., Any]
@@ -76,10 +76,10 @@ def identity(state: Any) -> Any:
     return state
 
 
-class Iterations(NamedTuple):
-    """Iterations of BiPDS that a solver asks for at once: how many, and all that they begin with.
+class CompiledRun(NamedTuple):
+    """A request for iterations of BiPDS in one compiled loop, up to ``at_most``, from these atoms.
 
-    That is beside the states of the blocks. No variable is fixed and no prior smooth or split off.
+    Only for problems where both variables are free and no prior is smooth or split off.
     """
 
     at_most: int
@@ -88,11 +88,11 @@ class Iterations(NamedTuple):
     gradient_atoms: Floats  # (K, E)
     gram: Floats  # Delta' diag(p) Delta (K, K)
     boxes: tuple[Box, Box]  # of atoms and of coefficients
-    rules: Callable[[], StepSizeRules]  # of the step sizes, asked for where they are of use
+    rules: Callable[[], StepSizeRules]  # of the step sizes; called only if a loop is there
 
 
-class Iterated(NamedTuple):
-    """What iterations found: where they ended, in the places of what they began with."""
+class CompiledRunResult(NamedTuple):
+    """Where a :class:`CompiledRun` ended: the new states of the blocks, and the new dictionary."""
 
     states: BlockStates
     atoms: Floats
@@ -155,8 +155,8 @@ class Executor(Protocol):
     def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
         """Keep states that the next iteration starts from where no lost worker can take them."""
 
-    def iterate(self, states: BlockStates, asked: Iterations) -> Iterated | None:
-        """Take whole iterations of BiPDS at once, or return None where the backend cannot."""
+    def iterate(self, states: BlockStates, run: CompiledRun) -> CompiledRunResult | None:
+        """Take iterations of BiPDS in one compiled loop, or return None where there is none."""
 
 
 class Backend(Protocol):
@@ -214,9 +214,9 @@ class Backend(Protocol):
 
     @classmethod
     def iterate(
-        cls, shards: Any, states: BlockStates, asked: Iterations, *, pool: Any, sums_at_a_time: int
-    ) -> Iterated | None:
-        """Take iterations of BiPDS on all shards at once; None where that is not offered.
+        cls, shards: Any, states: BlockStates, run: CompiledRun, *, pool: Any, sums_at_a_time: int
+    ) -> CompiledRunResult | None:
+        """Take iterations of BiPDS on all shards in one loop, or return None where there is none.
 
-        The threads of ``pool`` share the blocks, whose sums are added so many at a time.
+        The threads of ``pool`` share the blocks, whose sums are added ``sums_at_a_time``.
         """

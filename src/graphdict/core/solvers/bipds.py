@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from graphdict.core.annotations import Floats
-from graphdict.core.protocols import Backend, BlockStates, Executor, Iterations
+from graphdict.core.protocols import Backend, BlockStates, CompiledRun, Executor
 from graphdict.core.solvers import primal_dual
 from graphdict.core.solvers.base import (
     Callback,
@@ -195,18 +195,18 @@ class _Run:
     def iterate_until(self, point: Point, until: int) -> Point:
         """Take iterations without checks, up to number ``until``, and return the point there."""
         while point.iteration < until:
-            further = None if self.boxes is None else self._iterate(point, until)
+            further = None if self.boxes is None else self._run_compiled(point, until)
             point = self.step(point, check=False) if further is None else further
         return point
 
-    def _iterate(self, point: Point, until: int) -> Point | None:
-        """Take some iterations at once; None where the backend has no loop for that."""
+    def _run_compiled(self, point: Point, until: int) -> Point | None:
+        """Take iterations in one compiled loop; return None where the backend has none."""
         assert self.boxes is not None
-        asked = Iterations(
+        run = CompiledRun(
             until - point.iteration, point.atoms, point.atom_images, point.gradient_atoms,
             point.sums.gram, self.boxes, lambda: self.steps.rules(self.linear.norm),
         )  # fmt: skip
-        found = self.executor.iterate(point.states, asked)
+        found = self.executor.iterate(point.states, run)
         if found is None:
             return None
         return replace(

@@ -14,7 +14,7 @@ import numpy as np
 from graphdict import native
 from graphdict.core.annotations import Floats
 from graphdict.core.plain_backend import PlainBackend
-from graphdict.core.protocols import BlockStates, Deferred, Iterated, Iterations
+from graphdict.core.protocols import BlockStates, CompiledRun, CompiledRunResult, Deferred
 from graphdict.core.solvers.interior_point import RULES, WARM_UP
 from graphdict.core.solvers.mm import Update
 from graphdict.core.solvers.primal_dual import (
@@ -144,15 +144,15 @@ class DegreesBackend(CompiledBackend):
 
     @classmethod
     def iterate(
-        cls, shards: Any, states: BlockStates, asked: Iterations, *, pool: Any, sums_at_a_time: int
-    ) -> Iterated | None:
-        """Take some iterations of BiPDS, as many as are asked for at most, in one compiled loop.
+        cls, shards: Any, states: BlockStates, run: CompiledRun, *, pool: Any, sums_at_a_time: int
+    ) -> CompiledRunResult | None:
+        """Take iterations of BiPDS in one compiled loop, which ends once ``SECONDS`` have passed.
 
         Between two passes over all blocks the atoms take their step.
         """
         problem = shards[0].backend.problem
-        given = asked.atoms, asked.atom_images, asked.gradient_atoms, asked.gram
-        dictionary = log_barrier.DictionaryArrays(*(np.array(array, order="C") for array in given))
+        arrays = run.atoms, run.atom_images, run.gradient_atoms, run.gram
+        dictionary = log_barrier.DictionaryArrays(*(np.array(array, order="C") for array in arrays))
         dtype = dictionary.atoms.dtype
         following = BlockStates([_empty_like(state) for state in of_shard] for of_shard in states)
         work = [
@@ -167,10 +167,12 @@ class DegreesBackend(CompiledBackend):
             for shard, *of_shard in zip(shards, states, following, strict=True)
         ]  # fmt: skip
         done, tau_atoms, tau = native.iterate(
-            pool.compiled, (asked.at_most, SECONDS), (work, sums_at_a_time), dictionary,
-            (cls.modes(problem.linear, dtype), asked.boxes, asked.rules()),
+            pool.compiled, (run.at_most, SECONDS), (work, sums_at_a_time), dictionary,
+            (cls.modes(problem.linear, dtype), run.boxes, run.rules()),
         )  # fmt: skip
-        return None if done == 0 else Iterated(following, *dictionary, done, tau_atoms, tau)
+        if done == 0:
+            return None
+        return CompiledRunResult(following, *dictionary, done, tau_atoms, tau)
 
 
 class SpectraBackend(DegreesBackend):
