@@ -19,7 +19,7 @@ from graphdict.core.solvers.primal_dual import (
     evaluate,
 )
 from graphdict.core.terms import base
-from graphdict.native.log_barrier import LARGEST_RATIO
+from graphdict.native.coefficients import LARGEST_RATIO
 
 
 class PlainBackend:

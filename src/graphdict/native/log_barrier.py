@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from graphdict import native
 from graphdict.native import contiguous
+from graphdict.native.coefficients import UpdateResult, UpdateRule
 
 if TYPE_CHECKING:
-    from graphdict.core.solvers.interior_point import InteriorPointRules
     from graphdict.core.term_group import Box
-
-LARGEST_RATIO = 1e6  # of slope and cost: where the slope is larger by far, it could overflow
 
 
 def atom_slopes(
@@ -41,23 +39,6 @@ def atom_slopes(
     return job, found
 
 
-class CoefficientUpdates(NamedTuple):
-    """What multiplicative updates of the coefficients find."""
-
-    coefficients: NDArray[Any]
-    distances: NDArray[Any]  # (p C)' Z (K, E); of powers (p C)' Z in their modes (K, N)
-    numbers: NDArray[Any]  # value; squares of the projected gradient at the start, and of its scale
-
-
-class UpdateRule(NamedTuple):
-    """Multiplicative updates ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + shrinkage``."""
-
-    shrinkage: float
-    rounds: int  # how many, one after the other
-    over_relaxed: bool  # whether q is 1.5, not 1
-    largest_ratio: float = LARGEST_RATIO
-
-
 def update_coefficients(
     samples: NDArray[Any],
     shares: NDArray[Any],
@@ -66,13 +47,13 @@ def update_coefficients(
     coefficients: NDArray[Any],
     rule: UpdateRule,
     powers: bool,
-) -> tuple[native.Job, CoefficientUpdates]:
+) -> tuple[native.Job, UpdateResult]:
     """Return a job for multiplicative updates of coefficients (T, K), and its result.
 
     Their slope is ``(1 / D) atom_images'``. ``samples`` (T, N) are signals, or ``powers`` in
     modes.
     """
-    found = CoefficientUpdates(
+    found = UpdateResult(
         np.empty_like(coefficients, order="C"),
         np.empty_like(atom_images if powers else atoms, order="C"),
         np.empty(3),
@@ -84,24 +65,6 @@ def update_coefficients(
         rule, found, powers,
     )  # fmt: skip
     return job, found
-
-
-def solve_coefficients(
-    costs: NDArray[Any],
-    atom_images: NDArray[Any],
-    max_iter: int,
-    tol: float,
-    warm_up: int,
-    rules: InteriorPointRules,
-) -> tuple[native.Job, NDArray[Any]]:
-    """Return a job for coefficients (T, K) in [0, 1] of least ``<c, costs> + h(c atom_images)``.
-
-    ``h`` is minus the sum of logarithms of degrees or spectra (K, N), or minus the log-determinant
-    of Laplacians (K, N, N). All is in double precision.
-    """
-    found = np.empty_like(costs, order="C")
-    given = native.doubles(costs), native.doubles(atom_images)
-    return native.solve_coefficients(*given, (max_iter, tol, warm_up), rules, found), found
 
 
 class AtomMove(NamedTuple):

@@ -17,7 +17,8 @@ import numpy as np
 from graphdict.core.plain_backend import PlainBackend
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend
-from graphdict.engine.backends.log_barrier import CompiledBackend, DegreesBackend, SpectraBackend
+from graphdict.engine.backends.compiled_coding import CompiledCodingBackend
+from graphdict.engine.backends.log_barrier import DegreesBackend, SpectraBackend
 from graphdict.engine.backends.log_determinant import LogDetBackend
 
 __all__ = ["backend_of", "name_of_backend"]
@@ -51,7 +52,7 @@ def _class_for(problem: Problem) -> type[PlainBackend]:
     precision = getattr(problem.signal_term, "dtype", None)
     if precision not in (np.float32, np.float64):
         return PlainBackend
-    other = CompiledBackend if kinds[2] in COMPILED_CODING else PlainBackend
+    other = CompiledCodingBackend if kinds[2] in COMPILED_CODING else PlainBackend
     return COMPILED.get(kinds, other)  # type: ignore[arg-type]
 
 

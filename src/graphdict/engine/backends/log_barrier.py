@@ -6,16 +6,13 @@ They find what the plain backend finds, in tiles of samples that stay in cache
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from graphdict import native
 from graphdict.core.annotations import Floats
-from graphdict.core.plain_backend import PlainBackend
 from graphdict.core.protocols import BlockStates, CompiledRun, CompiledRunResult, Deferred
-from graphdict.core.solvers.interior_point import RULES, WARM_UP
 from graphdict.core.solvers.mm import Update
 from graphdict.core.solvers.primal_dual import (
     BlockIterate,
@@ -25,55 +22,13 @@ from graphdict.core.solvers.primal_dual import (
     PassSums,
     check_sums,
 )
+from graphdict.engine.backends.compiled_coding import CompiledCodingBackend, update_rule
 from graphdict.native import contiguous, log_barrier
 
 SECONDS = 0.1  # of compiled iterations until Python can see that it was interrupted
-MOST_ATOMS = 128  # with more, systems of one sample fill the cache, and compiled steps gain nothing
 
 
-class CompiledBackend(PlainBackend):
-    """Base of the compiled backends: coding of single samples is compiled.
-
-    Other operations are those of the plain backend. It is used itself where samples are windows or
-    have gaps, for which nothing else is compiled.
-    """
-
-    name = "plain, with compiled coding"
-
-    powers = False  # whether samples are powers in modes, not signals
-
-    @property
-    def _signal_term(self) -> Any:
-        """The signal term, which is of the kind that the backend is for."""
-        return self.problem.signal_term
-
-    def solve_coefficients(
-        self, costs: Floats, atom_images: Floats, max_iter: int, tol: float
-    ) -> Floats:
-        if len(atom_images) > MOST_ATOMS:
-            return super().solve_coefficients(costs, atom_images, max_iter, tol)
-        job, found = log_barrier.solve_coefficients(
-            costs, atom_images, max_iter, tol, warm_up=WARM_UP, rules=RULES
-        )
-        job()
-        return found
-
-    def updates_of(
-        self, rows: slice, job: Callable[[], Any], found: log_barrier.CoefficientUpdates
-    ) -> Deferred:
-        """Return compiled updates of coefficients as the plain backend returns its own."""
-
-        def read() -> Any:
-            problem = self.problem
-            value, *squares = found.numbers.tolist()
-            value += problem.coefficient_priors.value(found.coefficients, rows) / problem.total
-            sums = (0.0, found.distances) if self.powers else (found.distances, 0.0)
-            return found.coefficients, (value, *squares, *sums)
-
-        return Deferred(job, read)
-
-
-class DegreesBackend(CompiledBackend):
+class DegreesBackend(CompiledCodingBackend):
     """Smoothness of single samples with the logarithms of degrees."""
 
     name = "compiled log-barrier of degrees"
@@ -138,9 +93,9 @@ class DegreesBackend(CompiledBackend):
         job, found = log_barrier.update_coefficients(
             self.samples(rows), self.problem.shares[rows], update.atoms,
             update.atom_images, coefficients,  # type: ignore[arg-type]
-            rule=rule_of(update), powers=self.powers,
+            rule=update_rule(update), powers=self.powers,
         )  # fmt: skip
-        return self.updates_of(rows, job, found)
+        return self.deferred_updates(rows, job, found)
 
     @classmethod
     def iterate(
@@ -188,11 +143,6 @@ class SpectraBackend(DegreesBackend):
     @classmethod
     def modes(cls, linear: Any, dtype: Any) -> Floats:
         return linear.rows(dtype)
-
-
-def rule_of(update: Update) -> log_barrier.UpdateRule:
-    """Return what compiled updates follow, of what all updates do."""
-    return log_barrier.UpdateRule(update.shrinkage, update.rounds, update.over_relaxed)
 
 
 def _atom_move(message: PassMessage) -> log_barrier.AtomMove:

@@ -19,11 +19,11 @@ from graphdict.core.solvers.primal_dual import (
     check_sums,
 )
 from graphdict.core.terms.base import prox_conjugate
-from graphdict.engine.backends.log_barrier import CompiledBackend, rule_of
+from graphdict.engine.backends.compiled_coding import CompiledCodingBackend, update_rule
 from graphdict.native import contiguous, log_determinant
 
 
-class LogDetBackend(CompiledBackend):
+class LogDetBackend(CompiledCodingBackend):
     """Smoothness of single samples with the log-determinants of Laplacians."""
 
     name = "compiled log-determinant"
@@ -70,6 +70,6 @@ class LogDetBackend(CompiledBackend):
             return super().update_coefficients(rows, coefficients, update)
         job, found = log_determinant.update_coefficients(
             self._signal_term.signals[rows], self.problem.shares[rows],
-            update.atoms, coefficients, rule_of(update),
+            update.atoms, coefficients, update_rule(update),
         )  # fmt: skip
-        return self.updates_of(rows, job, found)
+        return self.deferred_updates(rows, job, found)
