@@ -67,11 +67,11 @@ class PlainBackend:
             cost = energies + update.shrinkage
             for inner in range(update.rounds):
                 slope = self._slope(operator.forward(coefficients, atoms))
-                gain = operator.adjoint_coefficients(slope, atoms)
+                slopes = operator.adjoint_coefficients(slope, atoms)
                 if inner == 0:
-                    squares = stationarity(coefficients, cost - gain, cost, 1.0)
-                largest = np.full_like(gain, LARGEST_RATIO)
-                ratio = np.divide(gain, cost, out=largest, where=gain < LARGEST_RATIO * cost)
+                    squares = stationarity(coefficients, cost - slopes, cost, 1.0)
+                largest = np.full_like(slopes, LARGEST_RATIO)
+                ratio = np.divide(slopes, cost, out=largest, where=slopes < LARGEST_RATIO * cost)
                 factor = over_relax(ratio) if update.over_relaxed else ratio
                 coefficients = np.minimum(1, coefficients * factor)
         value = problem.rows_value(rows, coefficients, energies, atoms)

@@ -194,17 +194,18 @@ class Backend(Protocol):
     def atom_slopes(
         self, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
     ) -> Deferred:
-        """Find ``A**(p Delta, B)`` with ``B`` the slope of the barrier: what MM moves atoms by.
+        """Find the slopes of the barrier in the atoms, ``A**(p Delta, B)`` with ``B = -grad h``.
 
-        Sums are that array (K, E), and ``(p Delta)' B`` (K, ...), like the images of the atoms,
-        where the caller is still to apply ``M*``; one of the two is zero.
+        Sums are these (K, E) and zero; or zero and ``(p Delta)' B`` (K, ...), of which the caller
+        takes the adjoint of the operator's map.
         """
 
     def update_coefficients(self, rows: slice, coefficients: Floats, update: Update) -> Deferred:
         """Take multiplicative updates of the coefficients.
 
-        The state is the new coefficients; sums are the value, two squares for the residual, and
-        ``(p Delta)' Z`` as in :meth:`atom_slopes`.
+        The state is the new coefficients; sums are the value, the two squares of
+        :func:`stationarity <graphdict.core.solvers.mm.stationarity>` at the old ones, and
+        ``(p Delta)' Z`` in one of two forms as in :meth:`atom_slopes`.
         """
 
     def solve_coefficients(

@@ -29,7 +29,7 @@ class _Point(NamedTuple):
 
 
 class Alternating(Descent):
-    """One half of each kind in turn, until both together gain next to nothing."""
+    """One half of each kind in turn, until both together lower the objective by next to nothing."""
 
     def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
         atoms = signal_precision(atoms, self.problem)
@@ -47,7 +47,7 @@ class Alternating(Descent):
         return point, stalled
 
     def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
-        """Return the point after a half of each kind, and what each gained, relatively."""
+        """Return the point after a half of each kind, and the relative decrease in each."""
         residuals = {}
         point = point._replace(iteration=point.iteration + 1)
         for held in ("atoms", "coefficients") if self.fixed is None else (self.fixed,):
@@ -55,9 +55,9 @@ class Alternating(Descent):
                 self.executor, point.coefficients, point.atoms, dual=point.dual, fixed=held,
                 max_iter=STEPS, tol=self.tol,
             )  # fmt: skip
-            gain = max(point.objective - half.objective, 0.0)
+            decrease = max(point.objective - half.objective, 0.0)
             moved = "coefficients" if held == "atoms" else "atoms"
-            residuals[moved] = _relative_gain(gain, half.objective)
+            residuals[moved] = _relative_decrease(decrease, half.objective)
             if half.objective <= point.objective:  # infinity, too, is lowered
                 states = self.scatter(half.coefficients, half.atoms)
                 point = _Point(point.iteration, half.atoms, states, half.dual, half.objective)
@@ -107,6 +107,6 @@ def alternating(
     )
 
 
-def _relative_gain(gain: float, objective: float) -> float:
-    """Return a gain as a share of the objective, or of 1 where that is more; 1 if infinite."""
-    return gain / max(abs(objective), 1.0) if np.isfinite(gain) else 1.0
+def _relative_decrease(decrease: float, objective: float) -> float:
+    """Return a decrease as a share of the objective, or of 1 where that is more; 1 if infinite."""
+    return decrease / max(abs(objective), 1.0) if np.isfinite(decrease) else 1.0

@@ -20,7 +20,7 @@ from graphdict.core.solvers.base import (
 from graphdict.core.solvers.coding import total_objective
 
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
-STALL_TOLERANCE = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
+STALL_TOLERANCE = 1e-2  # relative decrease of an iteration, as a share of tol, that counts as none
 
 
 class Descent:
@@ -60,8 +60,8 @@ class Descent:
     def check_end(self, point: Any, stalled: bool, small: bool) -> tuple[Any, bool]:
         """Return the point to go on from, and whether that is the end.
 
-        ``stalled`` says that the iteration gained next to nothing, ``small`` that its residuals
-        are below the tolerance.
+        ``stalled`` says that the iteration hardly lowered the objective, ``small`` that its
+        residuals are below the tolerance.
         """
         return point, stalled or small
 
@@ -115,14 +115,14 @@ class Descent:
                     converged = bool(np.isfinite(following.objective))
                     break
                 history.add(following.objective, residuals, iteration)
-                gain = point.objective - following.objective
+                decrease = point.objective - following.objective
                 point = self.persist(following)
                 progress = Progress(
                     iteration, point.objective, history.residual[-1], point.atoms,
                     partial(self.executor.gather, point.coefficients),
                 )  # fmt: skip
                 stopped = callback is not None and bool(callback(progress))
-                stalled = gain <= STALL_TOLERANCE * self.tol * max(abs(point.objective), 1.0)
+                stalled = decrease <= STALL_TOLERANCE * self.tol * max(abs(point.objective), 1.0)
                 point, done = self.check_end(point, stalled, history.residual[-1] <= self.tol)
                 converged = done and not stopped
                 if stopped or converged:

@@ -50,11 +50,11 @@ class InteriorPoint:
         self.flat = atom_images.reshape(len(atom_images), -1)
         self.start = np.full(costs.shape, 0.5)
         # A cost of zero would let a coefficient rest anywhere.
-        self.costs = np.maximum(costs, TIE_BREAK * self.gain(self.start)[0])
+        self.costs = np.maximum(costs, TIE_BREAK * self.slopes(self.start)[0])
         self.ridge = TIE_BREAK * self.costs
 
-    def gain(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return minus the gradient of the barrier (T, K), and the images (T, ...) it saw."""
+    def slopes(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return the slopes (T, K) of the barrier at coefficients ``x``, and ``mixed_images`` there."""
         mixed_images = (x @ self.flat).reshape(len(x), *self.atom_images.shape[1:])
         return self.barrier.slope(mixed_images).reshape(len(x), -1) @ self.flat.T, mixed_images
 
@@ -62,19 +62,19 @@ class InteriorPoint:
         """Return the coefficients (T, K) of all samples, each solved until its gap is closed."""
         inside = self.start
         for _ in range(WARM_UP):
-            inside = np.clip(inside * self.gain(inside)[0] / self.costs, 1e-3 * inside, 0.9)
+            inside = np.clip(inside * self.slopes(inside)[0] / self.costs, 1e-3 * inside, 0.9)
         spread = 0.1 * np.mean(self.costs * inside, axis=1, keepdims=True)
         # Distances from the two bounds, kept apart since one of them may be tiny.
         result, rest = inside, 1 - inside
         low, high = spread / result, spread / rest
         todo = np.arange(len(result))
         for _ in range(max_iter):
-            gain, mixed_images = self.gain(result[todo])
+            slopes, mixed_images = self.slopes(result[todo])
             costs = self.costs[todo]
-            gradient = costs + self.ridge[todo] * result[todo] - gain
+            gradient = costs + self.ridge[todo] * result[todo] - slopes
             gap = low[todo] * result[todo] + high[todo] * rest[todo]
             gap = gap.mean(axis=1, keepdims=True) / 2
-            residual = np.abs(gradient - low[todo] + high[todo]) / (costs + np.abs(gain))
+            residual = np.abs(gradient - low[todo] + high[todo]) / (costs + np.abs(slopes))
             unsolved = (gap[:, 0] > tol) | (residual.max(axis=1) > 1e3 * tol)
             if not unsolved.any():
                 break

@@ -9,9 +9,10 @@ minimisers are
     w     <- 2 w R / (C + sqrt(C^2 + 4 O R))    R = A**(p Delta, B),  C = (p Delta)' Z + alpha_w
     delta <- min(1, delta A*(B, W) / (e + alpha_c))
 
-where ``O = alpha_orth sum_{k' != k} w_k'`` comes from bounding each product of two atoms by
-squares. No step size exists and nothing leaves its domain. While one block is updated its ``C``
-(or ``e``) is constant, so several inner updates share one pass over the data.
+where ``R`` and ``A*(B, W)`` are the slopes of the barrier in weights and in coefficients, and
+``O = alpha_orth sum_{k' != k} w_k'`` comes from bounding each product of two atoms by squares. No
+step size exists and nothing leaves its domain. While one block is updated its ``C`` (or ``e``) is
+constant, so several inner updates share one pass over the data.
 
 Factors raised to the power 1.5 take longer steps in the same direction. They are tried first and
 kept where they lower ``F``; the power one always does.
@@ -83,9 +84,9 @@ class _Point(NamedTuple):
 
 
 class MajoriseMinimise(Descent):
-    """Steps that lower the objective, until one gains next to nothing or both residuals are small.
+    """Steps that lower the objective, until one hardly does or both residuals are small.
 
-    Residuals are relative sizes of the projected gradient, each entry weighted by its variable.
+    Residuals are relative sizes of the projected gradient, each entry times that of its variable.
     """
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
@@ -147,9 +148,9 @@ class MajoriseMinimise(Descent):
         message = Update(atoms, atom_images, self.shrinkage, over_relaxed, fixed=self.fixed)
         columns = [point.coefficients, point.energies]
         states, sums = self.executor.map_blocks(update_coefficients, columns, message)
-        value, square, scale, distances, of_images = sums
-        if isinstance(of_images, np.ndarray):
-            distances = self.linear.adjoint(of_images)
+        value, square, scale, distances, before_adjoint = sums
+        if isinstance(before_adjoint, np.ndarray):
+            distances = self.linear.adjoint(before_adjoint)
         if self.fixed != "coefficients":
             residuals["coefficients"] = relative_size(square**0.5, scale**0.5)
         following = point._replace(
@@ -161,7 +162,7 @@ class MajoriseMinimise(Descent):
     def _update_atoms(
         self, point: _Point, over_relaxed: bool, residuals: dict[str, float]
     ) -> Floats:
-        """Take ``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
+        """Return the atoms after ``INNER`` updates; add their residual to ``residuals``."""
         atoms = updated = point.atoms
         cost = point.distances + self.sparsity
         tiny = np.finfo(atoms.dtype).tiny
@@ -170,16 +171,16 @@ class MajoriseMinimise(Descent):
             atom_images = self.problem.atom_images(updated)
             columns = [point.coefficients]
             found = self.executor.map_blocks(_atom_slopes, columns, updated, atom_images)
-            gain, of_images = found[1]
-            if isinstance(of_images, np.ndarray):
-                gain = self.linear.adjoint(of_images)
+            slopes, before_adjoint = found[1]
+            if isinstance(before_adjoint, np.ndarray):
+                slopes = self.linear.adjoint(before_adjoint)
             # Never negative but for rounding, where resistances of strong edges cancel.
-            gain = np.maximum(gain, tiny)
+            slopes = np.maximum(slopes, tiny)
             others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
             if inner == 0:
-                square, scale = stationarity(atoms, cost + others - gain, cost, np.inf)
+                square, scale = stationarity(atoms, cost + others - slopes, cost, np.inf)
                 residuals["atoms"] = relative_size(square**0.5, scale**0.5)
-            factor = atom_factors(cost, others, gain)
+            factor = atom_factors(cost, others, slopes)
             updated = updated * (over_relax(factor) if over_relaxed else factor)
         return updated
 
@@ -245,7 +246,7 @@ def mm(
 
 
 def _begin(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, keep: bool) -> Any:
-    """Find the energies of atoms that stay as they are; ``(p Delta)' Z`` of those that do not."""
+    """Return energies as state, where atoms are to ``keep``, else ``(p Delta)' Z`` as sums."""
     if keep:
         return backend.problem.signal_term.energies(atoms, rows), (0.0,)
     return None, (backend.problem.weighted_distances(rows, coefficients),)
@@ -262,18 +263,17 @@ def _atom_slopes(
 def update_coefficients(
     backend: Backend, rows: slice, coefficients: Floats, energies: Floats | None, update: Update
 ) -> Deferred:
-    """Take the multiplicative updates of a block."""
+    """Return the coefficients of a block after multiplicative updates, and sums over them."""
     return backend.update_coefficients(rows, coefficients, update._replace(energies=energies))
 
 
-def atom_factors(cost: Floats, others: Floats | float, gain: Floats) -> Floats:
-    """Return the factors (K, E) by which the minimiser of the bound differs from the weights.
+def atom_factors(cost: Floats, others: Floats | float, slopes: Floats) -> Floats:
+    """Return the factors (K, E) that take weights to the minimiser of the bound.
 
-    ``cost`` and ``gain`` are ``C`` and ``R`` of the module's formula, ``others`` is ``O``: what
-    orthogonality asks of each weight, zero where nothing is asked.
+    ``cost``, ``others`` and ``slopes`` are ``C``, ``O`` and ``R`` of the module's formula.
     """
-    root = np.sqrt(np.square(cost) + 4 * others * gain) if np.any(others) else cost
-    result: Floats = 2 * gain / (cost + root)
+    root = np.sqrt(np.square(cost) + 4 * others * slopes) if np.any(others) else cost
+    result: Floats = 2 * slopes / (cost + root)
     return result
 
 
@@ -283,6 +283,9 @@ def over_relax(factor: Floats) -> Floats:
 
 
 def stationarity(x: Floats, gradient: Floats, scale: Floats, high: float) -> tuple[float, float]:
-    """Return squared sizes of the projected gradient and of ``scale``, each weighted by ``x``."""
+    """Return the squared norms of ``x`` times the projected gradient, and of ``x * scale``.
+
+    ``x`` is in the interval from 0 to ``high``.
+    """
     free = x * np.where((x >= high) & (gradient < 0), 0, gradient)
     return float(np.vdot(free, free)), float(np.vdot(x * scale, x * scale))

@@ -7,7 +7,7 @@ lie in a cone (:mod:`graphdict.core.terms.cone`), and convex in the coefficients
 
 Each iteration takes one Newton step of all spectra within the cone, a quadratic programme that no
 longer sees samples, shortened until the objective falls; then multiplicative updates of the
-coefficients, as in :mod:`graphdict.core.solvers.mm`, and once these gain no more, their optimum.
+coefficients, as in :mod:`graphdict.core.solvers.mm`, and once these hardly lower it, their optimum.
 Products of atoms (orthogonality) are bounded by ``(|sum_k w_k|^2 - sum_k |w_k|^2) / 2``, whose
 concave part is replaced by its tangent. So the objective never rises, and every point is in the
 cone.
@@ -56,9 +56,10 @@ class _Point(NamedTuple):
 
 
 class SharedModes(Descent):
-    """The two half steps, until one iteration gains next to nothing.
+    """The two half steps, until an iteration lowers the objective by next to nothing.
 
-    Residuals are the square roots of what the halves gain. Atoms to start from lie in the cone.
+    Residuals are the square roots of what each half lowers it by. Atoms to start from lie in the
+    cone.
     """
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
@@ -97,7 +98,7 @@ class SharedModes(Descent):
         return point._replace(exact=point.exact or settled), done
 
     def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
-        """Return the next point, and the roots of what its half steps gained."""
+        """Return the next point, and the roots of what each half lowered ``F`` by."""
         moved = self._move_spectra(point)
         residuals = {"atoms": max(point.objective - moved.objective, 0.0) ** 0.5}
         point = moved
@@ -110,10 +111,10 @@ class SharedModes(Descent):
         """Take a Newton step within the cone, as long as the objective allows."""
         spectra, states = point.spectra, point.coefficients
         _, sums = self.executor.map_blocks(_derivatives, [states], spectra)
-        distances, gain, curvature = sums
+        distances, barrier_slopes, curvature = sums
         weights = self.cone.weights(spectra)
         slopes = distances + self.problem.atom_priors.gradient(weights)
-        gradient = slopes @ self.cone.matrix - gain
+        gradient = slopes @ self.cone.matrix - barrier_slopes
         target = minimise_quadratic(self._hessian(curvature), gradient, spectra, self.cone)
         length = 1.0
         for _ in range(HALVINGS):
@@ -201,8 +202,8 @@ def shared_modes(
     fixed : {"coefficients"}, optional
         Hold the coefficients at their start.
     max_iter, tol
-        Stop after ``max_iter`` iterations, once what both halves gain is below the square of
-        ``tol``, or when an iteration lowers the objective by less than a hundredth of ``tol``,
+        Stop after ``max_iter`` iterations, once each half lowers the objective by less than the
+        square of ``tol``, or when an iteration lowers it by less than a hundredth of ``tol``,
         relatively.
     callback : callable, optional
         Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
