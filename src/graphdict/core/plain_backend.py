@@ -64,7 +64,7 @@ class PlainBackend:
             energies = problem.signal_term.energies(atoms, rows)
         squares = (0.0, 0.0)
         if update.fixed != "coefficients":
-            cost = energies + update.shrinkage
+            cost = energies + update.coefficient_alpha
             for inner in range(update.rounds):
                 slope = self._slope(operator.forward(coefficients, atoms))
                 slopes = operator.adjoint_coefficients(slope, atoms)

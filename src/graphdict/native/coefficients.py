@@ -16,9 +16,9 @@ LARGEST_RATIO = 1e6  # of slope and cost: where the slope is larger by far, it c
 
 
 class UpdateRule(NamedTuple):
-    """Multiplicative updates ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + shrinkage``."""
+    """Multiplicative updates ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + alpha``."""
 
-    shrinkage: float
+    coefficient_alpha: float  # that of the L1 prior on coefficients
     rounds: int  # how many, one after the other
     over_relaxed: bool  # whether q is 1.5, not 1
     largest_ratio: float = LARGEST_RATIO

@@ -11,7 +11,7 @@ from graphdict.core.annotations import Floats
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, Executor
 from graphdict.core.terms import L1, UnitBox
-from graphdict.core.terms.base import Barrier, is_exactly, strength
+from graphdict.core.terms.base import Barrier, is_exactly, total_alpha
 
 BLOCK_BYTES = 1 << 24
 
@@ -47,7 +47,7 @@ def code_shard(
 ) -> Any:
     """Find the coefficients of a shard for each of its blocks, and their share of the objective."""
     backend, problem = shard.backend, shard.backend.problem
-    shrinkage = strength(problem.coefficient_terms, L1)
+    coefficient_alpha = total_alpha(problem.coefficient_terms, L1)
     atom_images = problem.atom_images(atoms.astype(np.float64))
     alive = atoms.any(axis=1)
     coefficients = np.zeros((problem.rows, len(atoms)), dtype=atoms.dtype)
@@ -56,7 +56,7 @@ def code_shard(
         size = max(1, BLOCK_BYTES // (8 * (atom_images.size + 4 * len(atom_images) ** 2)))
         for start in range(0, problem.rows, size):
             rows = slice(start, min(start + size, problem.rows))
-            costs = problem.signal_term.energies(atoms, rows).astype(np.float64) + shrinkage
+            costs = problem.signal_term.energies(atoms, rows).astype(np.float64) + coefficient_alpha
             coefficients[rows, alive] = backend.solve_coefficients(
                 costs[:, alive], atom_images, max_iter, tol
             )

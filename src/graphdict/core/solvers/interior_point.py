@@ -47,16 +47,17 @@ class InteriorPoint:
     def __init__(self, barrier: Any, costs: Floats, atom_images: Floats):
         self.barrier = barrier
         self.atom_images = atom_images
-        self.flat = atom_images.reshape(len(atom_images), -1)
+        self.flattened = atom_images.reshape(len(atom_images), -1)
         self.start = np.full(costs.shape, 0.5)
         # A cost of zero would let a coefficient rest anywhere.
         self.costs = np.maximum(costs, TIE_BREAK * self.slopes(self.start)[0])
         self.ridge = TIE_BREAK * self.costs
 
     def slopes(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return the slopes (T, K) of the barrier at coefficients ``x``, and ``mixed_images`` there."""
-        mixed_images = (x @ self.flat).reshape(len(x), *self.atom_images.shape[1:])
-        return self.barrier.slope(mixed_images).reshape(len(x), -1) @ self.flat.T, mixed_images
+        """Return the slopes (T, K) of the barrier at coefficients ``x``, and what it sees there."""
+        mixed_images = (x @ self.flattened).reshape(len(x), *self.atom_images.shape[1:])
+        slope = self.barrier.slope(mixed_images)
+        return slope.reshape(len(x), -1) @ self.flattened.T, mixed_images
 
     def solve(self, max_iter: int, tol: float) -> Floats:
         """Return the coefficients (T, K) of all samples, each solved until its gap is closed."""

@@ -39,7 +39,7 @@ from graphdict.core.solvers.base import (
 from graphdict.core.solvers.descent import FLOOR, Descent
 from graphdict.core.solvers.mm_terms import mm_lacks
 from graphdict.core.terms import L1, Orthogonality
-from graphdict.core.terms.base import strength
+from graphdict.core.terms.base import total_alpha
 
 INNER = 4  # updates of a block for each pass over the data
 # Of the mean: without it, nodes that never differ would attract infinite weight. It is larger in
@@ -60,7 +60,7 @@ class Update(NamedTuple):
 
     atoms: Floats
     atom_images: Floats | None  # ``M(W)``, where the operator lifts a map ``M``
-    shrinkage: float  # what a coefficient costs beside its energy
+    coefficient_alpha: float  # of the L1 prior: what a coefficient costs beside its energy
     over_relaxed: bool
     fixed: str | None = None
     energies: Floats | None = None  # of fixed atoms, else they are found
@@ -94,9 +94,9 @@ class MajoriseMinimise(Descent):
         problem = self.problem
         _refuse(mm_lacks(problem.barrier, problem.atom_terms, problem.coefficient_terms))
         self.linear = problem.linear
-        self.sparsity = strength(problem.atom_terms, L1)
-        self.overlap = strength(problem.atom_terms, Orthogonality)
-        self.shrinkage = strength(problem.coefficient_terms, L1)
+        self.atom_alpha = total_alpha(problem.atom_terms, L1)
+        self.overlap_alpha = total_alpha(problem.atom_terms, Orthogonality)
+        self.coefficient_alpha = total_alpha(problem.coefficient_terms, L1)
 
     def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
         problem = self.problem
@@ -145,7 +145,7 @@ class MajoriseMinimise(Descent):
         if self.fixed != "atoms":
             atoms = self._update_atoms(point, over_relaxed, residuals)
         atom_images = self.problem.atom_images(atoms)
-        message = Update(atoms, atom_images, self.shrinkage, over_relaxed, fixed=self.fixed)
+        message = Update(atoms, atom_images, self.coefficient_alpha, over_relaxed, fixed=self.fixed)
         columns = [point.coefficients, point.energies]
         states, sums = self.executor.map_blocks(update_coefficients, columns, message)
         value, square, scale, distances, before_adjoint = sums
@@ -164,7 +164,7 @@ class MajoriseMinimise(Descent):
     ) -> Floats:
         """Return the atoms after ``INNER`` updates; add their residual to ``residuals``."""
         atoms = updated = point.atoms
-        cost = point.distances + self.sparsity
+        cost = point.distances + self.atom_alpha
         tiny = np.finfo(atoms.dtype).tiny
         cost = at_least(cost, atoms.dtype)
         for inner in range(INNER):
@@ -176,7 +176,9 @@ class MajoriseMinimise(Descent):
                 slopes = self.linear.adjoint(before_adjoint)
             # Never negative but for rounding, where resistances of strong edges cancel.
             slopes = np.maximum(slopes, tiny)
-            others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
+            others: Any = 0.0
+            if self.overlap_alpha:
+                others = self.overlap_alpha * (updated.sum(axis=0) - updated)
             if inner == 0:
                 square, scale = stationarity(atoms, cost + others - slopes, cost, np.inf)
                 residuals["atoms"] = relative_size(square**0.5, scale**0.5)

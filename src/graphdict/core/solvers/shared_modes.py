@@ -28,7 +28,7 @@ from graphdict.core.solvers.coding import code_shard, codes_samples_alone
 from graphdict.core.solvers.descent import Descent
 from graphdict.core.solvers.mm import Update, update_coefficients
 from graphdict.core.terms.atoms import Orthogonality
-from graphdict.core.terms.base import is_exactly, name_of, strength
+from graphdict.core.terms.base import is_exactly, name_of, total_alpha
 from graphdict.core.terms.cone import GraphsOfModes, minimise_quadratic
 from graphdict.core.terms.constraints import L1, Sum, UnitBox
 
@@ -66,9 +66,9 @@ class SharedModes(Descent):
         super().__init__(executor, fixed, tol)
         atoms, coefficients = self.problem.atom_terms, self.problem.coefficient_terms
         self.cone: GraphsOfModes = next(t for t in atoms if is_exactly(t, GraphsOfModes))
-        self.overlap = strength(atoms, Orthogonality)
+        self.overlap_alpha = total_alpha(atoms, Orthogonality)
         multiplicative = all(is_exactly(t, UnitBox, L1) for t in coefficients)
-        self.shrinkage = strength(coefficients, L1) if multiplicative else None
+        self.coefficient_alpha = total_alpha(coefficients, L1) if multiplicative else None
         self.codes_alone = fixed is None and codes_samples_alone(self.problem)
         self.dtype = getattr(self.problem.signal_term, "dtype", np.dtype(np.float64))
 
@@ -132,8 +132,8 @@ class SharedModes(Descent):
         mode = np.arange(modes)
         for pair, (k, other) in enumerate(zip(*np.triu_indices(count))):
             full[k, mode, other, mode] = full[other, mode, k, mode] = curvature[pair]
-        if self.overlap:
-            full += self.overlap * self.cone.gram[None, :, None, :]
+        if self.overlap_alpha:
+            full += self.overlap_alpha * self.cone.gram[None, :, None, :]
         result = full.reshape(count * modes, -1)
         diagonal = np.diag_indices(len(result))
         result[diagonal] += 1e-10 * result[diagonal].mean() + 1e-300
@@ -148,13 +148,15 @@ class SharedModes(Descent):
         atoms, executor = point.atoms, self.executor
         if point.exact and self.codes_alone:
             return self._better(point, executor.map_shards(code_shard, [], atoms)[0])
-        if self.shrinkage is None:
+        if self.coefficient_alpha is None:
             found = bipds(
                 executor, point.coefficients, atoms, fixed="atoms", max_iter=CODING_STEPS, tol=1e-6
             )
             return self._better(point, self.scatter(found.coefficients, atoms))
         for over_relaxed in (True, False):
-            message = Update(atoms, self.problem.atom_images(atoms), self.shrinkage, over_relaxed)
+            message = Update(
+                atoms, self.problem.atom_images(atoms), self.coefficient_alpha, over_relaxed
+            )
             columns = [point.coefficients, executor.scatter(None)]
             states, _ = executor.map_blocks(update_coefficients, columns, message)
             following = self._better(point, states)

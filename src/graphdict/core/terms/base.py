@@ -94,7 +94,7 @@ def is_exactly(term: Any, *kinds: type) -> bool:
     return type(term) in kinds
 
 
-def strength(terms: Iterable[Any], *kinds: type) -> float:
+def total_alpha(terms: Iterable[Any], *kinds: type) -> float:
     """Return the sum of the ``alpha`` of those terms that are exactly of these classes."""
     return float(sum(term.alpha for term in terms if is_exactly(term, *kinds)))
 

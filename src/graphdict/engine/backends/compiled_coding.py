@@ -61,4 +61,4 @@ class CompiledCodingBackend(PlainBackend):
 
 def update_rule(update: Update) -> coefficients.UpdateRule:
     """Return the numbers of an update of coefficients that compiled loops take."""
-    return coefficients.UpdateRule(update.shrinkage, update.rounds, update.over_relaxed)
+    return coefficients.UpdateRule(update.coefficient_alpha, update.rounds, update.over_relaxed)
