@@ -30,9 +30,7 @@ import numpy as np
 from graphdict.core.annotations import Floats
 from graphdict.core.protocols import Backend, BlockStates, Deferred, Executor, returns_deferred
 from graphdict.core.solvers.base import (
-    Callback,
     History,
-    Solution,
     relative_size,
     signal_precision,
 )
@@ -84,9 +82,10 @@ class _Point(NamedTuple):
 
 
 class MajoriseMinimise(Descent):
-    """Steps that lower the objective, until one hardly does or both residuals are small.
+    """Majorise-minimise updates, for problems where :func:`mm_lacks` names no lack.
 
-    Residuals are relative sizes of the projected gradient, each entry times that of its variable.
+    In the end, small weights are set to zero where that lowers the objective. Residuals are
+    relative sizes of the projected gradient, each entry times that of its variable.
     """
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
@@ -202,46 +201,7 @@ class MajoriseMinimise(Descent):
         return point
 
 
-def mm(
-    executor: Executor,
-    coefficients: Floats | BlockStates,
-    atoms: Floats,
-    *,
-    fixed: str | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    stage: Any = None,
-) -> Solution:
-    """Minimise the problem of an executor by majorise-minimise updates.
-
-    Parameters
-    ----------
-    executor : Executor
-        Of a problem whose terms have updates (:func:`mm_lacks`).
-    coefficients : array (T, K) or states of the executor
-    atoms : array (K, E)
-        Where to start; neither is modified.
-    fixed : {"atoms", "coefficients"}, optional
-        A variable to hold at its start.
-    max_iter, tol
-        Stop after ``max_iter`` iterations, once the relative size of the projected gradient is
-        below ``tol`` for both variables, or when an iteration lowers the objective by less than a
-        hundredth of ``tol``, relatively.
-    callback : callable, optional
-        Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
-        iteration; returning True stops.
-    stage : Stage, optional
-        Of a checkpoint: keeps what an interrupted run needs to go on.
-
-    Returns
-    -------
-    Solution
-        Where it stopped, with small weights set to zero where that lowers the objective.
-    """
-    return MajoriseMinimise(executor, fixed, tol).solve(
-        coefficients, atoms, max_iter=max_iter, callback=callback, stage=stage
-    )
+mm = MajoriseMinimise.minimise
 
 
 # Steps ----------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import numpy as np
 
 from graphdict.core.annotations import Floats
 from graphdict.core.protocols import Backend, BlockStates, Executor
-from graphdict.core.solvers.base import Callback, History, Solution, signal_precision
+from graphdict.core.solvers.base import History, signal_precision
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.coding import code_shard, codes_samples_alone
 from graphdict.core.solvers.descent import Descent
@@ -56,10 +56,11 @@ class _Point(NamedTuple):
 
 
 class SharedModes(Descent):
-    """The two half steps, until an iteration lowers the objective by next to nothing.
+    """A step of the spectra and one of the coefficients in turn, as the module describes them.
 
-    Residuals are the square roots of what each half lowers it by. Atoms to start from lie in the
-    cone.
+    The problem has :class:`GraphsOfModes <graphdict.core.terms.cone.GraphsOfModes>` among its atom
+    priors, and beside it none that :func:`lacks_newton` names. Atoms to start from are in the cone,
+    as those found are. Residuals are the square roots of what each half lowers the objective by.
     """
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
@@ -180,47 +181,7 @@ class SharedModes(Descent):
         return _Point(iteration, spectra, atoms, states, self.objective(states, atoms))
 
 
-def shared_modes(
-    executor: Executor,
-    coefficients: Floats | BlockStates,
-    atoms: Floats,
-    *,
-    fixed: str | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    stage: Any = None,
-) -> Solution:
-    """Minimise the problem of an executor over spectra and coefficients in turn.
-
-    Parameters
-    ----------
-    executor : Executor
-        Of a problem with :class:`GraphsOfModes <graphdict.core.terms.cone.GraphsOfModes>` among the
-        atom priors, and beside it none that :func:`lacks_newton` names.
-    coefficients : array (T, K) or states of the executor
-    atoms : array (K, E)
-        Where to start, in the cone; neither is modified.
-    fixed : {"coefficients"}, optional
-        Hold the coefficients at their start.
-    max_iter, tol
-        Stop after ``max_iter`` iterations, once each half lowers the objective by less than the
-        square of ``tol``, or when an iteration lowers it by less than a hundredth of ``tol``,
-        relatively.
-    callback : callable, optional
-        Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
-        iteration; returning True stops.
-    stage : Stage, optional
-        Of a checkpoint: keeps what an interrupted run needs to go on.
-
-    Returns
-    -------
-    Solution
-        Where it stopped; its atoms are in the cone.
-    """
-    return SharedModes(executor, fixed, tol).solve(
-        coefficients, atoms, max_iter=max_iter, callback=callback, stage=stage
-    )
+shared_modes = SharedModes.minimise
 
 
 # Steps ----------------------------------------------------------------------------------------
