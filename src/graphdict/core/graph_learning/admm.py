@@ -66,7 +66,7 @@ def admm(
     converged = interrupted = stopped = False
     if stage is not None and stage.saved is not None:
         state = state._replace(**stage.saved["state"])
-        history, first = History.resumed(stage.saved["history"]), stage.saved["iteration"]
+        history, first = History.from_entries(stage.saved["history"]), stage.saved["iteration"]
     iteration = first
     try:
         for iteration in range(first + 1, max_iter + 1):
@@ -94,9 +94,8 @@ def admm(
 
 
 def _saved(state: Any, iteration: int, history: History) -> dict[str, Any]:
-    return {
-        "iteration": iteration, "state": state._asdict(), "history": history.until(iteration),
-    }  # fmt: skip
+    entries = history.entries_until(iteration)
+    return {"iteration": iteration, "state": state._asdict(), "history": entries}
 
 
 def _penalty_factor(iteration: int, residuals: dict[str, float]) -> float:

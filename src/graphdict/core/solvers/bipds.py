@@ -300,7 +300,7 @@ class _Run:
         """Return the state of the run for a checkpoint, from which :meth:`restore` continues."""
         return {
             "point": self._packed(point), "best": None if best is point else self._packed(best),
-            "steps": steps, "history": history.until(point.iteration),
+            "steps": steps, "history": history.entries_until(point.iteration),
         }  # fmt: skip
 
     def restore(self, saved: dict[str, Any]) -> tuple[Point, Point, History]:
@@ -313,7 +313,7 @@ class _Run:
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
             self._cache_fixed_coefficients(self.executor.scatter(saved["point"]["samples"][1]))
-        return point, best, History.resumed(saved["history"])
+        return point, best, History.from_entries(saved["history"])
 
     def _packed(self, point: Point) -> dict[str, Any]:
         if self.fixed == "coefficients":

@@ -48,7 +48,7 @@ class Descent:
         return {
             "iteration": point.iteration, "atoms": point.atoms, "objective": point.objective,
             "coefficients": self.executor.gather(point.coefficients),
-            "history": history.until(point.iteration),
+            "history": history.entries_until(point.iteration),
         }  # fmt: skip
 
     def update(self, point: Any) -> tuple[Any, dict[str, float]]:
@@ -113,7 +113,7 @@ class Descent:
         else:
             saved = stage.saved
             point = run.restore(saved, run.executor.scatter(saved["coefficients"]))
-            history = History.resumed(saved["history"])
+            history = History.from_entries(saved["history"])
         iteration = point.iteration
         try:
             for iteration in range(point.iteration + 1, max_iter + 1):
