@@ -16,7 +16,10 @@ LARGEST_RATIO = 1e6  # of slope and cost: where the slope is larger by far, it c
 
 
 class UpdateRule(NamedTuple):
-    """Multiplicative updates ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + alpha``."""
+    """Multiplicative updates ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + alpha``.
+
+    Compiled loops unpack the fields in this order: ``UpdateRule`` in multiplicative_update.hpp.
+    """
 
     coefficient_alpha: float  # that of the L1 prior on coefficients
     rounds: int  # how many, one after the other
@@ -25,7 +28,10 @@ class UpdateRule(NamedTuple):
 
 
 class UpdateResult(NamedTuple):
-    """What multiplicative updates of the coefficients find."""
+    """Arrays for what multiplicative updates of the coefficients find.
+
+    Compiled loops unpack them in this order: ``UpdateResult`` in multiplicative_update.hpp.
+    """
 
     coefficients: NDArray[Any]
     distances: NDArray[Any]  # (p C)' Z (K, E); of powers (p C)' Z in their modes (K, N)

@@ -68,7 +68,10 @@ def update_coefficients(
 
 
 class AtomMove(NamedTuple):
-    """The atoms' step, as a pass of BiPDS needs it."""
+    """The atoms' step, as a pass of BiPDS needs it.
+
+    Compiled loops unpack the fields in this order: ``AtomMove`` in primal_dual_arrays.hpp.
+    """
 
     atoms: NDArray[Any]  # where they went
     atom_images: NDArray[Any]
@@ -77,7 +80,10 @@ class AtomMove(NamedTuple):
 
 
 class SampleArrays(NamedTuple):
-    """An iterate of BiPDS as far as it is the size of the samples."""
+    """An iterate of BiPDS as far as it is the size of the samples.
+
+    Compiled loops unpack the fields in this order: ``GivenIterate`` in primal_dual_arrays.hpp.
+    """
 
     coefficients: NDArray[Any]
     gradient: NDArray[Any]  # in the coefficients
@@ -85,20 +91,23 @@ class SampleArrays(NamedTuple):
 
 
 class CoefficientMove(NamedTuple):
-    """Where coefficients go, and what is in their gradient there beside likelihood and dual.
+    """The coefficients' step, as a pass of BiPDS needs it: taken already, or to be taken by it.
 
-    If there is a ``box``, the pass itself takes their :func:`projected_step`, and the slope of the
-    box is the extra.
+    With a ``box`` the pass takes it, as ``projected_step`` does; ``extra`` is the slope of the box
+    then, whatever it says here.
     """
 
-    coefficients: NDArray[Any]
-    extra: NDArray[Any] | float
+    coefficients: NDArray[Any]  # after the step, or room for them
+    extra: NDArray[Any] | float  # their gradient by smooth priors and split-off duals
     tau: float
     box: Box | None
 
 
 class PassResult(NamedTuple):
-    """What a pass finds: arrays by sample, then sums over samples, then the numbers of a check."""
+    """What a pass finds: arrays by sample, then sums over samples, then the numbers of a check.
+
+    Compiled loops unpack the fields in this order: ``PassResult`` in primal_dual_arrays.hpp.
+    """
 
     coefficients: NDArray[Any]
     dual: NDArray[Any]
@@ -150,7 +159,10 @@ def primal_dual_pass(
 
 
 class DictionaryArrays(NamedTuple):
-    """What iterations need of the atoms; what they find takes its place."""
+    """What a compiled run needs of the atoms, and writes over with what it finds.
+
+    Compiled loops unpack them in this order: ``GivenDictionary`` in primal_dual_iterations.hpp.
+    """
 
     atoms: NDArray[Any]
     atom_images: NDArray[Any]
@@ -159,7 +171,10 @@ class DictionaryArrays(NamedTuple):
 
 
 class BlockArrays(NamedTuple):
-    """Some samples, their iterate, and arrays for the next one."""
+    """Some samples, their iterate, and arrays for the next one.
+
+    Compiled loops unpack them in this order: ``GivenBlock`` in primal_dual_iterations.hpp.
+    """
 
     samples: NDArray[Any]
     shares: NDArray[Any]

@@ -71,7 +71,7 @@ class History:
 
     @classmethod
     def from_entries(cls, entries: dict[str, list[Any]]) -> History:
-        """Return a history that goes on from stored entries, and whose seconds do."""
+        """Return a history that goes on from stored entries, and in time from their last."""
         _check_names(entries["residuals"])
         elapsed = entries["seconds"][-1] if entries["seconds"] else 0.0
         return cls(**entries, started=time.perf_counter() - elapsed)

@@ -29,7 +29,10 @@ DAMPING = 1e-13  # atoms that are alike would make the system singular
 
 
 class InteriorPointRules(NamedTuple):
-    """The constants of the method, as a compiled loop takes them."""
+    """The constants of the method.
+
+    Compiled loops unpack the fields in this order: ``InteriorPointRules`` in interior_point.hpp.
+    """
 
     tie_break: float
     centring: float

@@ -26,7 +26,10 @@ MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step 
 
 
 class StepSizeRules(NamedTuple):
-    """What step sizes follow from between two checks, as a compiled loop takes it."""
+    """What step sizes follow from between two checks: see :meth:`StepSizes.rules`.
+
+    Compiled loops unpack the fields in this order: ``StepSizeRules`` in primal_dual_iterations.hpp.
+    """
 
     norm: float  # of the map of single graphs
     min_norm_atoms: float
