@@ -28,7 +28,11 @@ from graphdict.native import products
 
 
 class LinearMap(Protocol):
-    """A linear map from edge weights ``(..., E)`` to some array ``(..., *shape)``."""
+    """A linear map from edge weights ``(..., E)`` to some array ``(..., *shape)``.
+
+    A class for which a backend is compiled says of which ``kind`` it is, in its own body; see the
+    page "Add your own likelihood".
+    """
 
     @property
     def norm(self) -> float:
