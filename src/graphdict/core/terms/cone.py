@@ -24,6 +24,7 @@ from graphdict.core.operators import Spectra
 
 REACH = 0.995  # of the way to the nearest face that a step may go
 MAX_STEPS = 100
+CLOSED = 1e-12  # complementarity at which to stop, relative to the terms of the function
 
 
 class GraphsOfModes:
@@ -115,7 +116,7 @@ def _nnls_residual(matrix: Floats, right: Floats) -> Any:
 
 
 def minimise_quadratic(
-    hessian: Floats, gradient: Floats, spectra: Floats, cone: GraphsOfModes, tol: float = 1e-12
+    hessian: Floats, gradient: Floats, spectra: Floats, cone: GraphsOfModes
 ) -> Floats:
     """Minimise a convex quadratic function of K spectra over the cone.
 
@@ -131,8 +132,6 @@ def minimise_quadratic(
         ``g`` and ``lambda``.
     cone : GraphsOfModes
         Gives ``B``.
-    tol : float
-        Complementarity at which to stop, relative to the terms of the function.
 
     Returns
     -------
@@ -148,7 +147,7 @@ def minimise_quadratic(
     for _ in range(MAX_STEPS):
         off = (hessian @ x.ravel() + linear).reshape(shape) - multipliers @ matrix
         gap = float(np.vdot(slack, multipliers)) / slack.size
-        if gap * slack.size <= tol * size and float(np.abs(off * x).sum()) <= 1e-9 * size:
+        if gap * slack.size <= CLOSED * size and float(np.abs(off * x).sum()) <= 1e-9 * size:
             break
         factor = _factorise(hessian, matrix, multipliers / slack)
         if factor is None:
