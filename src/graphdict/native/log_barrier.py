@@ -141,21 +141,20 @@ def primal_dual_pass(
     if move.box is None:
         gradient[:] = move.extra
     found = PassResult(
-        move.coefficients,
-        np.empty((rows, nodes), dtype),
-        gradient,
-        np.empty((rows if check else 0, count), dtype),
-        np.empty((count, 0 if powers else edges), dtype),
-        np.empty((count, nodes), dtype),
-        np.empty((count, count), dtype),
-        np.empty(6 if check else 0),
+        coefficients=move.coefficients,
+        dual=np.empty((rows, nodes), dtype),
+        gradient=gradient,
+        energies=np.empty((rows if check else 0, count), dtype),
+        distances=np.empty((count, 0 if powers else edges), dtype),
+        mixed_dual=np.empty((count, nodes), dtype),
+        gram=np.empty((count, count), dtype),
+        numbers=np.empty(6 if check else 0),
     )
     edges_of = np.empty((count, 0), dtype) if powers else contiguous(atoms.atoms)
     atom_images, extrapolated = contiguous(atoms.atom_images), contiguous(atoms.extrapolated)
     atoms = AtomMove(edges_of, atom_images, extrapolated, atoms.sigma)
-    given = contiguous(samples), contiguous(shares), powers
-    job = native.primal_dual_pass(given, atoms, before, (move.tau, move.box), found)
-    return job, found
+    seen = contiguous(samples), contiguous(shares), powers
+    return native.primal_dual_pass(seen, atoms, before, (move.tau, move.box), found), found
 
 
 class DictionaryArrays(NamedTuple):

@@ -91,8 +91,8 @@ class FilteredObjective:
 
     def log_densities(self, atoms: Floats, coefficients: Floats) -> Floats:
         """Return the log-density (T,) of every sample."""
-        found = self.energies_and_log_determinants(atoms, coefficients)
-        return log_densities(*found, self.tails, self.windows.shape[2])
+        energies, log_determinants = self.energies_and_log_determinants(atoms, coefficients)
+        return log_densities(energies, log_determinants, self.tails, self.windows.shape[2])
 
     def gains(self, atoms: Floats, coefficients: Floats) -> Floats:
         """Return the posterior mean (T,) of what multiplies the precision of every sample."""

@@ -66,6 +66,7 @@ class Update(NamedTuple):
 
 
 def _refuse(lack: str | None) -> None:
+    """Raise TypeError with what a problem lacks for MM, unless that is None."""
     if lack is not None:
         raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
 
@@ -99,8 +100,11 @@ class MajoriseMinimise(Descent):
 
     def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
         problem = self.problem
-        shape = problem.atom_terms, problem.coefficient_terms, self.linear, atoms.shape[1]
-        _refuse(mm_lacks(problem.barrier, *shape))
+        lack = mm_lacks(
+            problem.barrier, problem.atom_terms, problem.coefficient_terms,
+            self.linear, n_edges=atoms.shape[1],
+        )  # fmt: skip
+        _refuse(lack)
         atoms = signal_precision(atoms, problem)
         if self.fixed != "atoms":
             positive = atoms[atoms > 0]

@@ -86,12 +86,12 @@ class SharedModes(Descent):
         return first._replace(iteration=0) if first.objective <= given.objective else given
 
     def save(self, point: _Point, history: History) -> dict[str, Any]:
-        own = {"spectra": point.spectra, "exact": point.exact}
-        return {**super().save(point, history), **own}
+        kept = super().save(point, history)
+        return {**kept, "spectra": point.spectra, "exact": point.exact}
 
     def restore(self, saved: dict[str, Any], states: BlockStates) -> _Point:
-        spectra, rest = saved["spectra"], (saved["objective"], saved["exact"])
-        return _Point(saved["iteration"], spectra, self._weights(spectra), states, *rest)
+        kept = {name: saved[name] for name in ("iteration", "spectra", "objective", "exact")}
+        return _Point(**kept, atoms=self._weights(saved["spectra"]), coefficients=states)
 
     def check_end(self, point: _Point, stalled: bool, small: bool) -> tuple[_Point, bool]:
         settled = stalled or small

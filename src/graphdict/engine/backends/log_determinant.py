@@ -38,8 +38,10 @@ class LogDetBackend(CompiledCodingBackend):
         extrapolated = 2 * coefficients - before.coefficients
         weighted = problem.share_weighted(rows, coefficients)
         lifted, sigma = np.empty_like(before.dual), atoms.dtype.type(message.sigma)
-        mixed = contiguous(extrapolated), contiguous(message.extrapolated)
-        native.add_laplacians(*mixed, contiguous(before.dual), sigma, lifted)
+        native.add_laplacians(
+            contiguous(extrapolated), contiguous(message.extrapolated), contiguous(before.dual),
+            sigma, lifted,
+        )  # fmt: skip
         dual = prox_conjugate(problem.barrier, lifted, message.sigma)
         energies, inner_products = np.empty_like(weighted), np.empty_like(weighted)
         distances = np.zeros_like(atoms)
