@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def atom_slopes(
     coefficients: NDArray[Any], shares: NDArray[Any], atom_images: NDArray[Any]
 ) -> tuple[native.Job, NDArray[Any]]:
-    """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C atom_images``, and where it goes.
+    """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C atom_images``, and what it fills.
 
     ``shares`` (T,) are the ``p`` of the samples.
     """

@@ -20,7 +20,7 @@ from graphdict.native.coefficients import UpdateResult, UpdateRule
 def atom_slopes(
     coefficients: NDArray[Any], shares: NDArray[Any], atoms: NDArray[Any]
 ) -> tuple[native.Job, NDArray[Any]]:
-    """Return a job for ``(p C)' R`` (K, E), and where it goes.
+    """Return a job for ``(p C)' R`` (K, E), and the array that it fills.
 
     ``R`` (T, E) are the effective resistances of the graphs ``C W``, ``shares`` (T,) are ``p``.
     """

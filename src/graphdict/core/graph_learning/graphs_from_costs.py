@@ -186,7 +186,10 @@ def average_degree_ridge(
 
 
 def _mean_theta(ordered: Floats, sums: Floats, degree: Integers, above: int) -> Floats:
-    """Return the bound for ``degree`` edges (B,), averaged over nodes; zero where none has one."""
+    """Return the bound on theta for ``degree`` edges (B,), averaged over nodes that have one.
+
+    It is the lower one for ``above`` of 1, with the cost of the next edge, and the upper for 0.
+    """
     index = np.broadcast_to(degree[:, None, None] - 1, (*sums.shape[:2], 1))
     last = np.minimum(index + above, ordered.shape[2] - 1)
     partial = np.take_along_axis(sums, index, 2)[..., 0]
@@ -219,7 +222,7 @@ def _degree_errors(weights: Floats, dual: Floats, alpha: float, active: Booleans
 def _start(costs: Floats, ridge: Floats, alpha: float, active: Booleans) -> Floats:
     """Return initial dual variables (B, N): half the cost of a near neighbour.
 
-    At least what they are where nothing costs anything but the ridge (B,).
+    They are at least those of the solution where all costs are zero, with a ridge (B,) alone.
     """
     matrix = _square(costs, active)
     rank = min(3, matrix.shape[1] - 2)

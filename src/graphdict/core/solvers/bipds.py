@@ -141,8 +141,8 @@ class _Run:
         self.linear = self.problem.linear
         self.fixed = fixed
         self.given = (*given[:2], NO_SIGMA if given[2] == 0 else given[2])
-        self.distances: list[Floats] = []  # of fixed coefficients
-        self.held_value: float | None = None  # of priors that tie fixed coefficients together
+        self.distances: list[Floats] = []  # (p Delta)' Z of fixed coefficients, none of others
+        self.held_value: float | None = None  # of priors that tie samples, at fixed coefficients
         self.steps: StepSizes
         # Priors that tie samples together move the coefficients of all samples at once, here.
         self.coupled = fixed != "coefficients" and not self.problem.coefficient_priors.separable
@@ -186,7 +186,7 @@ class _Run:
         )  # fmt: skip
 
     def _cache_fixed_coefficients(self, states: BlockStates) -> None:
-        """Find once what coefficients that stay as they are contribute."""
+        """Cache ``(p Delta)' Z`` and the value of coupled priors, for fixed coefficients."""
         self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
         group = self.problem.coefficient_priors
         if not group.separable:

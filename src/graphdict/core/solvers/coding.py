@@ -24,7 +24,10 @@ def codes_samples_alone(problem: Problem) -> bool:
 
 
 def has_small_problems(barrier: Barrier, coefficient_terms: Sequence[Any]) -> bool:
-    """Whether the terms allow it: a barrier with both derivatives, and sparsity alone."""
+    """Whether these terms leave a small problem for each sample, which Newton steps can solve.
+
+    So it is for a barrier with both derivatives and sparsity as the only prior on coefficients.
+    """
     return all(hasattr(barrier, method) for method in ("slope", "curvature")) and all(
         is_exactly(term, UnitBox, L1) for term in coefficient_terms
     )

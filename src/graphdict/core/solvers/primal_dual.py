@@ -291,7 +291,11 @@ def check_sums(
     after: BlockIterate,
     numbers: CheckNumbers,
 ) -> PassSums:
-    """Return the sums with the numbers of a check, priors included, and what is not finite."""
+    """Return the sums of a pass with the numbers of a check.
+
+    Beside those given, these are the value of priors on coefficients, the gap of split-off terms,
+    and how many entries are not finite.
+    """
     value, squared_split_gap, non_finite = numbers.value, 0.0, 0
     if problem.coefficient_priors.separable:
         value += problem.coefficient_priors.value(after.coefficients, rows) / problem.total

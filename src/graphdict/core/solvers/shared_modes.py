@@ -45,14 +45,14 @@ def lacks_newton(atom_terms: Sequence[Any]) -> str | None:
 
 
 class _Point(NamedTuple):
-    """Where an iteration is."""
+    """A point of the iteration."""
 
     iteration: int
     spectra: Floats  # (K, M), in double precision
     atoms: Floats  # their weights (K, E), in the precision of the signals
     coefficients: BlockStates
     objective: float
-    exact: bool = False  # whether coefficients are now optimal for the atoms before
+    exact: bool = False  # whether coefficients are coded to their optimum from here on
 
 
 class SharedModes(Descent):

@@ -155,9 +155,10 @@ def split_step(tau: float, count: int) -> float:
 def first_dual(
     executor: Executor, coefficients: BlockStates, atoms: Floats, given: float | None = None
 ) -> tuple[BlockStates, float]:
-    """Return ``Y = prox_{sigma h*}(sigma A)``, for the returned ``sigma`` as large as ``sigma A``.
+    """Return a dual ``Y = prox_{sigma h*}(sigma A)`` to start from, and its ``sigma``.
 
-    ``A`` stands for ``A(Delta, W)``; ``sigma`` is as given, or found from some of the samples.
+    ``A`` stands for ``A(Delta, W)``. Unless it is given, ``sigma`` is such that ``Y`` and ``sigma
+    A`` have the same norm, as far as some of the samples tell.
     """
     if given is not None:
         return executor.map_blocks(_dual_step, [coefficients], atoms, given)[0], given
@@ -196,11 +197,11 @@ def _dual_step(
 
 
 def _sizes(backend: Backend, rows: slice, coefficients: Floats, dual: Floats, atoms: Floats) -> Any:
-    """Return a block's share of the squared sizes of the dual and of ``A(Delta, W)``."""
+    """Return as sums the squared norms of a block's dual and of its ``A(Delta, W)``."""
     mixed_images = backend.problem.operator.forward(coefficients, atoms)
     return None, (float(np.vdot(dual, dual)), float(np.vdot(mixed_images, mixed_images)))
 
 
 def _ratio(dual: float, mixed_images: float) -> float:
-    """Return the ratio of two sizes given by their squares; 1 where either is zero."""
+    """Return the ratio of two norms, given their squares; 1 where it would be zero."""
     return dual**0.5 / (mixed_images**0.5 or 1.0) or 1.0

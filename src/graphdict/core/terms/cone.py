@@ -100,7 +100,10 @@ class GraphsOfModes:
         return np.where(found < least, 0, found)
 
     def interior(self, spectra: Floats, share: float = 1e-3) -> Floats:
-        """Add as much of the complete graph as makes every weight a share of the mean, or more."""
+        """Return spectra plus that multiple of the complete graph which makes weights positive.
+
+        Every weight is then at least this ``share`` of the mean weight of its graph.
+        """
         found = spectra @ self.matrix.T
         mean = found.mean(axis=1)
         typical = mean[mean > 0].mean() if (mean > 0).any() else 1.0

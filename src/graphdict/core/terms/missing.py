@@ -65,7 +65,7 @@ class Gaps:
 
     @classmethod
     def of_graphs(cls, weights: Floats) -> Gaps:
-        """Return what new signals need of a model of complete ones, whose mean graph is given (E,).
+        """Return the gaps of new signals, for a model of complete ones with this mean graph (E,).
 
         An average sample has the difference between any two nodes that this graph explains best.
         """

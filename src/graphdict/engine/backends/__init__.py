@@ -4,8 +4,9 @@ A compiled backend is written for one likelihood: one kind of signal term, of li
 barrier. Each of these says in its own class body of which ``kind`` it is; a subclass that does not
 say so itself counts as something else, since it may compute something else. Whatever has no
 compiled backend is served by :class:`graphdict.core.plain_backend.PlainBackend`, from the formulas
-of its terms. To add a backend, write a class with the operations of
-:class:`graphdict.core.protocols.Backend` and give it a line in ``COMPILED``.
+of its terms; coding is compiled even so where the barrier is one of ours. To add a backend, write a
+class with the operations of :class:`graphdict.core.protocols.Backend` and give it a line in
+``COMPILED``.
 """
 
 from __future__ import annotations

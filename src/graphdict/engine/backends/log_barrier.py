@@ -159,6 +159,6 @@ def _arrays(iterate: BlockIterate) -> log_barrier.SampleArrays:
 
 
 def _empty_like(iterate: BlockIterate) -> BlockIterate:
-    """Return a state of empty arrays that a new iterate can go to."""
+    """Return a state of the same shapes, whose arrays are to be filled."""
     empty = log_barrier.SampleArrays(*(np.empty_like(array) for array in _arrays(iterate)))
     return iterate._replace(**empty._asdict())
