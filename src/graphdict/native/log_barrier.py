@@ -48,7 +48,7 @@ def update_coefficients(
     rule: UpdateRule,
     powers: bool,
 ) -> tuple[native.Job, UpdateResult]:
-    """Return a job for multiplicative updates of coefficients (T, K), and its result.
+    """Return a job for multiplicative updates of coefficients (T, K), and the arrays it fills.
 
     Their slope is ``(1 / D) atom_images'``. ``samples`` (T, N) are signals, or ``powers`` in
     modes.

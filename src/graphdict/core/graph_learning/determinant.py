@@ -132,7 +132,7 @@ def likelihood_objective(weights: Floats, costs: Floats, ridge: float, active: B
 
 
 class _Windows:
-    """The linear system and the proximal operator of all windows."""
+    """The steps of the weights (:meth:`solve`) and Laplacians (:meth:`prox`) of all windows."""
 
     def __init__(self, active: Booleans):
         self.active = active

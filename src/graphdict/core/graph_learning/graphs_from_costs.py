@@ -214,7 +214,7 @@ def _square(costs: Floats, active: Booleans | None) -> Floats:
 
 
 def _degree_errors(weights: Floats, dual: Floats, alpha: float, active: Booleans) -> Floats:
-    """Return the largest relative error (B,) of a degree: ``alpha`` over its multiplier."""
+    """Return the largest relative error (B,) of a degree, which is to be ``alpha / dual``."""
     gap = np.where(active, graphs.degrees(weights) * dual / alpha - 1, 0)
     return np.abs(gap).max(axis=1)
 

@@ -109,7 +109,7 @@ def initial_step(
 def separable_step(
     backend: Backend, rows: slice, before: BlockIterate, message: PassMessage
 ) -> Deferred:
-    """Move a block's coefficients on their own, and take the pass there; no prior ties samples."""
+    """Take one iteration on a block whose coefficients no prior ties to those of others."""
     group = backend.problem.coefficient_priors
     moved: MovedCoefficients | None = None
     if message.fixed == "coefficients":
@@ -127,7 +127,7 @@ def coupled_step(
     backend: Backend, rows: slice, before: BlockIterate, coefficients: Floats,
     extra: Floats, *rest: Any,
 ) -> Deferred:  # fmt: skip
-    """Take the pass where coefficients of all samples were moved at once, outside the blocks.
+    """Take one iteration on a block whose coefficients were moved before, with those of all others.
 
     ``rest`` are the block's duals of split-off terms, and the message.
     """

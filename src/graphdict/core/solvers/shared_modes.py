@@ -74,7 +74,10 @@ class SharedModes(Descent):
         self.dtype = getattr(self.problem.signal_term, "dtype", np.dtype(np.float64))
 
     def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
-        """Begin as given; coefficients and weights that are zero are raised, or none would move."""
+        """Return the given point, or one a step from it with zeros raised, if that is lower.
+
+        Coefficients and weights of zero would not move.
+        """
         atoms = signal_precision(atoms, self.problem)
         states, spectra = self.scatter(coefficients, atoms), self.cone.project(atoms)
         given = self._point(0, spectra, states)

@@ -177,7 +177,7 @@ def first_dual(
 def first_sigma(
     executor: Executor, coefficients: BlockStates, dual: BlockStates, atoms: Floats
 ) -> float:
-    """Return the ``sigma`` at which ``sigma A(Delta, W)`` is as large as a given dual."""
+    """Return the ``sigma`` at which ``sigma A(Delta, W)`` has the norm of a given dual."""
     return _ratio(*executor.map_blocks(_sizes, [coefficients, dual], atoms)[1])
 
 

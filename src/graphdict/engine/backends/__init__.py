@@ -47,6 +47,7 @@ def name_of_backend(problem: Any) -> str:
 
 
 def _class_for(problem: Problem) -> type[PlainBackend]:
+    """Return the class of a problem's backend, by the kinds of its parts and its precision."""
     # What is on disk is not read to find out.
     signals = getattr(problem.signal_term, "stands_for", type(problem.signal_term))
     kinds = _kind(signals), _kind(type(problem.linear)), _kind(type(problem.barrier))
