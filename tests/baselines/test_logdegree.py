@@ -12,12 +12,12 @@ from graphdict.core.graph_learning import (
     coupled_graphs,
     learn_graphs,
     log_degree_objective,
-    optimality,
 )
 from graphdict.core.graph_learning.tree import window_tree
 from graphdict.core.graph_learning.windows import active_nodes, even_counts
 from graphdict.core.terms.signal_terms import window_distances
 from graphdict.datasets import erdos_renyi, sample_lgmrf
+from optimality import optimality
 
 
 def _costs(count=4, nodes=12, samples=40, seed=0):

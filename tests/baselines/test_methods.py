@@ -14,12 +14,13 @@ from graphdict.baselines import (
     WindowLogModel,
 )
 from graphdict.core import graphs
-from graphdict.core.graph_learning import log_degree_objective, optimality
+from graphdict.core.graph_learning import log_degree_objective
 from graphdict.datasets import make_emeg, make_sbg, make_superposition
 from graphdict.engine.signals import Preparation
 from graphdict.exceptions import ConvergenceWarning
 from graphdict.metrics import best_threshold
 from graphdict.models.hier import GraphDictHier
+from optimality import optimality
 
 
 def _prepared(model, signals):

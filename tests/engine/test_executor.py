@@ -131,6 +131,6 @@ def test_fits_in_several_threads_do_not_disturb_each_other():
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("step", [primal_dual.advance, primal_dual.follow])
+@pytest.mark.parametrize("step", [primal_dual.separable_step, primal_dual.coupled_step])
 def test_staged_steps_are_pickled_by_name(step):
     assert pickle.loads(pickle.dumps(step)) is step

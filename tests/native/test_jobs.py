@@ -7,13 +7,14 @@ import pytest
 
 from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral, native
 from graphdict.native import log_barrier, log_determinant
+from graphdict.native.coefficients import UpdateRule
 
 
 def _updates(samples=5000):
     rng = np.random.default_rng(0)
     return log_barrier.update_coefficients(
         rng.normal(size=(samples, 8)), np.full(samples, 1 / samples), rng.random((3, 28)),
-        rng.random((3, 8)), rng.random((samples, 3)), log_barrier.UpdateRule(0.1, 3, False),
+        rng.random((3, 8)), rng.random((samples, 3)), UpdateRule(0.1, 3, False),
         powers=False,
     )  # fmt: skip
 

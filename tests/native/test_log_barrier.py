@@ -10,6 +10,7 @@ from graphdict import native
 from graphdict.core import graphs
 from graphdict.core.term_group import Box
 from graphdict.native import log_barrier, products, proxes
+from graphdict.native.coefficients import UpdateRule
 
 # Some fill the last register, tile or group of six, some do not.
 SHAPES = [
@@ -156,7 +157,7 @@ def test_atom_slopes(shape, dtype):
 def _update(case, atoms, shrinkage, rounds, over_relaxed, powers=False):
     degrees = graphs.degrees(atoms)
     given = case["signals"], case["weights"], atoms, degrees, case["coefficients"]
-    rule = log_barrier.UpdateRule(shrinkage, rounds, over_relaxed)
+    rule = UpdateRule(shrinkage, rounds, over_relaxed)
     job, found = log_barrier.update_coefficients(*given, rule, powers)
     job()
     return found

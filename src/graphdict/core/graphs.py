@@ -132,7 +132,10 @@ def degrees(weights: ArrayLike) -> Floats:
 
 @lru_cache(maxsize=64)
 def _edge_runs(nodes: int) -> tuple[Integers, Integers, Integers]:
-    """Return where the edges (i, .) start, an order that groups edges (., j), where those start."""
+    """Return where runs of edges start: of one first node, and of one second node once sorted.
+
+    Three arrays: starts by first node, the order that sorts edges by second node, starts in that.
+    """
     rows, cols = edge_index(nodes)
     by_column = np.argsort(cols, kind="stable")
     row_starts = np.searchsorted(rows, np.arange(nodes - 1))

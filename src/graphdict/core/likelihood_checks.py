@@ -177,6 +177,7 @@ def _check_rows(what: str, term: Any, atoms: Floats, counts: list[int]) -> Float
 
 
 def _compare(name: str, method: str, what: str, found: Floats, wanted: Floats) -> None:
+    """Raise TypeError where a derivative of the barrier is not that of finite differences."""
     if np.isfinite(wanted).all() and not np.allclose(found, wanted, rtol=1e-2, atol=1e-4):
         raise TypeError(
             f"{method} of the barrier of {name} must be {what} of values(rows): along an atom it "
@@ -185,6 +186,7 @@ def _compare(name: str, method: str, what: str, found: Floats, wanted: Floats) -
 
 
 def _expect(name: str, method: str, found: Any, wanted: tuple[int, ...]) -> None:
+    """Raise TypeError where what a method returned is not an array of the wanted shape."""
     if not isinstance(found, np.ndarray) or found.shape != wanted:
         kind = "" if isinstance(found, np.ndarray) else f"a {type(found).__name__} of "
         raise TypeError(

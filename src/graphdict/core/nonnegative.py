@@ -57,7 +57,7 @@ def minimise_nonnegative(
         if size == 0:
             break
         direction = np.where(held, 0.0, -_quasi_newton(free, pairs, held))
-        if not direction @ free < 0:  # nor where it is none of a number
+        if not direction @ free < 0:  # also where that is NaN
             pairs.clear()
             direction = -free
         norm = float(np.linalg.norm(free))  # zero where squares underflow
@@ -112,7 +112,11 @@ def _curvature(pair: tuple[NDArray, NDArray]) -> float:
 
 
 def _shorter(value: float, new_value: float, slope: float) -> float:
-    """Return the factor of a step whose quadratic through both values is least there."""
+    """Return by which factor to shorten a step: where an interpolating parabola is least.
+
+    The parabola has the value and the slope where the step begins and the value where it ends; the
+    factor is 0.1 at least and 0.5 at most.
+    """
     if not np.isfinite(new_value) or slope >= 0:
         return 0.1
     factor = -slope / (2 * (new_value - value - slope))

@@ -28,7 +28,11 @@ from graphdict.native import products
 
 
 class LinearMap(Protocol):
-    """A linear map from edge weights ``(..., E)`` to some array ``(..., *shape)``."""
+    """A linear map from edge weights ``(..., E)`` to some array ``(..., *shape)``.
+
+    A class for which a backend is compiled says of which ``kind`` it is, in its own body; see the
+    page "Add your own likelihood".
+    """
 
     @property
     def norm(self) -> float:
@@ -84,12 +88,12 @@ class Degrees:
 
     def apply(self, weights: Floats) -> Floats:
         """Return degrees (..., N) of weights (..., E)."""
-        found = products.degrees(_flat(weights), self.nodes)
+        found = products.degrees(_as_rows(weights), self.nodes)
         return found.reshape(*weights.shape[:-1], self.nodes)
 
     def adjoint(self, values: Floats) -> Floats:
         """Return ``y_i + y_j`` (..., E) of every edge, for values (..., N)."""
-        found = products.degrees_adjoint(_flat(values))
+        found = products.degrees_adjoint(_as_rows(values))
         return found.reshape(*values.shape[:-1], found.shape[1])
 
 
@@ -155,14 +159,14 @@ class Spectra:
 
     def apply(self, weights: Floats) -> Floats:
         """Return the energies (..., M) of all modes on graphs of weights (..., E)."""
-        flat = _flat(weights)
-        found = products.energies(self.rows(flat.dtype), flat)
+        graph_rows = _as_rows(weights)
+        found = products.energies(self.rows(graph_rows.dtype), graph_rows)
         return np.ascontiguousarray(found.T).reshape(*weights.shape[:-1], self.size)
 
     def adjoint(self, values: Floats) -> Floats:
         """Return ``sum_m y_m (u_im - u_jm)^2`` (..., E) of every edge, for values (..., M)."""
-        flat = _flat(values)
-        found = products.weighted_distances(self.rows(flat.dtype), flat.T)
+        value_rows = _as_rows(values)
+        found = products.weighted_distances(self.rows(value_rows.dtype), value_rows.T)
         return found.reshape(*values.shape[:-1], found.shape[1])
 
     def rows(self, dtype: Any) -> Floats:
@@ -230,9 +234,9 @@ class Bilinear:
 
     def forward(self, coefficients: Floats, atoms: Floats) -> Floats:
         """Return ``A(Delta, W)``, (T, K) and (K, E) -> (T, ...)."""
-        image = self.linear.apply(atoms)
-        flat = coefficients @ image.reshape(len(image), -1)
-        return flat.reshape(len(coefficients), *image.shape[1:])
+        atom_images = self.linear.apply(atoms)
+        mixed = coefficients @ atom_images.reshape(len(atom_images), -1)
+        return mixed.reshape(len(coefficients), *atom_images.shape[1:])
 
     def adjoint_atoms(self, coefficients: Floats, dual: Floats) -> Floats:
         """Return ``A**(Delta, Y)`` (K, E): the adjoint of ``W -> A(Delta, W)``."""
@@ -241,8 +245,8 @@ class Bilinear:
 
     def adjoint_coefficients(self, dual: Floats, atoms: Floats) -> Floats:
         """Return ``A*(Y, W)`` (T, K): the adjoint of ``Delta -> A(Delta, W)``."""
-        image = self.linear.apply(atoms)
-        return dual.reshape(len(dual), -1) @ image.reshape(len(image), -1).T
+        atom_images = self.linear.apply(atoms)
+        return dual.reshape(len(dual), -1) @ atom_images.reshape(len(atom_images), -1).T
 
     def norm_atoms(self, coefficients: Floats) -> float:
         """Return the norm of ``W -> A(Delta, W)``, exactly ``||M|| ||Delta||_2``."""
@@ -250,8 +254,7 @@ class Bilinear:
 
     def norm_coefficients(self, atoms: Floats) -> float:
         """Return the norm of ``Delta -> A(Delta, W)``, exactly ``||M(W)||_2`` over the K rows."""
-        image = self.linear.apply(atoms)
-        return _spectral_norm(image.reshape(len(image), -1))
+        return _spectral_norm(self.linear.apply(atoms).reshape(len(atoms), -1))
 
     def norms(self, gram: Floats, image: Floats) -> tuple[float, float]:
         """Return both norms at once, from the Gram matrix ``Delta' Delta`` and ``M(W)``."""
@@ -261,8 +264,8 @@ class Bilinear:
         return self.linear.norm * of_coefficients**0.5, of_atoms**0.5
 
 
-def _flat(values: Floats) -> Floats:
-    """Return a row for each graph, in single precision if they are in that, else in double."""
+def _as_rows(values: Floats) -> Floats:
+    """Return values (..., E) as (graphs, E), in single precision if they are, else in double."""
     dtype: Any = np.float32 if values.dtype == np.float32 else np.float64
     count = int(np.prod(values.shape[:-1]))
     return np.asarray(values, dtype=dtype).reshape(count, values.shape[-1])

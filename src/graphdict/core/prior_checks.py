@@ -172,7 +172,7 @@ def _keeps_windows(term: Any, counts: Integers, n_atoms: int) -> bool:
 
 
 def _fault(term: Any, x: Floats, rows: slice) -> str:
-    """Return what is wrong with a sum over entries when asked about some rows; "" if nothing."""
+    """Return what a term that is a sum over entries does wrong with some rows; "" if nothing."""
     try:
         found = base.prox(term, x, 1.0, rows) if base.proximable(term) else x
         if base.smooth(term) and not base.proximable(term):
@@ -191,6 +191,7 @@ def _fault(term: Any, x: Floats, rows: slice) -> str:
 
 
 def _explain(term: Any, rows: slice, shape: tuple[int, int], wrong: str) -> str:
+    """Return the message about a :func:`_fault` of a prior on coefficients, of ``shape`` (T, K)."""
     name, claim = base.name_of(term), "entrywise" if base.entrywise(term) else "elementwise"
     number = rows.stop - rows.start
     message = (
@@ -256,10 +257,10 @@ def check_atom_priors(problem: Problem, n_atoms: int, n_edges: int) -> None:
 
 
 def _takes_rows_for_edges(term: Any, n_edges: int) -> bool:
-    """Return whether a term indexes by rows what has a number for each edge.
+    """Return whether a term has an array (E,) of edges that it wrongly indexes with atom rows.
 
-    An array (E,) then has a number for a second atom, and none for two atoms at once. One with a
-    row for each atom has the latter, or neither.
+    It then works for a second atom alone, since the array has a second entry, and fails for two
+    atoms at once. An array (1, E) with a row for each atom has none for a second one.
     """
 
     def fails(rows: slice) -> bool:
@@ -284,8 +285,8 @@ def _constrained(terms: Any, atoms: Floats) -> Floats:
 def _finite(problem: Problem, atoms: Floats) -> bool:
     """Return whether the barrier is finite where all atoms are active."""
     with np.errstate(all="ignore"):
-        image = problem.operator.forward(np.ones((1, len(atoms))), atoms)
-        return bool(np.isfinite(problem.barrier.values(image)).all())
+        mixed_images = problem.operator.forward(np.ones((1, len(atoms))), atoms)
+        return bool(np.isfinite(problem.barrier.values(mixed_images)).all())
 
 
 def _parts(atoms: Floats, nodes: int) -> list[Integers]:
@@ -295,9 +296,9 @@ def _parts(atoms: Floats, nodes: int) -> list[Integers]:
 
 
 def _stays_cut_off(terms: Any, part: Integers, ones: Floats) -> bool:
-    """Return whether no edge leaves a part even where these are the largest.
+    """Return whether terms forbid every edge that leaves a part, even where these are the largest.
 
-    A prior that keeps only the largest weights is no constraint on where they are.
+    A prior that keeps only the largest weights allows them anywhere, and forbids none of them.
     """
     rows, cols = graphs.edge_index(graphs.n_nodes(ones.shape[1]))
     leaving = np.isin(rows, part) != np.isin(cols, part)

@@ -28,7 +28,7 @@ from graphdict.core.renamed import renamed
 from graphdict.core.term_group import ALL, TermGroup
 from graphdict.core.terms.base import Barrier, SignalTerm
 
-IMAGE_BYTES = 1 << 25
+BLOCK_BYTES = 1 << 25  # of the images of mixtures that are held at once
 
 
 @renamed("fit", "signal_term")
@@ -124,9 +124,11 @@ class Problem:
         """The map of single graphs that the operator lifts; None where it is of another kind."""
         return linear_of(self.operator)
 
-    def images(self, atoms: Floats) -> Floats | None:
-        """Return what the operator sees of each atom (K, ...), if it lifts a map of graphs."""
+    def atom_images(self, atoms: Floats) -> Floats | None:
+        """Return ``M(W)`` (K, ...), what the operator sees of each atom, if it lifts an ``M``."""
         return None if self.linear is None else self.linear.apply(atoms)
+
+    images = atom_images  # its earlier name
 
     def share_weighted(self, rows: slice, coefficients: Floats) -> Floats:
         """Return ``p Delta``: coefficients of some rows, times the share of each row."""
@@ -148,18 +150,21 @@ class Problem:
         return samples + self.priors_value(coefficients, atoms)
 
     def samples_value(
-        self, rows: slice, coefficients: Floats, energies: Floats, image: Floats
+        self, rows: slice, coefficients: Floats, energies: Floats, mixed_images: Floats
     ) -> float:
-        """Return what some rows add to ``F``, from their energies ``e(W)`` and ``A(Delta, W)``."""
+        """Return what some rows add to ``F``, from their ``e(W)`` and ``mixed_images``.
+
+        These are ``A(Delta, W)``, what the operator sees of each row's mixture of atoms.
+        """
         fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
-        return float(self.shares[rows] @ (fit + self.barrier.values(image)))
+        return float(self.shares[rows] @ (fit + self.barrier.values(mixed_images)))
 
     def rows_value(
         self, rows: slice, coefficients: Floats, energies: Floats, atoms: Floats
     ) -> float:
         """Return what some rows add to ``F``, priors on their coefficients included."""
-        image = self.operator.forward(coefficients, atoms)
-        value = self.samples_value(rows, coefficients, energies, image)
+        mixed_images = self.operator.forward(coefficients, atoms)
+        value = self.samples_value(rows, coefficients, energies, mixed_images)
         return value + self.coefficient_priors.value(coefficients, rows) / self.total
 
     def priors_value(self, coefficients: Floats, atoms: Floats) -> float:
@@ -191,9 +196,9 @@ class _Rows:
 def row_barriers(
     operator: BilinearOperator, barrier: Barrier, coefficients: Floats, atoms: Floats
 ) -> Floats:
-    """Return ``h(A(delta, W))`` of every row, found a block at a time: the image may be large."""
+    """Return ``h(A(delta, W))`` of every row, found a block at a time since images may be large."""
     row_bytes = operator.forward(coefficients[:1], atoms).nbytes
-    size = max(1, IMAGE_BYTES // row_bytes)
+    size = max(1, BLOCK_BYTES // row_bytes)
     parts = [
         barrier.values(operator.forward(coefficients[start : start + size], atoms))
         for start in range(0, len(coefficients), size)

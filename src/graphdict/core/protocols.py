@@ -22,13 +22,13 @@ from graphdict.core.annotations import Floats
 if TYPE_CHECKING:
     from graphdict.core.problem import Problem
     from graphdict.core.solvers.mm import Update
-    from graphdict.core.solvers.primal_dual import BlockIterate, Moved, PassMessage
+    from graphdict.core.solvers.primal_dual import BlockIterate, MovedCoefficients, PassMessage
     from graphdict.core.solvers.step_sizes import StepSizeRules
     from graphdict.core.term_group import Box
 
 __all__ = [
-    "Backend", "BlockStates", "Deferred", "Executor", "Iterated", "Iterations", "Step", "deferred",
-    "identity", "returns_deferred",
+    "Backend", "BlockStates", "CompiledRun", "CompiledRunResult", "Deferred", "Executor", "Step",
+    "deferred", "identity", "returns_deferred",
 ]  # fmt: skip
 
 Step = Callable[..., Any]
@@ -76,27 +76,27 @@ def identity(state: Any) -> Any:
     return state
 
 
-class Iterations(NamedTuple):
-    """Iterations of BiPDS that a solver asks for at once: how many, and all that they begin with.
+class CompiledRun(NamedTuple):
+    """A request for iterations of BiPDS in one compiled loop, up to ``at_most``, from these atoms.
 
-    That is beside the states of the blocks. No variable is fixed and no prior smooth or split off.
+    Only for problems where both variables are free and no prior is smooth or split off.
     """
 
     at_most: int
     atoms: Floats  # (K, E)
-    images: Floats | None  # what the operator sees of the atoms (K, ...), where it lifts a map
+    atom_images: Floats | None  # ``M(W)`` (K, ...), where the operator lifts a map ``M``
     gradient_atoms: Floats  # (K, E)
     gram: Floats  # Delta' diag(p) Delta (K, K)
     boxes: tuple[Box, Box]  # of atoms and of coefficients
-    rules: Callable[[], StepSizeRules]  # of the step sizes, asked for where they are of use
+    rules: Callable[[], StepSizeRules]  # of the step sizes; called only if a loop is there
 
 
-class Iterated(NamedTuple):
-    """What iterations found: where they ended, in the places of what they began with."""
+class CompiledRunResult(NamedTuple):
+    """Where a :class:`CompiledRun` ended: the new states of the blocks, and the new dictionary."""
 
     states: BlockStates
     atoms: Floats
-    images: Floats
+    atom_images: Floats
     gradient_atoms: Floats
     gram: Floats
     done: int  # how many iterations, one at least
@@ -155,8 +155,8 @@ class Executor(Protocol):
     def persist(self, *columns: BlockStates) -> tuple[BlockStates, ...]:
         """Keep states that the next iteration starts from where no lost worker can take them."""
 
-    def iterate(self, states: BlockStates, asked: Iterations) -> Iterated | None:
-        """Take whole iterations of BiPDS at once, or return None where the backend cannot."""
+    def iterate(self, states: BlockStates, run: CompiledRun) -> CompiledRunResult | None:
+        """Take iterations of BiPDS in one compiled loop, or return None where there is none."""
 
 
 class Backend(Protocol):
@@ -172,12 +172,16 @@ class Backend(Protocol):
     problem: Problem
 
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved | None, message: PassMessage
+        self,
+        rows: slice,
+        before: BlockIterate,
+        moved: MovedCoefficients | None,
+        message: PassMessage,
     ) -> Deferred:
         """Take the dual step of BiPDS and find all gradients at the new point.
 
-        ``before`` is the block's iterate, ``moved`` its new coefficients, or None where the backend
-        is to move them itself (:attr:`moves_coefficients`), by
+        ``before`` is the block's iterate, ``moved`` its coefficients after their step, or None
+        where the backend is to take that itself (:attr:`moves_coefficients`), by
         :attr:`TermGroup.box <graphdict.core.term_group.TermGroup>`. The state is the new
         :class:`BlockIterate <graphdict.core.solvers.primal_dual.BlockIterate>`, and sums are
         :class:`PassSums <graphdict.core.solvers.primal_dual.PassSums>`.
@@ -188,31 +192,32 @@ class Backend(Protocol):
         """Whether :meth:`primal_dual_pass` can move the coefficients itself."""
 
     def atom_slopes(
-        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+        self, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
     ) -> Deferred:
-        """Find ``A**(p Delta, B)`` with ``B`` the slope of the barrier: what MM moves atoms by.
+        """Find the slopes of the barrier in the atoms, ``A**(p Delta, B)`` with ``B = -grad h``.
 
-        Sums are that array (K, E) and one (K, ...) in the space of images ``M(W)``, whose ``M*`` is
-        still to be taken; one of the two is zero.
+        Sums are these (K, E) and zero; or zero and ``(p Delta)' B`` (K, ...), of which the caller
+        takes the adjoint of the operator's map.
         """
 
     def update_coefficients(self, rows: slice, coefficients: Floats, update: Update) -> Deferred:
         """Take multiplicative updates of the coefficients.
 
-        The state is the new coefficients; sums are the value, two squares for the residual, and
-        ``(p Delta)' Z`` as in :meth:`atom_slopes`.
+        The state is the new coefficients; sums are the value, the two squares of
+        :func:`stationarity <graphdict.core.solvers.mm.stationarity>` at the old ones, and
+        ``(p Delta)' Z`` in one of two forms as in :meth:`atom_slopes`.
         """
 
     def solve_coefficients(
-        self, costs: Floats, images: Floats, max_iter: int, tol: float
+        self, costs: Floats, atom_images: Floats, max_iter: int, tol: float
     ) -> Floats:
         """Return the optimal coefficients (T, K) of samples with known costs (T, K)."""
 
     @classmethod
     def iterate(
-        cls, shards: Any, states: BlockStates, asked: Iterations, *, pool: Any, sums_at_a_time: int
-    ) -> Iterated | None:
-        """Take iterations of BiPDS on all shards at once; None where that is not offered.
+        cls, shards: Any, states: BlockStates, run: CompiledRun, *, pool: Any, sums_at_a_time: int
+    ) -> CompiledRunResult | None:
+        """Take iterations of BiPDS on all shards in one loop, or return None where there is none.
 
-        The threads of ``pool`` share the blocks, whose sums are added so many at a time.
+        The threads of ``pool`` share the blocks, whose sums are added ``sums_at_a_time``.
         """

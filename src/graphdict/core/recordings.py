@@ -194,8 +194,8 @@ class Recordings:
     def cut(self, pieces: Sequence[slice]) -> Recordings:
         """Return the recordings of some samples, put one after the other.
 
-        Samples that were next to each other stay
-        in one recording, and nothing joins those that were not.
+        Samples that were next to each other stay in one recording, and nothing joins those that
+        were not.
 
         Parameters
         ----------
@@ -225,7 +225,9 @@ class Recordings:
 
 
 def check_common_nodes(names: Sequence[str], nodes: Sequence[Collection[str]]) -> None:
-    """Raise ValueError where no chain of common nodes joins all recordings, and name the fewer.
+    """Raise ValueError if recordings fall into groups without common nodes.
+
+    The message names the smaller group.
 
     Parameters
     ----------

@@ -8,9 +8,10 @@ import numpy as np
 
 from graphdict.core.annotations import Floats
 
-LONGER, UNLIKE = 1.5, 0.5  # times the usual step: a gap; of the usual step: another one
+LONGER = 1.5  # usual steps from which on a step is a gap
+UNLIKE = 0.5  # of the usual step: steps that differ from it by more are unlike it
 UNEVEN = 0.2  # share of unlike steps from which on samples are not evenly spaced
-OFTEN, FAR = 0.9, 5.0  # of uneven samples, a gap is far longer than nine steps in ten
+OFTEN, FAR = 0.9, 5.0  # of uneven samples, a gap is five times the 0.9 quantile of steps
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,10 @@ ALL = slice(None)
 
 
 class Box(NamedTuple):
-    """An interval that holds every entry of a variable, and the penalties that are linear in it."""
+    """An interval that holds every entry of a variable, and the penalties that are linear in it.
+
+    Compiled loops unpack the fields in this order: ``Box`` in primal_dual_arrays.hpp.
+    """
 
     low: float
     high: float

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphdict.core.likelihoods import Likelihood
-from graphdict.core.protocols import BlockStates, Iterated, Iterations, identity
+from graphdict.core.protocols import BlockStates, CompiledRun, CompiledRunResult, identity
 from graphdict.core.terms.signal_terms import keeps_distances
 from graphdict.engine.backends import backend_of, name_of_backend
 from graphdict.engine.connection import wait_for
@@ -194,7 +194,7 @@ class ClusterExecutor:
         self.steps = 0
         return tuple(self._hold(wait_for(self.client.gather, list(states))) for states in columns)
 
-    def iterate(self, states: BlockStates, asked: Iterations) -> Iterated | None:
+    def iterate(self, states: BlockStates, run: CompiledRun) -> CompiledRunResult | None:
         return None  # sums travel after every iteration
 
     def _pairs(self, work: Any, columns: Sequence[BlockStates], message: tuple) -> list[Any]:

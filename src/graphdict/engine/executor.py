@@ -20,9 +20,9 @@ import numpy as np
 from graphdict.core.annotations import Floats
 from graphdict.core.protocols import (
     BlockStates,
+    CompiledRun,
+    CompiledRunResult,
     Deferred,
-    Iterated,
-    Iterations,
     Step,
     identity,
 )
@@ -212,11 +212,11 @@ class ThreadExecutor:
     def gather(self, states: BlockStates, read: Callable[[Any], Floats] = identity) -> Floats:
         return np.concatenate([read(state) for shard in states for state in shard])
 
-    def iterate(self, states: BlockStates, asked: Iterations) -> Iterated | None:
+    def iterate(self, states: BlockStates, run: CompiledRun) -> CompiledRunResult | None:
         if self.shards is None:
             return None
-        found: Iterated | None = type(self.shards[0].backend).iterate(
-            self.shards, states, asked, pool=self.pool, sums_at_a_time=SUMS_AT_A_TIME
+        found: CompiledRunResult | None = type(self.shards[0].backend).iterate(
+            self.shards, states, run, pool=self.pool, sums_at_a_time=SUMS_AT_A_TIME
         )
         return found
 

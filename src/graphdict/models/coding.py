@@ -16,7 +16,7 @@ from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.coding import code_shard, codes_samples_alone
 from graphdict.core.solvers.mm import stationarity
 from graphdict.core.terms import L1
-from graphdict.core.terms.base import strength
+from graphdict.core.terms.base import total_alpha
 from graphdict.engine.executor import add_tree
 from graphdict.engine.sources import write_rows
 
@@ -84,7 +84,7 @@ def history_of_coding(
 def _stationarity(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats) -> Any:
     """Return squared sizes of the projected gradient in the coefficients and of their costs."""
     problem = backend.problem
-    shrinkage = strength(problem.coefficient_terms, L1)
+    shrinkage = total_alpha(problem.coefficient_terms, L1)
     costs = problem.signal_term.energies(atoms, rows) + shrinkage
     barrier: Any = problem.barrier
     slope = barrier.slope(problem.operator.forward(coefficients, atoms))

@@ -16,7 +16,7 @@ from graphdict.core import graphs
 from graphdict.core.annotations import Booleans, Floats, Integers, RescaleName, Signals, StrPath
 from graphdict.core.gaussian import RELATIVE_FLOOR, log_likelihoods
 from graphdict.core.graph_learning import average_degree_ridge, coupled_graphs, log_degree_objective
-from graphdict.core.graph_learning.admm import CoupledGraphs
+from graphdict.core.graph_learning.admm import ConsensusSolution
 from graphdict.core.graph_learning.determinant import coupled_likelihood, likelihood_objective
 from graphdict.core.graph_learning.tree import WindowTree, window_tree
 from graphdict.core.graph_learning.windows import (
@@ -206,8 +206,8 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
         with kept.resuming():
             found = self._solve(tree, costs, shares, active, kept.stage())
-        # What is tied obeys the tree exactly, and silence only up to the tolerance.
-        weights = found.tied * edges_between(active)
+        # The consensus obeys the tree exactly, and silence only up to the tolerance.
+        weights = found.consensus * edges_between(active)
         measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
 
         def objective(weights: Floats) -> float:
@@ -229,7 +229,7 @@ class GraphDictHier(GraphDictionary, auto_wrap_output_keys=None):
 
     def _solve(
         self, tree: WindowTree, costs: Floats, shares: Floats, active: Booleans, stage: Stage
-    ) -> CoupledGraphs:
+    ) -> ConsensusSolution:
         """Learn the graphs of the windows; warn where they are not optimal."""
         solve = coupled_likelihood if self.likelihood == "log-det" else coupled_graphs
         alpha = effective_penalty(self, "alpha_w")

@@ -12,7 +12,7 @@ from graphdict.core.annotations import Floats, Integers
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, BlockStates
 from graphdict.core.seeding import distances_to, draw, odds
-from graphdict.core.terms.base import strength
+from graphdict.core.terms.base import total_alpha
 from graphdict.core.terms.coefficients import window_means
 from graphdict.core.terms.constraints import L1, Sum
 from graphdict.engine.containers import as_numbers
@@ -55,7 +55,7 @@ def start_atoms(problem: Problem, coefficients: Any, executor: Any) -> Floats:
     equally has the energy of an optimal graph.
     """
     _, (distances, mass) = executor.map_blocks(_moments, [executor.scatter(coefficients)])
-    sparsity = strength(problem.atom_terms, L1, Sum)
+    sparsity = total_alpha(problem.atom_terms, L1, Sum)
     means = (distances + sparsity) / np.maximum(mass[:, None], 1e-12)
     nodes = graphs.n_nodes(means.shape[1])
     typical = means.mean() or 1.0

@@ -47,7 +47,7 @@ def contiguous(array: Any, dtype: Any = None) -> NDArray[Any]:
 
 
 def doubles(array: Any) -> NDArray[Any]:
-    """Return an array as loops take it that know double precision alone."""
+    """Return an array in double precision, as :func:`contiguous` does."""
     return contiguous(array, np.float64)
 
 

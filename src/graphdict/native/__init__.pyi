@@ -6,14 +6,13 @@ from numpy.typing import NDArray
 from graphdict.core.solvers.interior_point import InteriorPointRules
 from graphdict.core.solvers.step_sizes import StepSizeRules
 from graphdict.core.term_group import Box
+from graphdict.native.coefficients import UpdateResult, UpdateRule
 from graphdict.native.log_barrier import (
     AtomMove,
     BlockArrays,
-    CoefficientUpdates,
     DictionaryArrays,
     PassResult,
     SampleArrays,
-    UpdateRule,
 )
 
 compiled: Any
@@ -62,7 +61,7 @@ def log_det_update_coefficients(
     atoms: NDArray[Any],
     coefficients: NDArray[Any],
     rule: UpdateRule,
-    found: CoefficientUpdates,
+    found: UpdateResult,
 ) -> Job: ...
 def log_barrier_atom_slopes(
     coefficients: NDArray[Any], shares: NDArray[Any], images: NDArray[Any], out: NDArray[Any]
@@ -73,7 +72,7 @@ def log_barrier_update_coefficients(
     dictionary: tuple[NDArray[Any], NDArray[Any]],
     coefficients: NDArray[Any],
     rule: UpdateRule,
-    found: CoefficientUpdates,
+    found: UpdateResult,
     powers: bool,
 ) -> Job: ...
 def primal_dual_pass(

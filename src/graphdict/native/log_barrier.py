@@ -2,12 +2,12 @@
 
 The C++ goes over tiles of samples that stay in cache, with the samples along the vector registers.
 The barrier of a sample sees ``d_t = sum_k c_tk g_k``, where ``g_k`` are the degrees (or the
-spectrum) of atom k: its image. The plain formulas are in :mod:`graphdict.core.operators` and
+spectrum) of atom k, its image. The plain formulas are in :mod:`graphdict.core.operators` and
 :class:`graphdict.core.terms.LogBarrier`; tests compare.
 
-Arrays have samples first: signals (T, N), coefficients (T, K), atoms (K, E), images (K, N), all in
-one precision. Whole passes are jobs: a job is called, or the threads of a pool share several; what
-it finds is in arrays that exist before.
+Arrays have samples first: signals (T, N), coefficients (T, K), atoms (K, E), their images (K, N),
+all in one precision. Whole passes are jobs: a job is called, or the threads of a pool share
+several; what it finds is in arrays that exist before.
 """
 
 from __future__ import annotations
@@ -19,101 +19,71 @@ from numpy.typing import NDArray
 
 from graphdict import native
 from graphdict.native import contiguous
+from graphdict.native.coefficients import UpdateResult, UpdateRule
 
 if TYPE_CHECKING:
-    from graphdict.core.solvers.interior_point import InteriorPointRules
     from graphdict.core.term_group import Box
-
-LARGEST_RATIO = 1e6  # of slope and cost: where the slope is larger by far, it could overflow
 
 
 def atom_slopes(
-    coefficients: NDArray[Any], shares: NDArray[Any], images: NDArray[Any]
+    coefficients: NDArray[Any], shares: NDArray[Any], atom_images: NDArray[Any]
 ) -> tuple[native.Job, NDArray[Any]]:
-    """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C images``, and where it goes.
+    """Return a job for ``(p C)' (1 / D)`` (K, N) with ``D = C atom_images``, and what it fills.
 
     ``shares`` (T,) are the ``p`` of the samples.
     """
-    found = np.empty_like(images)
+    found = np.empty_like(atom_images)
     job = native.log_barrier_atom_slopes(
-        contiguous(coefficients), contiguous(shares), contiguous(images), found
+        contiguous(coefficients), contiguous(shares), contiguous(atom_images), found
     )
     return job, found
-
-
-class CoefficientUpdates(NamedTuple):
-    """What multiplicative updates of the coefficients find."""
-
-    coefficients: NDArray[Any]
-    distances: NDArray[Any]  # (p C)' Z (K, E); of powers (p C)' Z in their modes (K, N)
-    numbers: NDArray[Any]  # value; squares of the projected gradient at the start, and of its scale
-
-
-class UpdateRule(NamedTuple):
-    """Multiplicative updates ``c <- min(1, c (slope / cost)^q)`` with ``cost = e + shrinkage``."""
-
-    shrinkage: float
-    rounds: int  # how many, one after the other
-    over_relaxed: bool  # whether q is 1.5, not 1
-    largest_ratio: float = LARGEST_RATIO
 
 
 def update_coefficients(
     samples: NDArray[Any],
     shares: NDArray[Any],
     atoms: NDArray[Any],
-    images: NDArray[Any],
+    atom_images: NDArray[Any],
     coefficients: NDArray[Any],
     rule: UpdateRule,
     powers: bool,
-) -> tuple[native.Job, CoefficientUpdates]:
-    """Return a job for multiplicative updates of coefficients (T, K), and its result.
+) -> tuple[native.Job, UpdateResult]:
+    """Return a job for multiplicative updates of coefficients (T, K), and the arrays it fills.
 
-    Their slope is ``(1 / D) images'``. ``samples`` (T, N) are signals, or ``powers`` in modes.
+    Their slope is ``(1 / D) atom_images'``. ``samples`` (T, N) are signals, or ``powers`` in
+    modes.
     """
-    found = CoefficientUpdates(
+    found = UpdateResult(
         np.empty_like(coefficients, order="C"),
-        np.empty_like(images if powers else atoms, order="C"),
+        np.empty_like(atom_images if powers else atoms, order="C"),
         np.empty(3),
     )
     edges = contiguous(atoms[:, :0] if powers else atoms)
     job = native.log_barrier_update_coefficients(
-        contiguous(samples), contiguous(shares), (edges, contiguous(images)),
+        contiguous(samples), contiguous(shares), (edges, contiguous(atom_images)),
         contiguous(coefficients),
         rule, found, powers,
     )  # fmt: skip
     return job, found
 
 
-def solve_coefficients(
-    costs: NDArray[Any],
-    images: NDArray[Any],
-    max_iter: int,
-    tol: float,
-    warm_up: int,
-    rules: InteriorPointRules,
-) -> tuple[native.Job, NDArray[Any]]:
-    """Return a job for coefficients (T, K) in [0, 1] of least ``<c, costs> + h(c images)``.
-
-    ``h`` is minus the sum of logarithms of degrees or spectra (K, N), or minus the log-determinant
-    of Laplacians (K, N, N). All is in double precision.
-    """
-    found = np.empty_like(costs, order="C")
-    given = native.doubles(costs), native.doubles(images)
-    return native.solve_coefficients(*given, (max_iter, tol, warm_up), rules, found), found
-
-
 class AtomMove(NamedTuple):
-    """The atoms' step, as a pass of BiPDS needs it."""
+    """The atoms' step, as a pass of BiPDS needs it.
+
+    Compiled loops unpack the fields in this order: ``AtomMove`` in primal_dual_arrays.hpp.
+    """
 
     atoms: NDArray[Any]  # where they went
-    images: NDArray[Any]
+    atom_images: NDArray[Any]
     extrapolated: NDArray[Any]  # the images of the extrapolated atoms
     sigma: float  # the step of the dual
 
 
 class SampleArrays(NamedTuple):
-    """An iterate of BiPDS as far as it is the size of the samples."""
+    """An iterate of BiPDS as far as it is the size of the samples.
+
+    Compiled loops unpack the fields in this order: ``GivenIterate`` in primal_dual_arrays.hpp.
+    """
 
     coefficients: NDArray[Any]
     gradient: NDArray[Any]  # in the coefficients
@@ -121,20 +91,23 @@ class SampleArrays(NamedTuple):
 
 
 class CoefficientMove(NamedTuple):
-    """Where coefficients go, and what is in their gradient there beside likelihood and dual.
+    """The coefficients' step, as a pass of BiPDS needs it: taken already, or to be taken by it.
 
-    If there is a ``box``, the pass itself takes their :func:`projected_step`, and the slope of the
-    box is the extra.
+    With a ``box`` the pass takes it, as ``projected_step`` does; ``extra`` is the slope of the box
+    then, whatever it says here.
     """
 
-    coefficients: NDArray[Any]
-    extra: NDArray[Any] | float
+    coefficients: NDArray[Any]  # after the step, or room for them
+    extra: NDArray[Any] | float  # their gradient by smooth priors and split-off duals
     tau: float
     box: Box | None
 
 
 class PassResult(NamedTuple):
-    """What a pass finds: arrays by sample, then sums over samples, then the numbers of a check."""
+    """What a pass finds: arrays by sample, then sums over samples, then the numbers of a check.
+
+    Compiled loops unpack the fields in this order: ``PassResult`` in primal_dual_arrays.hpp.
+    """
 
     coefficients: NDArray[Any]
     dual: NDArray[Any]
@@ -143,9 +116,7 @@ class PassResult(NamedTuple):
     distances: NDArray[Any]  # (p C)' Z (K, E); no edges where samples are powers
     mixed_dual: NDArray[Any]  # (p C)' Y+ (K, N), powers included
     gram: NDArray[Any]  # (p C)' C
-    numbers: NDArray[
-        Any
-    ]  # value, dual gap, image, energy, coefficient gap, size; squares but the first
+    numbers: NDArray[Any]  # of a check: those of ``CheckNumbers`` in core/solvers/primal_dual.py
 
 
 def primal_dual_pass(
@@ -170,34 +141,39 @@ def primal_dual_pass(
     if move.box is None:
         gradient[:] = move.extra
     found = PassResult(
-        move.coefficients,
-        np.empty((rows, nodes), dtype),
-        gradient,
-        np.empty((rows if check else 0, count), dtype),
-        np.empty((count, 0 if powers else edges), dtype),
-        np.empty((count, nodes), dtype),
-        np.empty((count, count), dtype),
-        np.empty(6 if check else 0),
+        coefficients=move.coefficients,
+        dual=np.empty((rows, nodes), dtype),
+        gradient=gradient,
+        energies=np.empty((rows if check else 0, count), dtype),
+        distances=np.empty((count, 0 if powers else edges), dtype),
+        mixed_dual=np.empty((count, nodes), dtype),
+        gram=np.empty((count, count), dtype),
+        numbers=np.empty(6 if check else 0),
     )
     edges_of = np.empty((count, 0), dtype) if powers else contiguous(atoms.atoms)
-    images, extrapolated = contiguous(atoms.images), contiguous(atoms.extrapolated)
-    atoms = AtomMove(edges_of, images, extrapolated, atoms.sigma)
-    given = contiguous(samples), contiguous(shares), powers
-    job = native.primal_dual_pass(given, atoms, before, (move.tau, move.box), found)
-    return job, found
+    atom_images, extrapolated = contiguous(atoms.atom_images), contiguous(atoms.extrapolated)
+    atoms = AtomMove(edges_of, atom_images, extrapolated, atoms.sigma)
+    seen = contiguous(samples), contiguous(shares), powers
+    return native.primal_dual_pass(seen, atoms, before, (move.tau, move.box), found), found
 
 
 class DictionaryArrays(NamedTuple):
-    """What iterations need of the atoms; what they find takes its place."""
+    """What a compiled run needs of the atoms, and writes over with what it finds.
+
+    Compiled loops unpack them in this order: ``GivenDictionary`` in primal_dual_iterations.hpp.
+    """
 
     atoms: NDArray[Any]
-    images: NDArray[Any]
+    atom_images: NDArray[Any]
     gradient: NDArray[Any]  # in the atoms
     gram: NDArray[Any]  # (p C)' C
 
 
 class BlockArrays(NamedTuple):
-    """Some samples, their iterate, and arrays for the next one."""
+    """Some samples, their iterate, and arrays for the next one.
+
+    Compiled loops unpack them in this order: ``GivenBlock`` in primal_dual_iterations.hpp.
+    """
 
     samples: NDArray[Any]
     shares: NDArray[Any]

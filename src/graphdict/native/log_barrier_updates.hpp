@@ -131,12 +131,12 @@ class LogBarrierUpdates : public CoefficientUpdates<Real> {
                 work.factors = images[0] + n;
                 multiply<Real, Products::ENERGIES>(work, count, true);
             }
-            const Vec<Real> shrinkage = broadcast(static_cast<Real>(of.rule.shrinkage));
+            const Vec<Real> alpha = broadcast(static_cast<Real>(of.rule.coefficient_alpha));
             for (py::ssize_t k = 0; k < count; ++k) {
                 Vec<Real> squares{}, scales{};
                 for (py::ssize_t v = 0; v < span.registers; ++v) {
                     Vec<Real>& now = c[k * TILE + v];
-                    const Vec<Real> cost = energies[k * TILE + v] + shrinkage,
+                    const Vec<Real> cost = energies[k * TILE + v] + alpha,
                                     slope = slopes[k * TILE + v];
                     if (first) {
                         const Vec<Real> projected = projected_gradient<Real>(now, slope, cost);

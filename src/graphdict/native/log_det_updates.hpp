@@ -136,7 +136,7 @@ class LogDetUpdates : public CoefficientUpdates<Real> {
             mixed.load(from, shares.data, start);
             for (py::ssize_t k = 0; k < K; ++k)
                 for (int l = 0; l < lanes; ++l)
-                    cost[k][l] = costs[std::min(start + l, T - 1) * K + k] + rule.shrinkage;
+                    cost[k][l] = costs[std::min(start + l, T - 1) * K + k] + rule.coefficient_alpha;
             for (int round = 0; round < rule.rounds; ++round) {
                 mixed.find_resistances();
                 for (py::ssize_t k = 0; k < K; ++k) {
@@ -154,7 +154,7 @@ class LogDetUpdates : public CoefficientUpdates<Real> {
             mixed.store(start, to);
             V fit = -mixed.log_determinant();
             for (py::ssize_t k = 0; k < K; ++k)
-                fit += mixed.coefficients[k] * (cost[k] - rule.shrinkage);
+                fit += mixed.coefficients[k] * (cost[k] - rule.coefficient_alpha);
             for (int l = 0; l < lanes; ++l)
                 if (mixed.counts[l] > 0) value += mixed.share[l] * fit[l];
         }

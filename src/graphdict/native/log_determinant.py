@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from graphdict import native
 from graphdict.native import contiguous
-from graphdict.native.log_barrier import CoefficientUpdates, UpdateRule
+from graphdict.native.coefficients import UpdateResult, UpdateRule
 
 
 def atom_slopes(
     coefficients: NDArray[Any], shares: NDArray[Any], atoms: NDArray[Any]
 ) -> tuple[native.Job, NDArray[Any]]:
-    """Return a job for ``(p C)' R`` (K, E), and where it goes.
+    """Return a job for ``(p C)' R`` (K, E), and the array that it fills.
 
     ``R`` (T, E) are the effective resistances of the graphs ``C W``, ``shares`` (T,) are ``p``.
     """
@@ -37,9 +37,9 @@ def update_coefficients(
     atoms: NDArray[Any],
     coefficients: NDArray[Any],
     rule: UpdateRule,
-) -> tuple[native.Job, CoefficientUpdates]:
+) -> tuple[native.Job, UpdateResult]:
     """Return a job for multiplicative updates, as :func:`log_barrier.update_coefficients` does."""
-    found = CoefficientUpdates(
+    found = UpdateResult(
         np.empty_like(coefficients, order="C"), np.empty_like(atoms, order="C"), np.empty(3)
     )
     job = native.log_det_update_coefficients(

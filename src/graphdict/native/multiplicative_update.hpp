@@ -1,7 +1,7 @@
 // Multiplicative updates of coefficients, as majorise-minimise takes them for any barrier.
 //
-// The gradient in a coefficient is cost - slope: what its atom costs by the signals and by
-// shrinkage, and the slope of the barrier. Both are positive, and their quotient is the update.
+// The gradient in a coefficient is cost - slope: the energy of its atom and the penalty alpha, and
+// the slope of the barrier. Both are positive, and their quotient is the update.
 #pragma once
 
 #include "thread_pool.hpp"
@@ -11,7 +11,7 @@ namespace graphdict {
 
 // What comes from Python, in a tuple each: how updates are taken,
 struct UpdateRule {
-    double shrinkage;
+    double coefficient_alpha;  // strength of the L1 penalty
     int rounds;
     bool over_relaxed;  // whether by the power 1.5 of the quotient
     double largest_ratio;
@@ -23,7 +23,7 @@ template <class Real>
 struct UpdateResult {
     Array<Real> coefficients;  // (T, K)
     Array<Real> distances;     // (p C)' Z of these
-    // The objective but for shrinkage; squares of the projected gradient at the start, of its
+    // The objective but for that penalty; squares of the projected gradient at the start, of its
     // scale.
     Array<double> numbers;
     using Members = std::tuple<Array<Real>, Array<Real>, Array<double>>;

@@ -146,13 +146,13 @@ struct GivenPass {
 struct CheckSums {
     double value = 0;            // of the objective, but for priors
     double dual_gap = 0;         // of the image from a subgradient of h* at the new dual
-    double image = 0;            // A(C, W)
+    double mixed_images = 0;     // A(C, W)
     double energy = 0;           // of the atoms
     double coefficient_gap = 0;  // of the gradient from what the last step assumed it to be
     double size = 0;             // of the coefficients
 
     void copy_to(Vector<double> numbers) const {
-        const double found[] = {value, dual_gap, image, energy, coefficient_gap, size};
+        const double found[] = {value, dual_gap, mixed_images, energy, coefficient_gap, size};
         std::copy(found, found + count, numbers.data);
     }
     static constexpr py::ssize_t count = 6;

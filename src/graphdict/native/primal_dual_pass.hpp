@@ -94,7 +94,7 @@ void run_pass(const PassArrays<Real>& pass) {
         }
         if (checked) {
             LogProducts<Real> logs;
-            check_images(rows, images, extrapolated_images, pass.sigma, span, logs, check);
+            check_mixed_images(rows, images, extrapolated_images, pass.sigma, span, logs, check);
             check_coefficients(pass, span, logs, check);
         }
         start += span.size;

@@ -64,10 +64,11 @@ void add_gram(const Vec<Real>* c, const Vec<Real>* p, py::ssize_t atoms, py::ssi
 // be: (Y - Y+) / sigma + A(extrapolated) - A(C), exactly zero where nothing moves. And the
 // barrier's value.
 template <class Real>
-GRAPHDICT_NOINLINE void check_images(const TileRows<Real>& rows, const PaddedMatrix<Real>& images,
-                                     const PaddedMatrix<Real>& extrapolated_images, Real sigma,
-                                     TileSpan<Real> span, LogProducts<Real>& logs,
-                                     CheckSums& check) {
+GRAPHDICT_NOINLINE void check_mixed_images(const TileRows<Real>& rows,
+                                           const PaddedMatrix<Real>& images,
+                                           const PaddedMatrix<Real>& extrapolated_images,
+                                           Real sigma, TileSpan<Real> span, LogProducts<Real>& logs,
+                                           CheckSums& check) {
     for (py::ssize_t n = 0; n < images.columns; n += ROWS) {
         const Mixture<Real> here(rows.c, images, n),
             there(rows.c_extrapolated, extrapolated_images, n);
@@ -89,7 +90,7 @@ GRAPHDICT_NOINLINE void check_images(const TileRows<Real>& rows, const PaddedMat
             }
         }
         check.dual_gap += sum<Real>(gaps);
-        check.image += sum<Real>(sizes);
+        check.mixed_images += sum<Real>(sizes);
     }
 }
 

@@ -62,10 +62,10 @@ def total_variation_prox(values: NDArray[Any], penalty: float) -> NDArray[Any]:
 
 
 def log_det_prox_conjugate(dual: NDArray[Any], step: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the dual step of symmetric matrices (T, N, N), and which of them it is inaccurate for.
+    """Return the prox of symmetric matrices (T, N, N), and for which of them (T,) it is inaccurate.
 
     Those are far from well conditioned: eigenvectors are more accurate there. Where a matrix, or
-    its square, is not finite, so is the result.
+    its square, is not finite, the result is not.
     """
     dual = contiguous(dual)
     out, bounds = np.empty_like(dual), np.empty(len(dual), dual.dtype)

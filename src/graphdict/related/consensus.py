@@ -178,7 +178,7 @@ class ConsensusGraphs(SignalEstimator):
         if not found.converged:
             residual = found.history.residual[-1]
             self._warn_unconverged(self.max_iter, f"largest relative residual {residual:.2g}")
-        weights = found.tied if self.likelihood == "log-det" else found.weights
+        weights = found.consensus if self.likelihood == "log-det" else found.weights
         weights = weights * edges_between(active)
         measure = likelihood_objective if self.likelihood == "log-det" else log_degree_objective
 

@@ -13,7 +13,7 @@ from graphdict import graphs, native
 from graphdict.core.problem import Problem
 from graphdict.core.solvers.coding import codes_samples_alone
 from graphdict.core.solvers.interior_point import InteriorPoint
-from graphdict.engine.backends.log_barrier import CompiledBackend
+from graphdict.engine.backends.compiled_coding import CompiledCodingBackend
 from graphdict.solvers import bipds, code
 from graphdict.terms import LogBarrier, LogDet, TotalVariation, smoothness
 from kinds import KINDS
@@ -52,7 +52,7 @@ def barrier_and_images(kind, atoms, nodes, rng):
 
 
 def solve(barrier, costs, images, max_iter=100, tol=1e-12):
-    backend = CompiledBackend(SimpleNamespace(barrier=barrier))
+    backend = CompiledCodingBackend(SimpleNamespace(barrier=barrier))
     return backend.solve_coefficients(costs, images, max_iter, tol)
 
 

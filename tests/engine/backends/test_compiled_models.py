@@ -13,7 +13,7 @@ from graphdict.core import graphs
 from graphdict.core.terms import Smoothness, barriers
 from graphdict.engine import backends
 from graphdict.native import log_determinant
-from graphdict.native.log_barrier import UpdateRule
+from graphdict.native.coefficients import UpdateRule
 from graphdict.operators import Bilinear, Laplacians
 from graphdict.solvers import bipds, mm
 

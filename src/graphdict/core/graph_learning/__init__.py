@@ -7,7 +7,6 @@ from graphdict.core.graph_learning.graphs_from_costs import (
     choose_ridge,
     learn_graphs,
     log_degree_objective,
-    optimality,
 )
 
 __all__ = [
@@ -17,5 +16,4 @@ __all__ = [
     "coupled_graphs",
     "learn_graphs",
     "log_degree_objective",
-    "optimality",
 ]

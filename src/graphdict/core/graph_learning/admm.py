@@ -1,9 +1,9 @@
 """The alternating direction method of multipliers (ADMM): what its iterations share.
 
-A problem brings a *state*, a named tuple of arrays and numbers (``weights``, ``tied`` and whatever
-else the next iteration needs) with ``balanced(factor)``, the state with the penalty times a factor;
-and a *step* from one state to the next. The loop here measures, stops, balances the penalty, and
-keeps the state where a checkpoint asks for it.
+A problem brings a *state*, a named tuple of ``weights``, ``consensus`` and whatever else the next
+iteration needs, and a *step* from one state to the next. Its ``with_penalty_scaled(factor)`` is the
+state with the penalty of the method times a factor. The loop here stops, balances the residuals by
+that penalty, and keeps the state where a checkpoint asks for it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ from graphdict.core.solvers.base import Callback, History, Progress, warn_interr
 RELAXATION = 1.6
 BALANCE_EVERY = 10
 BALANCE_UNTIL = 200
+SAVED_AS = {  # in checkpoints, where all else has the names of states
+    "consensus": "tied", "scaled_dual": "scaled", "scaled_laplacian_dual": "scaled_laplacians",
+    "inner_tol": "accuracy",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class CoupledGraphs:
-    """Result of ADMM.
+class ConsensusSolution:
+    """Result of ADMM: two copies of the graphs, which agree up to the tolerance.
 
-    ``weights`` (B, E) are exactly sparse and have positive degrees; ``tied`` (B, E) is in the range
-    of the proximal operator of ``g``. The two agree up to the tolerance.
+    ``weights`` (B, E) are those of the likelihood, ``consensus`` (B, E) those of the joint penalty:
+    what its proximal operator returned.
     """
 
     weights: Floats
-    tied: Floats
+    consensus: Floats
     history: History
     converged: bool
     interrupted: bool = False  # by Ctrl-C
@@ -40,7 +44,7 @@ class CoupledGraphs:
 
 
 class Step(NamedTuple):
-    """What a step found: the next state, the objective there, and the relative residuals."""
+    """The next state, the objective there, and the relative ``primal`` and ``dual`` residual."""
 
     state: Any
     objective: float
@@ -56,17 +60,19 @@ def admm(
     tol: float,
     callback: Callback | None = None,
     stage: Any = None,
-) -> CoupledGraphs:
+) -> ConsensusSolution:
     """Iterate until the residuals are at most ``tol``.
 
-    ``callback`` gets the tied graphs as atoms. With a ``stage`` of a checkpoint the iteration goes
+    ``callback`` gets the consensus as atoms. With a ``stage`` of a checkpoint the iteration goes
     on from the state that it holds, and Ctrl-C ends it where it stands.
     """
     history, first = History(), 0
     converged = interrupted = stopped = False
     if stage is not None and stage.saved is not None:
-        state = state._replace(**stage.saved["state"])
-        history, first = History.resumed(stage.saved["history"]), stage.saved["iteration"]
+        names = {old: new for new, old in SAVED_AS.items()}
+        arrays = stage.saved["state"]
+        state = state._replace(**{names.get(name, name): arrays[name] for name in arrays})
+        history, first = History.from_entries(stage.saved["history"]), stage.saved["iteration"]
     iteration = first
     try:
         for iteration in range(first + 1, max_iter + 1):
@@ -74,13 +80,13 @@ def admm(
             history.add(objective, residuals, iteration)
             residual = history.residual[-1]
             if callback is not None:
-                every = partial(np.eye, len(state.tied))
-                progress = Progress(iteration, objective, residual, state.tied, every)
+                every = partial(np.eye, len(state.consensus))
+                progress = Progress(iteration, objective, residual, state.consensus, every)
                 stopped = bool(callback(progress))
             converged = not stopped and exact and residual <= tol
             if stopped or converged:
                 break
-            state = state.balanced(_penalty_factor(iteration, residuals))
+            state = state.with_penalty_scaled(_penalty_factor(iteration, residuals))
             if stage is not None:
                 stage.offer(partial(_saved, state, iteration, history))
     except KeyboardInterrupt:
@@ -88,15 +94,15 @@ def admm(
             raise
         interrupted = True
         warn_interrupted(iteration)
-    return CoupledGraphs(
-        state.weights, state.tied, history, converged, interrupted=interrupted, stopped=stopped
+    return ConsensusSolution(
+        state.weights, state.consensus, history, converged, interrupted=interrupted, stopped=stopped
     )
 
 
 def _saved(state: Any, iteration: int, history: History) -> dict[str, Any]:
-    return {
-        "iteration": iteration, "state": state._asdict(), "history": history.until(iteration),
-    }  # fmt: skip
+    entries = history.entries_until(iteration)
+    arrays = {SAVED_AS.get(name, name): value for name, value in state._asdict().items()}
+    return {"iteration": iteration, "state": arrays, "history": entries}
 
 
 def _penalty_factor(iteration: int, residuals: dict[str, float]) -> float:

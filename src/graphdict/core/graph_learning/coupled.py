@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphdict.core.annotations import Booleans, Floats
-from graphdict.core.graph_learning.admm import RELAXATION, CoupledGraphs, Step, admm
+from graphdict.core.graph_learning.admm import RELAXATION, ConsensusSolution, Step, admm
 from graphdict.core.graph_learning.graphs_from_costs import (
     average_degree_ridge,
     learn_graphs,
@@ -28,14 +28,14 @@ LEAST_RIDGE = 1e-6  # of the ridge for a typical degree, from which on it may be
 
 class _State(NamedTuple):
     weights: Floats  # (B, E)
-    tied: Floats
-    scaled: Floats  # the multipliers of their difference, divided by rho
+    consensus: Floats
+    scaled_dual: Floats  # multipliers of weights - consensus, divided by rho
     dual: Floats  # of the windows' own problems (B, N)
-    rho: float
-    accuracy: float  # to which windows are solved; it follows that of the iteration
+    rho: float  # penalty of the method
+    inner_tol: float  # to which windows are solved; it falls with the residuals
 
-    def balanced(self, factor: float) -> _State:
-        return self._replace(rho=self.rho * factor, scaled=self.scaled / factor)
+    def with_penalty_scaled(self, factor: float) -> _State:
+        return self._replace(rho=self.rho * factor, scaled_dual=self.scaled_dual / factor)
 
 
 def coupled_graphs(
@@ -50,7 +50,7 @@ def coupled_graphs(
     tol: float = 1e-4,
     callback: Callback | None = None,
     stage: Any = None,
-) -> CoupledGraphs:
+) -> ConsensusSolution:
     """Minimise the objective of the module.
 
     Parameters
@@ -75,7 +75,8 @@ def coupled_graphs(
 
     Returns
     -------
-    CoupledGraphs
+    ConsensusSolution
+        Its ``weights`` are exactly sparse and have positive degrees.
     """
     costs = costs.astype(np.float64)
     count = len(costs)
@@ -87,31 +88,29 @@ def coupled_graphs(
     weights = np.repeat(single.weights, count, axis=0)
     dual = np.repeat(single.dual, count, axis=0)
     start = _State(
-        weights=weights, tied=weights, scaled=np.zeros_like(weights), dual=dual, rho=rho,
-        accuracy=1e-2,
+        weights=weights, consensus=weights, scaled_dual=np.zeros_like(weights), dual=dual, rho=rho,
+        inner_tol=1e-2,
     )  # fmt: skip
 
     def step(state: _State) -> Step:
-        _, tied, scaled, dual, rho, accuracy = state
-        centre = (tied - scaled) * (rho / (ridge + rho))
+        _, consensus, scaled_dual, dual, rho, inner_tol = state
+        centre = (consensus - scaled_dual) * (rho / (ridge + rho))
         found = learn_graphs(
-            costs, ridge + rho, centre=centre, active=active, dual=dual, tol=accuracy
+            costs, ridge + rho, centre=centre, active=active, dual=dual, tol=inner_tol
         )
         weights, dual = found.weights, found.dual
-        relaxed = RELAXATION * weights + (1 - RELAXATION) * tied
-        before, tied = tied, prox(relaxed + scaled, 1 / rho)
-        scaled = scaled + relaxed - tied
-        size = max(float(np.linalg.norm(tied)), float(np.linalg.norm(weights)), 1e-300)
-        dual_size = max(float(np.linalg.norm(scaled)), 1e-3 * size)
+        relaxed = RELAXATION * weights + (1 - RELAXATION) * consensus
+        before, consensus = consensus, prox(relaxed + scaled_dual, 1 / rho)
+        scaled_dual = scaled_dual + relaxed - consensus
+        size = max(float(np.linalg.norm(consensus)), float(np.linalg.norm(weights)), 1e-300)
+        dual_size = max(float(np.linalg.norm(scaled_dual)), 1e-3 * size)
         residuals = {
-            "primal": float(np.linalg.norm(weights - tied)) / size,
-            "dual": float(np.linalg.norm(tied - before)) / dual_size,
+            "primal": float(np.linalg.norm(weights - consensus)) / size,
+            "dual": float(np.linalg.norm(consensus - before)) / dual_size,
         }
         objective = shares @ log_degree_objective(weights, costs, ridge, active)
-        accuracy = min(accuracy, max(1e-2 * max(residuals.values()), 1e-3 * tol))
-        after = _State(
-            weights=weights, tied=tied, scaled=scaled, dual=dual, rho=rho, accuracy=accuracy
-        )
+        inner_tol = min(inner_tol, max(1e-2 * max(residuals.values()), 1e-3 * tol))
+        after = _State(weights, consensus, scaled_dual, dual, rho, inner_tol)
         exact = bool(found.residual.max() <= 1e-2 * tol)
         return Step(after, float(objective) + penalty(weights), residuals, exact)
 

@@ -19,7 +19,7 @@ import numpy as np
 from graphdict.core import graphs
 from graphdict.core.annotations import Booleans, Floats
 from graphdict.core.gaussian import RELATIVE_FLOOR
-from graphdict.core.graph_learning.admm import RELAXATION, CoupledGraphs, Step, admm
+from graphdict.core.graph_learning.admm import RELAXATION, ConsensusSolution, Step, admm
 from graphdict.core.graph_learning.coupled import START_DEGREE
 from graphdict.core.graph_learning.graphs_from_costs import average_degree_ridge, learn_graphs
 from graphdict.core.graph_learning.windows import edges_between, without_single_nodes
@@ -32,16 +32,16 @@ LAPLACIAN_SHARE = 0.15  # ADMM penalty of the Laplacians, relative to that of th
 
 class _State(NamedTuple):
     weights: Floats  # (B, E)
-    tied: Floats
+    consensus: Floats
     laplacians: Floats  # (B, N, N)
-    scaled: Floats  # multipliers of weights - tied, divided by rho
-    scaled_laplacians: Floats
-    rho: float
+    scaled_dual: Floats  # multipliers of weights - consensus, divided by rho
+    scaled_laplacian_dual: Floats
+    rho: float  # penalty of the method
 
-    def balanced(self, factor: float) -> _State:
+    def with_penalty_scaled(self, factor: float) -> _State:
         return self._replace(
-            rho=self.rho * factor, scaled=self.scaled / factor,
-            scaled_laplacians=self.scaled_laplacians / factor,
+            rho=self.rho * factor, scaled_dual=self.scaled_dual / factor,
+            scaled_laplacian_dual=self.scaled_laplacian_dual / factor,
         )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def coupled_likelihood(
     tol: float = 1e-4,
     callback: Callback | None = None,
     stage: Any = None,
-) -> CoupledGraphs:
+) -> ConsensusSolution:
     """Minimise the objective of the module; arguments and result as for `coupled_graphs`."""
     costs = costs.astype(np.float64)
     active = without_single_nodes(active)
@@ -65,39 +65,41 @@ def coupled_likelihood(
     average = (shares @ costs / shares.sum())[None]
     rho = float(average_degree_ridge(average, START_DEGREE)[0])
     weights = np.repeat(learn_graphs(average, rho).weights, len(costs), axis=0) * system.edges
-    image = graphs.laplacian(weights)
+    weight_laplacians = graphs.laplacian(weights)
     start = _State(
-        weights=weights, tied=weights, laplacians=image, scaled=np.zeros_like(weights),
-        scaled_laplacians=np.zeros_like(image), rho=rho,
+        weights=weights, consensus=weights, laplacians=weight_laplacians,
+        scaled_dual=np.zeros_like(weights),
+        scaled_laplacian_dual=np.zeros_like(weight_laplacians), rho=rho,
     )  # fmt: skip
 
     def step(state: _State) -> Step:
-        _, tied, laplacians, scaled, scaled_laplacians, rho = state
+        _, consensus, laplacians, scaled_dual, scaled_laplacian_dual, rho = state
         share = LAPLACIAN_SHARE * rho
-        right = share * graphs.laplacian_adjoint(laplacians - scaled_laplacians)
-        right += rho * (tied - scaled) - costs
+        right = share * graphs.laplacian_adjoint(laplacians - scaled_laplacian_dual)
+        right += rho * (consensus - scaled_dual) - costs
         weights = system.solve(right, ridge + rho + 2 * share, share)
-        image = graphs.laplacian(weights)
+        weight_laplacians = graphs.laplacian(weights)
 
-        relaxed = RELAXATION * weights + (1 - RELAXATION) * tied
-        relaxed_image = RELAXATION * image + (1 - RELAXATION) * laplacians
-        before, tied = tied, prox(relaxed + scaled, 1 / rho)
+        relaxed = RELAXATION * weights + (1 - RELAXATION) * consensus
+        relaxed_laplacians = RELAXATION * weight_laplacians + (1 - RELAXATION) * laplacians
+        before, consensus = consensus, prox(relaxed + scaled_dual, 1 / rho)
         before_laplacians = laplacians
-        laplacians = system.prox(relaxed_image + scaled_laplacians, 1 / share)
-        scaled = scaled + relaxed - tied
-        scaled_laplacians = scaled_laplacians + relaxed_image - laplacians
+        laplacians = system.prox(relaxed_laplacians + scaled_laplacian_dual, 1 / share)
+        scaled_dual = scaled_dual + relaxed - consensus
+        scaled_laplacian_dual = scaled_laplacian_dual + relaxed_laplacians - laplacians
 
-        sizes = _norm(tied, laplacians), _norm(scaled, scaled_laplacians)
+        size = max(_norm(consensus, laplacians), 1e-300)
+        dual_size = max(_norm(scaled_dual, scaled_laplacian_dual), 1e-300)
         residuals = {
-            "primal": _norm(weights - tied, image - laplacians) / max(sizes[0], 1e-300),
-            "dual": _norm(tied - before, laplacians - before_laplacians) / max(sizes[1], 1e-300),
+            "primal": _norm(weights - consensus, weight_laplacians - laplacians) / size,
+            "dual": _norm(consensus - before, laplacians - before_laplacians) / dual_size,
         }
-        fit = shares @ likelihood_objective(tied, costs, ridge, active)
+        fit = shares @ likelihood_objective(consensus, costs, ridge, active)
         after = _State(
-            weights=weights, tied=tied, laplacians=laplacians, scaled=scaled,
-            scaled_laplacians=scaled_laplacians, rho=rho,
+            weights=weights, consensus=consensus, laplacians=laplacians, scaled_dual=scaled_dual,
+            scaled_laplacian_dual=scaled_laplacian_dual, rho=rho,
         )  # fmt: skip
-        return Step(after, float(fit) + penalty(tied), residuals)
+        return Step(after, float(fit) + penalty(consensus), residuals)
 
     found = admm(step, start, max_iter=max_iter, tol=tol, callback=callback, stage=stage)
     return replace(found, weights=np.maximum(found.weights, 0))
@@ -130,7 +132,7 @@ def likelihood_objective(weights: Floats, costs: Floats, ridge: float, active: B
 
 
 class _Windows:
-    """The linear system and the proximal operator of all windows."""
+    """The steps of the weights (:meth:`solve`) and Laplacians (:meth:`prox`) of all windows."""
 
     def __init__(self, active: Booleans):
         self.active = active

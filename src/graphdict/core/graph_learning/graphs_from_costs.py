@@ -29,6 +29,7 @@ from graphdict.core.graph_learning.windows import edges_between, without_single_
 from graphdict.core.terms import LogBarrier
 
 OUTER = 100  # largest number of proximal point steps without a ridge
+NEWTON = 100  # largest number of Newton steps in each of these, or in all with one
 FAILED = 1e-2  # relative error of a degree from which on Newton's method did not succeed
 LEAST_START = 1e-6  # of a cold start: less is no warm start
 
@@ -55,7 +56,6 @@ def learn_graphs(
     active: Booleans | None = None,
     dual: Floats | None = None,
     tol: float = 1e-8,
-    max_iter: int = 100,
 ) -> LearnedGraphs:
     """Minimise the objective of the module for each row of ``costs``.
 
@@ -75,8 +75,6 @@ def learn_graphs(
         Warm start: the dual variables of an earlier solution.
     tol : float
         Largest relative error of a degree, and of an edge's optimality condition.
-    max_iter : int
-        Largest number of Newton steps (in each outer step, without a ridge).
 
     Returns
     -------
@@ -95,8 +93,8 @@ def learn_graphs(
         centre = (
             np.zeros_like(costs) if centre is None else np.ascontiguousarray(centre, np.float64)
         )
-        given = costs, centre, ridges, alpha, active
-        steps = native.newton(given, (tol, max_iter), dual, weights)
+        problems = costs, centre, ridges, alpha, active
+        steps = native.newton(problems, (tol, NEWTON), dual, weights)
         moved = np.zeros(count)
         failed = ~(_degree_errors(weights, dual, alpha, active) <= FAILED)
         if failed.any() and not centre.any():  # a ridge that is next to none beside the costs
@@ -104,12 +102,12 @@ def learn_graphs(
             some = dual[failed]
             weights[failed], moved[failed], more = _proximal_points(
                 costs[failed], ridges[failed],
-                active=active[failed], dual=some, alpha=alpha, tol=tol, max_iter=max_iter,
+                active=active[failed], dual=some, alpha=alpha, tol=tol,
             )  # fmt: skip
             dual[failed], steps = some, steps + more
     elif (ridges == 0).all() and centre is None:
         weights, moved, steps = _proximal_points(
-            costs, ridges, active=active, dual=dual, alpha=alpha, tol=tol, max_iter=max_iter
+            costs, ridges, active=active, dual=dual, alpha=alpha, tol=tol
         )
     else:
         raise ValueError(
@@ -135,25 +133,6 @@ def log_degree_objective(
     return linear + np.asarray(ridge) * squares / 2 + LogBarrier().values(degree)
 
 
-def optimality(
-    weights: Floats, costs: Floats, ridge: ArrayLike = 0.0, alpha: float = 1.0
-) -> Floats:
-    """Return the largest violation (B,) of the optimality conditions, relative to the costs.
-
-    With the gradient ``g = c + ridge w - alpha D'(1/d)`` these are ``g >= 0``, and ``g = 0`` where
-    ``w > 0``, for ``v = 0``. Nodes without an edge are ignored.
-    """
-    weights, costs = np.atleast_2d(weights), np.atleast_2d(costs)
-    rows, cols = graphs.edge_index(graphs.n_nodes(weights.shape[1]))
-    degree = graphs.degrees(weights)
-    present = degree > 0
-    slope = np.where(present, alpha / np.where(present, degree, 1), 0)
-    gradient = costs + np.reshape(ridge, (-1, 1)) * weights - slope[:, rows] - slope[:, cols]
-    wrong = np.where(weights > 0, np.abs(gradient), np.maximum(-gradient, 0))
-    wrong *= present[:, rows] & present[:, cols]
-    return wrong.max(axis=1) / costs.mean(axis=1)
-
-
 def choose_ridge(
     costs: Floats, beta: float | None, avg_degree: float, active: Booleans | None = None
 ) -> Floats:
@@ -171,12 +150,12 @@ def choose_ridge(
 
 
 def average_degree_ridge(
-    costs: Floats, avg_degree: float, alpha: float = 1.0, active: Booleans | None = None
+    costs: Floats, avg_degree: float, active: Booleans | None = None
 ) -> Floats:
     """Return the ridge (B,) that gives graphs about ``avg_degree`` edges at a node.
 
     Kalofolias and Perraudin (2018): if each node chose its weights alone, it would have exactly k
-    edges for ``theta = sqrt(1 / (2 alpha ridge))`` between
+    edges for ``theta = sqrt(1 / (2 ridge))`` between
 
         (k c_{k+1}^2 - b_k c_{k+1})^{-1/2}   and   (k c_k^2 - b_k c_k)^{-1/2}
 
@@ -203,11 +182,14 @@ def average_degree_ridge(
         upper = np.where((degree > 1) & (upper > 0), upper, 2 * lower)
         thetas.append(np.sqrt(lower * upper))
     theta = thetas[0] ** (1 - share) * thetas[1] ** share
-    return 1 / (2 * alpha * np.square(theta))
+    return 1 / (2 * np.square(theta))
 
 
 def _mean_theta(ordered: Floats, sums: Floats, degree: Integers, above: int) -> Floats:
-    """Return the bound for ``degree`` edges (B,), averaged over nodes; zero where none has one."""
+    """Return the bound on theta for ``degree`` edges (B,), averaged over nodes that have one.
+
+    It is the lower one for ``above`` of 1, with the cost of the next edge, and the upper for 0.
+    """
     index = np.broadcast_to(degree[:, None, None] - 1, (*sums.shape[:2], 1))
     last = np.minimum(index + above, ordered.shape[2] - 1)
     partial = np.take_along_axis(sums, index, 2)[..., 0]
@@ -232,7 +214,7 @@ def _square(costs: Floats, active: Booleans | None) -> Floats:
 
 
 def _degree_errors(weights: Floats, dual: Floats, alpha: float, active: Booleans) -> Floats:
-    """Return the largest relative error (B,) of a degree: ``alpha`` over its multiplier."""
+    """Return the largest relative error (B,) of a degree, which is to be ``alpha / dual``."""
     gap = np.where(active, graphs.degrees(weights) * dual / alpha - 1, 0)
     return np.abs(gap).max(axis=1)
 
@@ -240,7 +222,7 @@ def _degree_errors(weights: Floats, dual: Floats, alpha: float, active: Booleans
 def _start(costs: Floats, ridge: Floats, alpha: float, active: Booleans) -> Floats:
     """Return initial dual variables (B, N): half the cost of a near neighbour.
 
-    At least what they are where nothing costs anything but the ridge (B,).
+    They are at least those of the solution where all costs are zero, with a ridge (B,) alone.
     """
     matrix = _square(costs, active)
     rank = min(3, matrix.shape[1] - 2)
@@ -254,7 +236,7 @@ def _start(costs: Floats, ridge: Floats, alpha: float, active: Booleans) -> Floa
 
 def _proximal_points(
     costs: Floats, small: Floats, *, active: Booleans, dual: Floats,
-    alpha: float, tol: float, max_iter: int
+    alpha: float, tol: float
 ) -> tuple[Floats, Floats, int]:  # fmt: skip
     """Return weights (B, E) with a small ridge (B,) or none, change in the last step, Newton steps.
 
@@ -268,8 +250,8 @@ def _proximal_points(
     for _ in range(OUTER):
         both = small + ridge
         towards = np.ascontiguousarray(centre * (ridge / both)[:, None])
-        given = costs, towards, both, alpha, active
-        total += native.newton(given, (tol, max_iter), dual, weights)
+        problems = costs, towards, both, alpha, active
+        total += native.newton(problems, (tol, NEWTON), dual, weights)
         moved = ridge * np.abs(weights - centre).max(axis=1) / typical
         if moved.max() <= tol:
             break

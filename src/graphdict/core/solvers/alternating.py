@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphdict.core.annotations import Floats
-from graphdict.core.protocols import BlockStates, Executor
-from graphdict.core.solvers.base import Callback, History, Solution, signal_precision
+from graphdict.core.protocols import BlockStates
+from graphdict.core.solvers.base import History, signal_precision
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.descent import Descent
 
@@ -29,7 +29,11 @@ class _Point(NamedTuple):
 
 
 class Alternating(Descent):
-    """One half of each kind in turn, until both together gain next to nothing."""
+    """BiPDS with one variable held, then the other, for problems of any terms.
+
+    An iteration is one half of each kind, or the one that ``fixed`` leaves. It stops when that
+    hardly lowers the objective; residuals are relative decreases. There is no dual variable.
+    """
 
     def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
         atoms = signal_precision(atoms, self.problem)
@@ -47,7 +51,7 @@ class Alternating(Descent):
         return point, stalled
 
     def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
-        """Return the point after a half of each kind, and what each gained, relatively."""
+        """Return the point after a half of each kind, and the relative decrease in each."""
         residuals = {}
         point = point._replace(iteration=point.iteration + 1)
         for held in ("atoms", "coefficients") if self.fixed is None else (self.fixed,):
@@ -55,9 +59,9 @@ class Alternating(Descent):
                 self.executor, point.coefficients, point.atoms, dual=point.dual, fixed=held,
                 max_iter=STEPS, tol=self.tol,
             )  # fmt: skip
-            gain = max(point.objective - half.objective, 0.0)
+            decrease = max(point.objective - half.objective, 0.0)
             moved = "coefficients" if held == "atoms" else "atoms"
-            residuals[moved] = _relative_gain(gain, half.objective)
+            residuals[moved] = _relative_decrease(decrease, half.objective)
             if half.objective <= point.objective:  # infinity, too, is lowered
                 states = self.scatter(half.coefficients, half.atoms)
                 point = _Point(point.iteration, half.atoms, states, half.dual, half.objective)
@@ -66,47 +70,9 @@ class Alternating(Descent):
         return point, residuals
 
 
-def alternating(
-    executor: Executor,
-    coefficients: Floats | BlockStates,
-    atoms: Floats,
-    *,
-    fixed: str | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    stage: Any = None,
-) -> Solution:
-    """Minimise the problem of an executor by BiPDS on one variable at a time.
-
-    Parameters
-    ----------
-    executor : Executor
-        Of a problem of any terms.
-    coefficients : array (T, K) or states of the executor
-    atoms : array (K, E)
-        Where to start; neither is modified.
-    fixed : {"atoms", "coefficients"}, optional
-        A variable to hold at its start: each iteration is then one half.
-    max_iter, tol
-        Stop after ``max_iter`` iterations of two halves each, or when an iteration lowers the
-        objective by less than a hundredth of ``tol``, relatively.
-    callback : callable, optional
-        Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
-        iteration; returning True stops.
-    stage : Stage, optional
-        Of a checkpoint: keeps what an interrupted run needs to go on.
-
-    Returns
-    -------
-    Solution
-        Where it stopped. It has no dual variable.
-    """
-    return Alternating(executor, fixed, tol).solve(
-        coefficients, atoms, max_iter=max_iter, callback=callback, stage=stage
-    )
+alternating = Alternating.minimise
 
 
-def _relative_gain(gain: float, objective: float) -> float:
-    """Return a gain as a share of the objective, or of 1 where that is more; 1 if infinite."""
-    return gain / max(abs(objective), 1.0) if np.isfinite(gain) else 1.0
+def _relative_decrease(decrease: float, objective: float) -> float:
+    """Return a decrease as a share of the objective, or of 1 where that is more; 1 if infinite."""
+    return decrease / max(abs(objective), 1.0) if np.isfinite(decrease) else 1.0

@@ -55,26 +55,31 @@ class History:
         _check_names([self.residuals[0], residuals])
         self.seconds.append(time.perf_counter() - self.started)
 
-    def until(self, iteration: int) -> dict[str, list[Any]]:
-        """Return the entries up to an iteration as lists, from which :meth:`resumed` continues."""
+    def entries(self) -> dict[str, list[Any]]:
+        """Return all entries as lists by name, from which :meth:`from_entries` goes on."""
+        return self.entries_until(self.iteration[-1] if self.iteration else 0)
+
+    def entries_until(self, iteration: int) -> dict[str, list[Any]]:
+        """Return the entries of checks up to an iteration, as :meth:`entries` does."""
         count = sum(i <= iteration for i in self.iteration)
         names = ("iteration", "objective", "residual", "residuals", "seconds")
         return {name: getattr(self, name)[:count] for name in names}
 
-    def copy(self) -> dict[str, list[Any]]:
-        """Return all entries as lists."""
-        return self.until(self.iteration[-1] if self.iteration else 0)
-
     def refill(self, entries: dict[str, list[Any]]) -> None:
         """Replace all entries by stored ones."""
-        vars(self).update(vars(History.resumed(entries)))
+        vars(self).update(vars(History.from_entries(entries)))
 
     @classmethod
-    def resumed(cls, entries: dict[str, list[Any]]) -> History:
-        """Return a history that continues stored entries."""
+    def from_entries(cls, entries: dict[str, list[Any]]) -> History:
+        """Return a history that goes on from stored entries, and in time from their last."""
         _check_names(entries["residuals"])
         elapsed = entries["seconds"][-1] if entries["seconds"] else 0.0
         return cls(**entries, started=time.perf_counter() - elapsed)
+
+    # Their earlier names.
+    copy = entries
+    until = entries_until
+    resumed = from_entries
 
     def as_dict(self) -> dict[str, NDArray[Any]]:
         """Return arrays by name; the residual of each variable is ``residual_<variable>``."""
@@ -168,13 +173,13 @@ class Solution:
     def summary(self) -> dict[str, Any]:
         """Return all but the arrays with a row for each sample, as :meth:`restored` takes it."""
         names = ("atoms", "objective", "n_iter", "converged", "stopped")
-        history = self.history.until(self.n_iter)
+        history = self.history.entries_until(self.n_iter)
         return {**{name: getattr(self, name) for name in names}, "history": history}
 
     @classmethod
     def restored(cls, summary: dict[str, Any]) -> Solution:
         """Return the solution of a :meth:`summary`, with coefficients if they were added to it."""
-        summary = {**summary, "history": History.resumed(summary["history"])}
+        summary = {**summary, "history": History.from_entries(summary["history"])}
         kept = summary.pop("coefficients", None)
         read = _gone if kept is None else lambda: kept
         return cls(**summary, read_coefficients=read, read_dual=_gone)

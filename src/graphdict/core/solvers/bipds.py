@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from graphdict.core.annotations import Floats
-from graphdict.core.protocols import Backend, BlockStates, Executor, Iterations
+from graphdict.core.protocols import Backend, BlockStates, CompiledRun, Executor
 from graphdict.core.solvers import primal_dual
 from graphdict.core.solvers.base import (
     Callback,
@@ -141,8 +141,8 @@ class _Run:
         self.linear = self.problem.linear
         self.fixed = fixed
         self.given = (*given[:2], NO_SIGMA if given[2] == 0 else given[2])
-        self.distances: list[Floats] = []  # of fixed coefficients
-        self.held_value: float | None = None  # of priors that tie fixed coefficients together
+        self.distances: list[Floats] = []  # (p Delta)' Z of fixed coefficients, none of others
+        self.held_value: float | None = None  # of priors that tie samples, at fixed coefficients
         self.steps: StepSizes
         # Priors that tie samples together move the coefficients of all samples at once, here.
         self.coupled = fixed != "coefficients" and not self.problem.coefficient_priors.separable
@@ -169,22 +169,24 @@ class _Run:
         message = PassMessage(
             atoms, extrapolated=atoms, tau=1.0, sigma=sigma, check=True, fixed=self.fixed
         )
-        states, found = executor.map_blocks(primal_dual.begin, [states, duals, extra], message)
-        sums, image = PassSums(*found), self.problem.images(atoms)
+        states, found = executor.map_blocks(
+            primal_dual.initial_step, [states, duals, extra], message
+        )
+        sums, atom_images = PassSums(*found), self.problem.atom_images(atoms)
         self.steps = StepSizes(
             problem, atoms, np.asarray(sums.gram),
-            image=image, fixed=self.fixed, given=self.given, sigma=sigma,
+            atom_images=atom_images, fixed=self.fixed, given=self.given, sigma=sigma,
         )  # fmt: skip
         split_atoms = tuple(np.zeros_like(atoms) for _ in problem.atom_priors.split)
         return Point(
             iteration=0, atoms=atoms, split_atoms=split_atoms, states=states,
             steps=(1.0, 1.0, self.steps.sigma), lipschitz=lipschitz,
-            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums, image=image,
-            objective=self._objective(atoms, sums, value),
+            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums,
+            atom_images=atom_images, objective=self._objective(atoms, sums, value),
         )  # fmt: skip
 
     def _cache_fixed_coefficients(self, states: BlockStates) -> None:
-        """Find once what coefficients that stay as they are contribute."""
+        """Cache ``(p Delta)' Z`` and the value of coupled priors, for fixed coefficients."""
         self.distances = [*self.executor.map_blocks(_distances, [states])[1]]
         group = self.problem.coefficient_priors
         if not group.separable:
@@ -193,46 +195,48 @@ class _Run:
     def iterate_until(self, point: Point, until: int) -> Point:
         """Take iterations without checks, up to number ``until``, and return the point there."""
         while point.iteration < until:
-            further = None if self.boxes is None else self._iterate(point, until)
+            further = None if self.boxes is None else self._run_compiled(point, until)
             point = self.step(point, check=False) if further is None else further
         return point
 
-    def _iterate(self, point: Point, until: int) -> Point | None:
-        """Take some iterations at once; None where the backend has no loop for that."""
+    def _run_compiled(self, point: Point, until: int) -> Point | None:
+        """Take iterations in one compiled loop; return None where the backend has none."""
         assert self.boxes is not None
-        asked = Iterations(
-            until - point.iteration, point.atoms, point.image, point.gradient_atoms,
+        run = CompiledRun(
+            until - point.iteration, point.atoms, point.atom_images, point.gradient_atoms,
             point.sums.gram, self.boxes, lambda: self.steps.rules(self.linear.norm),
         )  # fmt: skip
-        found = self.executor.iterate(point.states, asked)
+        found = self.executor.iterate(point.states, run)
         if found is None:
             return None
         return replace(
             point, iteration=point.iteration + found.done, atoms=found.atoms, states=found.states,
             steps=(found.tau_atoms, found.tau_coefficients, self.steps.sigma),
             gradient_atoms=found.gradient_atoms, sums=PassSums(0.0, found.gram),
-            image=found.images, objective=np.nan,
+            atom_images=found.atom_images, objective=np.nan,
         )  # fmt: skip
 
     def step(self, point: Point, check: bool) -> Point:
         """Take one iteration of Algorithm 1 and return the next point."""
         problem, executor = self.problem, self.executor
-        steps = self.steps.at(point.sums.gram, point.atoms, point.image, point.lipschitz)
+        steps = self.steps.at(point.sums.gram, point.atoms, point.atom_images, point.lipschitz)
         tau_atoms, tau, sigma = steps
         atoms = point.atoms
         if self.fixed != "atoms":
-            atoms = primal_dual.descend(problem.atom_priors, atoms, point.gradient_atoms, tau_atoms)
+            atoms = primal_dual.primal_step(
+                problem.atom_priors, atoms, point.gradient_atoms, tau_atoms
+            )
         extrapolated = 2 * atoms - point.atoms
         split_atoms = primal_dual.ascend_split_duals(
             problem.atom_priors, point.split_atoms, extrapolated, tau_atoms
         )
-        image = problem.images(atoms)
-        extrapolated_image = None
-        if image is not None and point.image is not None:
-            extrapolated_image = 2 * image - point.image
+        atom_images = problem.atom_images(atoms)
+        extrapolated_atom_images = None
+        if atom_images is not None and point.atom_images is not None:
+            extrapolated_atom_images = 2 * atom_images - point.atom_images
         message = PassMessage(
             atoms, extrapolated, tau=tau, sigma=sigma, check=check, fixed=self.fixed,
-            images=image, extrapolated_images=extrapolated_image,
+            atom_images=atom_images, extrapolated_atom_images=extrapolated_atom_images,
         )  # fmt: skip
         value, lipschitz = None, 0.0
         if self.coupled:
@@ -240,20 +244,22 @@ class _Run:
             together = executor.gather(point.states, primal_dual.movable_arrays)
             count = 2 + len(group.split)
             old, gradient, *split_duals = np.split(together, count, axis=1)
-            moved = primal_dual.move(group, old, gradient, split_duals, tau=tau)
+            moved = primal_dual.coefficient_step(group, old, gradient, split_duals, tau=tau)
             lipschitz = group.lipschitz(moved.coefficients)
             value = group.value(moved.coefficients) if check else None
             coefficients = in_precision(moved.coefficients, atoms)
             extra = _broadcast_like(coefficients, moved.extra)
-            given = [executor.scatter(x) for x in (coefficients, extra, *moved.split_duals)]
-            states, found = executor.map_blocks(primal_dual.follow, [point.states, *given], message)
+            arrays = coefficients, extra, *moved.split_duals
+            columns = [point.states, *map(executor.scatter, arrays)]
+            states, found = executor.map_blocks(primal_dual.coupled_step, columns, message)
         else:
-            states, found = executor.map_blocks(primal_dual.advance, [point.states], message)
+            states, found = executor.map_blocks(primal_dual.separable_step, [point.states], message)
         sums = PassSums(*found)
         return Point(
             iteration=point.iteration + 1, atoms=atoms, split_atoms=split_atoms, states=states,
             steps=steps, lipschitz=lipschitz,
-            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums, image=image,
+            gradient_atoms=self._gradient_atoms(atoms, split_atoms, sums), sums=sums,
+            atom_images=atom_images,
             objective=self._objective(atoms, sums, value) if check else np.nan,
         )  # fmt: skip
 
@@ -294,7 +300,7 @@ class _Run:
         """Return the state of the run for a checkpoint, from which :meth:`restore` continues."""
         return {
             "point": self._packed(point), "best": None if best is point else self._packed(best),
-            "steps": steps, "history": history.until(point.iteration),
+            "steps": steps, "history": history.entries_until(point.iteration),
         }  # fmt: skip
 
     def restore(self, saved: dict[str, Any]) -> tuple[Point, Point, History]:
@@ -302,12 +308,12 @@ class _Run:
         best = point if saved["best"] is None else self._unpacked(saved["best"])
         self.steps = StepSizes(
             self.problem, point.atoms, point.sums.gram,
-            image=point.image, fixed=self.fixed, given=self.given,
+            atom_images=point.atom_images, fixed=self.fixed, given=self.given,
         )  # fmt: skip
         self.steps.restore(saved["steps"])
         if self.fixed == "coefficients":
             self._cache_fixed_coefficients(self.executor.scatter(saved["point"]["samples"][1]))
-        return point, best, History.resumed(saved["history"])
+        return point, best, History.from_entries(saved["history"])
 
     def _packed(self, point: Point) -> dict[str, Any]:
         if self.fixed == "coefficients":
@@ -327,8 +333,8 @@ class _Run:
         )
         found = {name: saved[name] for name in PACKED}
         found["split_atoms"], found["steps"] = tuple(found["split_atoms"]), tuple(found["steps"])
-        image = self.problem.images(found["atoms"])
-        return Point(**found, states=states, sums=PassSums(*saved["sums"]), image=image)
+        found["atom_images"] = self.problem.atom_images(found["atoms"])
+        return Point(**found, states=states, sums=PassSums(*saved["sums"]))
 
     def read(self, point: Point, name: str) -> Floats:
         """Return the array ``name`` of a point's states, for all samples."""

@@ -11,7 +11,7 @@ from graphdict.core.annotations import Floats
 from graphdict.core.problem import Problem
 from graphdict.core.protocols import Backend, Executor
 from graphdict.core.terms import L1, UnitBox
-from graphdict.core.terms.base import Barrier, is_exactly, strength
+from graphdict.core.terms.base import Barrier, is_exactly, total_alpha
 
 BLOCK_BYTES = 1 << 24
 
@@ -24,7 +24,10 @@ def codes_samples_alone(problem: Problem) -> bool:
 
 
 def has_small_problems(barrier: Barrier, coefficient_terms: Sequence[Any]) -> bool:
-    """Whether the terms allow it: a barrier with both derivatives, and sparsity alone."""
+    """Whether these terms leave a small problem for each sample, which Newton steps can solve.
+
+    So it is for a barrier with both derivatives and sparsity as the only prior on coefficients.
+    """
     return all(hasattr(barrier, method) for method in ("slope", "curvature")) and all(
         is_exactly(term, UnitBox, L1) for term in coefficient_terms
     )
@@ -47,18 +50,18 @@ def code_shard(
 ) -> Any:
     """Find the coefficients of a shard for each of its blocks, and their share of the objective."""
     backend, problem = shard.backend, shard.backend.problem
-    shrinkage = strength(problem.coefficient_terms, L1)
-    images = problem.images(atoms.astype(np.float64))
+    coefficient_alpha = total_alpha(problem.coefficient_terms, L1)
+    atom_images = problem.atom_images(atoms.astype(np.float64))
     alive = atoms.any(axis=1)
     coefficients = np.zeros((problem.rows, len(atoms)), dtype=atoms.dtype)
     if alive.any():
-        images = images[alive]
-        size = max(1, BLOCK_BYTES // (8 * (images.size + 4 * len(images) ** 2)))
+        atom_images = atom_images[alive]
+        size = max(1, BLOCK_BYTES // (8 * (atom_images.size + 4 * len(atom_images) ** 2)))
         for start in range(0, problem.rows, size):
             rows = slice(start, min(start + size, problem.rows))
-            costs = problem.signal_term.energies(atoms, rows).astype(np.float64) + shrinkage
+            costs = problem.signal_term.energies(atoms, rows).astype(np.float64) + coefficient_alpha
             coefficients[rows, alive] = backend.solve_coefficients(
-                costs[:, alive], images, max_iter, tol
+                costs[:, alive], atom_images, max_iter, tol
             )
     return shard.map(keep_value, [[coefficients[rows] for rows in shard.blocks]], atoms)
 
@@ -84,5 +87,5 @@ def _samples_value(backend: Backend, rows: slice, coefficients: Floats, atoms: F
     """Find the share of the objective that is the likelihood of a block."""
     problem = backend.problem
     energies = problem.signal_term.energies(atoms, rows)
-    image = problem.operator.forward(coefficients, atoms)
-    return None, (problem.samples_value(rows, coefficients, energies, image),)
+    mixed_images = problem.operator.forward(coefficients, atoms)
+    return None, (problem.samples_value(rows, coefficients, energies, mixed_images),)

@@ -20,13 +20,15 @@ from graphdict.core.solvers.base import (
 from graphdict.core.solvers.coding import total_objective
 
 FLOOR = 1e-4  # starting coefficients are at least this: a zero would never leave
-STALL_TOLERANCE = 1e-2  # relative gain of an iteration, as a share of tol, that counts as none
+STALL_TOLERANCE = 1e-2  # relative decrease of an iteration, as a share of tol, that counts as none
 
 
 class Descent:
-    """One run of a solver, which :meth:`solve` does.
+    """One run of a solver: a subclass says what a step is, and :meth:`minimise` takes them.
 
-    A subclass says what a step is. Its points are tuples with the names of :meth:`save`.
+    It stops after a number of iterations, once all residuals are below ``tol``, or when an
+    iteration lowers the objective by less than a hundredth of ``tol``, relatively. Points are named
+    tuples with, at least, the ``iteration``, ``atoms``, ``coefficients`` and ``objective``.
     """
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
@@ -46,7 +48,7 @@ class Descent:
         return {
             "iteration": point.iteration, "atoms": point.atoms, "objective": point.objective,
             "coefficients": self.executor.gather(point.coefficients),
-            "history": history.until(point.iteration),
+            "history": history.entries_until(point.iteration),
         }  # fmt: skip
 
     def update(self, point: Any) -> tuple[Any, dict[str, float]]:
@@ -60,8 +62,8 @@ class Descent:
     def check_end(self, point: Any, stalled: bool, small: bool) -> tuple[Any, bool]:
         """Return the point to go on from, and whether that is the end.
 
-        ``stalled`` says that the iteration gained next to nothing, ``small`` that its residuals
-        are below the tolerance.
+        ``stalled`` says that the iteration hardly lowered the objective, ``small`` that its
+        residuals are below the tolerance.
         """
         return point, stalled or small
 
@@ -85,58 +87,64 @@ class Descent:
         value: float = self.problem.atom_priors.value(atoms)
         return total_objective(self.executor, states, atoms) + value
 
-    def solve(
-        self,
+    @classmethod
+    def minimise(
+        cls,
+        executor: Executor,
         coefficients: Floats | BlockStates,
         atoms: Floats,
         *,
+        fixed: str | None = None,
         max_iter: int = 1000,
+        tol: float = 1e-4,
         callback: Callback | None = None,
         stage: Any = None,
     ) -> Solution:
-        """Minimise the problem of the executor from a starting point.
+        """Minimise the problem of an executor from a starting point; see the class for the steps.
 
-        ``stage`` of a checkpoint keeps what an interrupted run needs to go on; all else is as in
-        :func:`graphdict.solvers.mm`.
+        Coefficients (T, K) may be states of the executor. ``stage`` of a checkpoint keeps what an
+        interrupted run needs to go on; all else is as in :func:`graphdict.solvers.mm`, which opens
+        an executor for a problem.
         """
+        run = cls(executor, fixed, tol)
         converged, interrupted, stopped = False, False, False
         if stage is None or stage.saved is None:
-            point, history = self.start(coefficients, atoms), History()
+            point, history = run.start(coefficients, atoms), History()
         else:
             saved = stage.saved
-            point = self.restore(saved, self.executor.scatter(saved["coefficients"]))
-            history = History.resumed(saved["history"])
+            point = run.restore(saved, run.executor.scatter(saved["coefficients"]))
+            history = History.from_entries(saved["history"])
         iteration = point.iteration
         try:
             for iteration in range(point.iteration + 1, max_iter + 1):
-                following, residuals = self.update(point)
+                following, residuals = run.update(point)
                 if not following.objective <= point.objective + 1e-6 * abs(point.objective):
                     # Rounding has taken over, or overflow.
                     converged = bool(np.isfinite(following.objective))
                     break
                 history.add(following.objective, residuals, iteration)
-                gain = point.objective - following.objective
-                point = self.persist(following)
+                decrease = point.objective - following.objective
+                point = run.persist(following)
                 progress = Progress(
                     iteration, point.objective, history.residual[-1], point.atoms,
-                    partial(self.executor.gather, point.coefficients),
+                    partial(run.executor.gather, point.coefficients),
                 )  # fmt: skip
                 stopped = callback is not None and bool(callback(progress))
-                stalled = gain <= STALL_TOLERANCE * self.tol * max(abs(point.objective), 1.0)
-                point, done = self.check_end(point, stalled, history.residual[-1] <= self.tol)
+                stalled = decrease <= STALL_TOLERANCE * run.tol * max(abs(point.objective), 1.0)
+                point, done = run.check_end(point, stalled, history.residual[-1] <= run.tol)
                 converged = done and not stopped
                 if stopped or converged:
                     break
                 if stage is not None:
-                    stage.offer(partial(self.save, point, history))
+                    stage.offer(partial(run.save, point, history))
         except KeyboardInterrupt as stop:
             interrupted = True
             point = stop.args[0] if stop.args else point  # how far a solver within came
             warn_interrupted(iteration)
         if not interrupted:
-            point = self.finish(point)
+            point = run.finish(point)
         return Solution(
-            point.atoms, partial(self.executor.gather, point.coefficients), lambda: None,
+            point.atoms, partial(run.executor.gather, point.coefficients), lambda: None,
             objective=point.objective, history=history, n_iter=iteration,
             converged=converged, interrupted=interrupted, stopped=stopped,
         )  # fmt: skip

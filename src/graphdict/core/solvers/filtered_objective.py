@@ -76,7 +76,9 @@ class FilteredObjective:
         gradient = adjoint(matrices.reshape(reduced.shape))
         return Evaluation(value / total, gradient / total, slopes / total)
 
-    def energies(self, atoms: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
+    def energies_and_log_determinants(
+        self, atoms: Floats, coefficients: Floats
+    ) -> tuple[Floats, Floats]:
         """Return energies (T,) of samples, and the log-determinants (T,) of their precisions."""
         flat = reduced_laplacians(atoms).reshape(len(atoms), -1)
         energies, log_determinants = np.zeros(self.windows.shape[:2]), np.zeros(len(self.counts))
@@ -89,12 +91,12 @@ class FilteredObjective:
 
     def log_densities(self, atoms: Floats, coefficients: Floats) -> Floats:
         """Return the log-density (T,) of every sample."""
-        found = self.energies(atoms, coefficients)
-        return log_densities(*found, self.tails, self.windows.shape[2])
+        energies, log_determinants = self.energies_and_log_determinants(atoms, coefficients)
+        return log_densities(energies, log_determinants, self.tails, self.windows.shape[2])
 
     def gains(self, atoms: Floats, coefficients: Floats) -> Floats:
         """Return the posterior mean (T,) of what multiplies the precision of every sample."""
-        energies, _ = self.energies(atoms, coefficients)
+        energies, _ = self.energies_and_log_determinants(atoms, coefficients)
         return gains(energies, self.tails, self.windows.shape[2])
 
     def blocks(self) -> list[slice]:

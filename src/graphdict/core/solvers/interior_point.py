@@ -29,7 +29,10 @@ DAMPING = 1e-13  # atoms that are alike would make the system singular
 
 
 class InteriorPointRules(NamedTuple):
-    """The constants of the method, as a compiled loop takes them."""
+    """The constants of the method.
+
+    Compiled loops unpack the fields in this order: ``InteriorPointRules`` in interior_point.hpp.
+    """
 
     tie_break: float
     centring: float
@@ -42,46 +45,48 @@ RULES = InteriorPointRules(TIE_BREAK, CENTRING, REACH, AT_BOUND, DAMPING)
 
 
 class InteriorPoint:
-    """The method on some samples: costs (T, K) and the images ``M(W)`` (K, ...) of the atoms."""
+    """The method on some samples: costs (T, K) and the images ``M(W)`` (K, ...) of atoms."""
 
-    def __init__(self, barrier: Any, costs: Floats, images: Floats):
+    def __init__(self, barrier: Any, costs: Floats, atom_images: Floats):
         self.barrier = barrier
-        self.images = images
-        self.flat = images.reshape(len(images), -1)
+        self.atom_images = atom_images
+        self.flattened = atom_images.reshape(len(atom_images), -1)
         self.start = np.full(costs.shape, 0.5)
         # A cost of zero would let a coefficient rest anywhere.
-        self.costs = np.maximum(costs, TIE_BREAK * self.gain(self.start)[0])
+        self.costs = np.maximum(costs, TIE_BREAK * self.slopes(self.start)[0])
         self.ridge = TIE_BREAK * self.costs
 
-    def gain(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return minus the gradient of the barrier (T, K), and the image it saw."""
-        image = (x @ self.flat).reshape(len(x), *self.images.shape[1:])
-        return self.barrier.slope(image).reshape(len(x), -1) @ self.flat.T, image
+    def slopes(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return the slopes (T, K) of the barrier at coefficients ``x``, and what it sees there."""
+        mixed_images = (x @ self.flattened).reshape(len(x), *self.atom_images.shape[1:])
+        slope = self.barrier.slope(mixed_images)
+        return slope.reshape(len(x), -1) @ self.flattened.T, mixed_images
 
     def solve(self, max_iter: int, tol: float) -> Floats:
         """Return the coefficients (T, K) of all samples, each solved until its gap is closed."""
         inside = self.start
         for _ in range(WARM_UP):
-            inside = np.clip(inside * self.gain(inside)[0] / self.costs, 1e-3 * inside, 0.9)
+            inside = np.clip(inside * self.slopes(inside)[0] / self.costs, 1e-3 * inside, 0.9)
         spread = 0.1 * np.mean(self.costs * inside, axis=1, keepdims=True)
         # Distances from the two bounds, kept apart since one of them may be tiny.
         result, rest = inside, 1 - inside
         low, high = spread / result, spread / rest
         todo = np.arange(len(result))
         for _ in range(max_iter):
-            gain, image = self.gain(result[todo])
+            slopes, mixed_images = self.slopes(result[todo])
             costs = self.costs[todo]
-            gradient = costs + self.ridge[todo] * result[todo] - gain
+            gradient = costs + self.ridge[todo] * result[todo] - slopes
             gap = low[todo] * result[todo] + high[todo] * rest[todo]
             gap = gap.mean(axis=1, keepdims=True) / 2
-            residual = np.abs(gradient - low[todo] + high[todo]) / (costs + np.abs(gain))
+            residual = np.abs(gradient - low[todo] + high[todo]) / (costs + np.abs(slopes))
             unsolved = (gap[:, 0] > tol) | (residual.max(axis=1) > 1e3 * tol)
             if not unsolved.any():
                 break
-            todo, image = todo[unsolved], image[unsolved]
+            todo, mixed_images = todo[unsolved], mixed_images[unsolved]
             x, y, a, b = result[todo], rest[todo], low[todo], high[todo]
             target = CENTRING * gap[unsolved]
-            hessian = np.array(self.barrier.curvature(image, self.images))  # it may keep its own
+            curvature = self.barrier.curvature(mixed_images, self.atom_images)
+            hessian = np.array(curvature)  # the barrier may keep its own
             extra = a / x + b / y + self.ridge[todo]
             hessian += extra[:, :, None] * np.eye(x.shape[1])
             step = _solve(hessian, target / x - target / y - gradient[unsolved])

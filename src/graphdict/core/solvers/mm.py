@@ -9,9 +9,10 @@ minimisers are
     w     <- 2 w R / (C + sqrt(C^2 + 4 O R))    R = A**(p Delta, B),  C = (p Delta)' Z + alpha_w
     delta <- min(1, delta A*(B, W) / (e + alpha_c))
 
-where ``O = alpha_orth sum_{k' != k} w_k'`` comes from bounding each product of two atoms by
-squares. No step size exists and nothing leaves its domain. While one block is updated its ``C``
-(or ``e``) is constant, so several inner updates share one pass over the data.
+where ``R`` and ``A*(B, W)`` are the slopes of the barrier in weights and in coefficients, and
+``O = alpha_orth sum_{k' != k} w_k'`` comes from bounding each product of two atoms by squares. No
+step size exists and nothing leaves its domain. While one block is updated its ``C`` (or ``e``) is
+constant, so several inner updates share one pass over the data.
 
 Factors raised to the power 1.5 take longer steps in the same direction. They are tried first and
 kept where they lower ``F``; the power one always does.
@@ -29,16 +30,14 @@ import numpy as np
 from graphdict.core.annotations import Floats
 from graphdict.core.protocols import Backend, BlockStates, Deferred, Executor, returns_deferred
 from graphdict.core.solvers.base import (
-    Callback,
     History,
-    Solution,
     relative_size,
     signal_precision,
 )
 from graphdict.core.solvers.descent import FLOOR, Descent
 from graphdict.core.solvers.mm_terms import mm_lacks
 from graphdict.core.terms import L1, Orthogonality
-from graphdict.core.terms.base import strength
+from graphdict.core.terms.base import total_alpha
 
 INNER = 4  # updates of a block for each pass over the data
 # Of the mean: without it, nodes that never differ would attract infinite weight. It is larger in
@@ -58,8 +57,8 @@ class Update(NamedTuple):
     """What multiplicative updates of the coefficients need, the same for all samples."""
 
     atoms: Floats
-    images: Floats | None  # ``M(W)``, where the operator is the lift of an ``M``
-    shrinkage: float  # what a coefficient costs beside its energy
+    atom_images: Floats | None  # ``M(W)``, where the operator lifts a map ``M``
+    coefficient_alpha: float  # of the L1 prior: what a coefficient costs beside its energy
     over_relaxed: bool
     fixed: str | None = None
     energies: Floats | None = None  # of fixed atoms, else they are found
@@ -67,6 +66,7 @@ class Update(NamedTuple):
 
 
 def _refuse(lack: str | None) -> None:
+    """Raise TypeError with what a problem lacks for MM, unless that is None."""
     if lack is not None:
         raise TypeError(f"solver='mm' cannot solve this problem: {lack}; solver='bipds' can")
 
@@ -83,9 +83,10 @@ class _Point(NamedTuple):
 
 
 class MajoriseMinimise(Descent):
-    """Steps that lower the objective, until one gains next to nothing or both residuals are small.
+    """Majorise-minimise updates, for problems where :func:`mm_lacks` names no lack.
 
-    Residuals are relative sizes of the projected gradient, each entry weighted by its variable.
+    In the end, small weights are set to zero where that lowers the objective. Residuals are
+    relative sizes of the projected gradient, each entry times that of its variable.
     """
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
@@ -93,14 +94,17 @@ class MajoriseMinimise(Descent):
         problem = self.problem
         _refuse(mm_lacks(problem.barrier, problem.atom_terms, problem.coefficient_terms))
         self.linear = problem.linear
-        self.sparsity = strength(problem.atom_terms, L1)
-        self.overlap = strength(problem.atom_terms, Orthogonality)
-        self.shrinkage = strength(problem.coefficient_terms, L1)
+        self.atom_alpha = total_alpha(problem.atom_terms, L1)
+        self.overlap_alpha = total_alpha(problem.atom_terms, Orthogonality)
+        self.coefficient_alpha = total_alpha(problem.coefficient_terms, L1)
 
     def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
         problem = self.problem
-        shape = problem.atom_terms, problem.coefficient_terms, self.linear, atoms.shape[1]
-        _refuse(mm_lacks(problem.barrier, *shape))
+        lack = mm_lacks(
+            problem.barrier, problem.atom_terms, problem.coefficient_terms,
+            self.linear, n_edges=atoms.shape[1],
+        )  # fmt: skip
+        _refuse(lack)
         atoms = signal_precision(atoms, problem)
         if self.fixed != "atoms":
             positive = atoms[atoms > 0]
@@ -143,13 +147,13 @@ class MajoriseMinimise(Descent):
         atoms = point.atoms
         if self.fixed != "atoms":
             atoms = self._update_atoms(point, over_relaxed, residuals)
-        images = self.problem.images(atoms)
-        message = Update(atoms, images, self.shrinkage, over_relaxed, fixed=self.fixed)
+        atom_images = self.problem.atom_images(atoms)
+        message = Update(atoms, atom_images, self.coefficient_alpha, over_relaxed, fixed=self.fixed)
         columns = [point.coefficients, point.energies]
         states, sums = self.executor.map_blocks(update_coefficients, columns, message)
-        value, square, scale, distances, of_images = sums
-        if isinstance(of_images, np.ndarray):
-            distances = self.linear.adjoint(of_images)
+        value, square, scale, distances, before_adjoint = sums
+        if isinstance(before_adjoint, np.ndarray):
+            distances = self.linear.adjoint(before_adjoint)
         if self.fixed != "coefficients":
             residuals["coefficients"] = relative_size(square**0.5, scale**0.5)
         following = point._replace(
@@ -161,24 +165,27 @@ class MajoriseMinimise(Descent):
     def _update_atoms(
         self, point: _Point, over_relaxed: bool, residuals: dict[str, float]
     ) -> Floats:
-        """Take ``INNER`` updates of the atoms, for which ``Delta' Z`` is constant."""
+        """Return the atoms after ``INNER`` updates; add their residual to ``residuals``."""
         atoms = updated = point.atoms
-        cost = point.distances + self.sparsity
+        cost = point.distances + self.atom_alpha
         tiny = np.finfo(atoms.dtype).tiny
         cost = at_least(cost, atoms.dtype)
         for inner in range(INNER):
-            images = self.problem.images(updated)
+            atom_images = self.problem.atom_images(updated)
             columns = [point.coefficients]
-            _, (gain, of_images) = self.executor.map_blocks(_atom_slopes, columns, updated, images)
-            if isinstance(of_images, np.ndarray):
-                gain = self.linear.adjoint(of_images)
+            found = self.executor.map_blocks(_atom_slopes, columns, updated, atom_images)
+            slopes, before_adjoint = found[1]
+            if isinstance(before_adjoint, np.ndarray):
+                slopes = self.linear.adjoint(before_adjoint)
             # Never negative but for rounding, where resistances of strong edges cancel.
-            gain = np.maximum(gain, tiny)
-            others = self.overlap * (updated.sum(axis=0) - updated) if self.overlap else 0.0
+            slopes = np.maximum(slopes, tiny)
+            others: Any = 0.0
+            if self.overlap_alpha:
+                others = self.overlap_alpha * (updated.sum(axis=0) - updated)
             if inner == 0:
-                square, scale = stationarity(atoms, cost + others - gain, cost, np.inf)
+                square, scale = stationarity(atoms, cost + others - slopes, cost, np.inf)
                 residuals["atoms"] = relative_size(square**0.5, scale**0.5)
-            factor = atom_factors(cost, others, gain)
+            factor = atom_factors(cost, others, slopes)
             updated = updated * (over_relax(factor) if over_relaxed else factor)
         return updated
 
@@ -198,53 +205,14 @@ class MajoriseMinimise(Descent):
         return point
 
 
-def mm(
-    executor: Executor,
-    coefficients: Floats | BlockStates,
-    atoms: Floats,
-    *,
-    fixed: str | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    stage: Any = None,
-) -> Solution:
-    """Minimise the problem of an executor by majorise-minimise updates.
-
-    Parameters
-    ----------
-    executor : Executor
-        Of a problem whose terms have updates (:func:`mm_lacks`).
-    coefficients : array (T, K) or states of the executor
-    atoms : array (K, E)
-        Where to start; neither is modified.
-    fixed : {"atoms", "coefficients"}, optional
-        A variable to hold at its start.
-    max_iter, tol
-        Stop after ``max_iter`` iterations, once the relative size of the projected gradient is
-        below ``tol`` for both variables, or when an iteration lowers the objective by less than a
-        hundredth of ``tol``, relatively.
-    callback : callable, optional
-        Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
-        iteration; returning True stops.
-    stage : Stage, optional
-        Of a checkpoint: keeps what an interrupted run needs to go on.
-
-    Returns
-    -------
-    Solution
-        Where it stopped, with small weights set to zero where that lowers the objective.
-    """
-    return MajoriseMinimise(executor, fixed, tol).solve(
-        coefficients, atoms, max_iter=max_iter, callback=callback, stage=stage
-    )
+mm = MajoriseMinimise.minimise
 
 
 # Steps ----------------------------------------------------------------------------------------
 
 
 def _begin(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, keep: bool) -> Any:
-    """Find the energies of atoms that stay as they are; ``(p Delta)' Z`` of those that do not."""
+    """Return energies as state, where atoms are to ``keep``, else ``(p Delta)' Z`` as sums."""
     if keep:
         return backend.problem.signal_term.energies(atoms, rows), (0.0,)
     return None, (backend.problem.weighted_distances(rows, coefficients),)
@@ -252,27 +220,26 @@ def _begin(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, k
 
 @returns_deferred
 def _atom_slopes(
-    backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+    backend: Backend, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
 ) -> Deferred:
-    return backend.atom_slopes(rows, coefficients, atoms, images)
+    return backend.atom_slopes(rows, coefficients, atoms, atom_images)
 
 
 @returns_deferred
 def update_coefficients(
     backend: Backend, rows: slice, coefficients: Floats, energies: Floats | None, update: Update
 ) -> Deferred:
-    """Take the multiplicative updates of a block."""
+    """Return the coefficients of a block after multiplicative updates, and sums over them."""
     return backend.update_coefficients(rows, coefficients, update._replace(energies=energies))
 
 
-def atom_factors(cost: Floats, others: Floats | float, gain: Floats) -> Floats:
-    """Return the factors (K, E) by which the minimiser of the bound differs from the weights.
+def atom_factors(cost: Floats, others: Floats | float, slopes: Floats) -> Floats:
+    """Return the factors (K, E) that take weights to the minimiser of the bound.
 
-    ``cost`` and ``gain`` are ``C`` and ``R`` of the module's formula, ``others`` is ``O``: what
-    orthogonality asks of each weight, zero where nothing is asked.
+    ``cost``, ``others`` and ``slopes`` are ``C``, ``O`` and ``R`` of the module's formula.
     """
-    root = np.sqrt(np.square(cost) + 4 * others * gain) if np.any(others) else cost
-    result: Floats = 2 * gain / (cost + root)
+    root = np.sqrt(np.square(cost) + 4 * others * slopes) if np.any(others) else cost
+    result: Floats = 2 * slopes / (cost + root)
     return result
 
 
@@ -282,6 +249,9 @@ def over_relax(factor: Floats) -> Floats:
 
 
 def stationarity(x: Floats, gradient: Floats, scale: Floats, high: float) -> tuple[float, float]:
-    """Return squared sizes of the projected gradient and of ``scale``, each weighted by ``x``."""
+    """Return the squared norms of ``x`` times the projected gradient, and of ``x * scale``.
+
+    ``x`` is in the interval from 0 to ``high``.
+    """
     free = x * np.where((x >= high) & (gradient < 0), 0, gradient)
     return float(np.vdot(free, free)), float(np.vdot(x * scale, x * scale))

@@ -50,7 +50,7 @@ def _grows_with_edges(barrier: Any, linear: LinearMap, n_edges: int) -> bool:
     graphs = 1 + np.random.default_rng(0).random((3, n_edges))
     for size in TRIAL_SIZES:
         rows = linear.apply(size * graphs)
-        gain = linear.adjoint(barrier.slope(rows[np.isfinite(barrier.values(rows))]))
-        if (gain < -1e-6 * np.abs(gain).max(initial=0)).any():
+        slopes = linear.adjoint(barrier.slope(rows[np.isfinite(barrier.values(rows))]))
+        if (slopes < -1e-6 * np.abs(slopes).max(initial=0)).any():
             return True
     return False

@@ -26,7 +26,7 @@ class Point:
     lipschitz: float  # of the smooth priors on the coefficients
     gradient_atoms: Floats
     sums: PassSums
-    image: Floats | None = None  # ``M(W)``, where the operator is the lift of an ``M``
+    atom_images: Floats | None = None  # ``M(W)``, where the operator lifts a map ``M``
     objective: float = np.nan
 
     def is_finite(self) -> bool:
@@ -45,7 +45,7 @@ def residuals(problem: Problem, fixed: str | None, before: Point, after: Point) 
     sums = after.sums
     found = {"dual": 0.0}
     if sigma > NO_SIGMA:  # a step of zero holds its variable
-        found["dual"] = relative_size(sums.squared_dual_gap**0.5, sums.squared_image**0.5)
+        found["dual"] = relative_size(sums.squared_dual_gap**0.5, sums.squared_mixed_images**0.5)
     if fixed != "atoms" and tau_atoms:
         gap = (before.atoms - after.atoms) / tau_atoms
         gap += after.gradient_atoms - before.gradient_atoms

@@ -31,26 +31,26 @@ class BlockIterate(NamedTuple):
     energies: Floats | None  # of fixed atoms
 
 
-class Moved(NamedTuple):
-    """Coefficients after their primal step."""
+class MovedCoefficients(NamedTuple):
+    """The coefficients of a block after their primal step, and what follows from it."""
 
     coefficients: Floats
-    split_duals: tuple[Floats, ...]
-    extra: Any  # what priors and split-off duals add to the gradient there
+    split_duals: tuple[Floats, ...]  # after their own step
+    extra: Any  # what smooth priors and split_duals add to the gradient there
 
 
 class PassMessage(NamedTuple):
     """What a pass over the samples needs, the same for all samples."""
 
-    atoms: Floats
-    extrapolated: Floats  # atoms
+    atoms: Floats  # after their step
+    extrapolated: Floats  # twice these minus those before
     tau: float  # step of the coefficients
     sigma: float  # step of the dual
     check: bool  # whether objective and residuals are wanted
     fixed: str | None
-    # What the operator sees of both, ``M(W)``, where it lifts a map of graphs.
-    images: Floats | None = None
-    extrapolated_images: Floats | None = None
+    # ``M(W)`` of both, where the operator lifts a map ``M``.
+    atom_images: Floats | None = None
+    extrapolated_atom_images: Floats | None = None
 
 
 class PassSums(NamedTuple):
@@ -64,7 +64,7 @@ class PassSums(NamedTuple):
     gram: Any  # Delta' diag(p) Delta (K, K)
     value: float = 0.0  # of the objective, but for priors on atoms and those that tie rows
     squared_dual_gap: float = 0.0
-    squared_image: float = 0.0  # of A(Delta, W)
+    squared_mixed_images: float = 0.0  # A(Delta, W)
     squared_energies: float = 0.0  # of e(W)
     squared_coefficient_gap: float = 0.0
     squared_split_gap: float = 0.0  # of the duals of split-off terms
@@ -78,7 +78,7 @@ class CheckNumbers(NamedTuple):
 
     value: float  # of the objective, but for priors
     squared_dual_gap: float
-    squared_image: float
+    squared_mixed_images: float
     squared_energies: float
     squared_coefficient_gap: float
     squared_coefficients: float
@@ -87,11 +87,14 @@ class CheckNumbers(NamedTuple):
 # Steps ----------------------------------------------------------------------------------------
 
 
-def begin(
+def initial_step(
     backend: Backend, rows: slice, coefficients: Floats, dual: Floats,
     extra: Any, message: PassMessage,
 ) -> Any:  # fmt: skip
-    """Find gradients and objective at a given point."""
+    """Return the state of a block at the starting point, and the sums of the pass there.
+
+    ``extra`` is the gradient of priors that tie samples together, None where none does.
+    """
     problem = backend.problem
     split_duals = tuple(np.zeros_like(coefficients) for _ in problem.coefficient_priors.split)
     held = message.fixed == "atoms"
@@ -103,14 +106,16 @@ def begin(
 
 
 @returns_deferred
-def advance(backend: Backend, rows: slice, before: BlockIterate, message: PassMessage) -> Deferred:
-    """Take one iteration of Algorithm 1 for samples that no prior ties to others."""
+def separable_step(
+    backend: Backend, rows: slice, before: BlockIterate, message: PassMessage
+) -> Deferred:
+    """Take one iteration on a block whose coefficients no prior ties to those of others."""
     group = backend.problem.coefficient_priors
-    moved: Moved | None = None
+    moved: MovedCoefficients | None = None
     if message.fixed == "coefficients":
-        moved = Moved(before.coefficients, before.split_duals, 0.0)
+        moved = MovedCoefficients(before.coefficients, before.split_duals, 0.0)
     elif not (backend.moves_coefficients and message.fixed is None and group.box is not None):
-        moved = move(
+        moved = coefficient_step(
             group, before.coefficients, before.gradient, before.split_duals,
             tau=message.tau, rows=rows,
         )  # fmt: skip
@@ -118,18 +123,25 @@ def advance(backend: Backend, rows: slice, before: BlockIterate, message: PassMe
 
 
 @returns_deferred
-def follow(
+def coupled_step(
     backend: Backend, rows: slice, before: BlockIterate, coefficients: Floats,
     extra: Floats, *rest: Any,
 ) -> Deferred:  # fmt: skip
-    """Take one iteration where the coefficients were moved together with all others."""
+    """Take one iteration on a block whose coefficients were moved before, with those of all others.
+
+    ``rest`` are the block's duals of split-off terms, and the message.
+    """
     *split_duals, message = rest
-    moved = Moved(coefficients, tuple(split_duals), extra)
+    moved = MovedCoefficients(coefficients, tuple(split_duals), extra)
     return backend.primal_dual_pass(rows, before, moved, message)
 
 
 def restore(backend: Backend, rows: slice, dual: Floats, coefficients: Floats, *rest: Any) -> Any:
-    """Make the state of a stored iterate from its arrays."""
+    """Return the state of a block from the arrays that a checkpoint kept.
+
+    ``rest`` are the gradient and the duals of split-off terms, where coefficients are not fixed,
+    then the atoms and which variable is fixed.
+    """
     *arrays, atoms, fixed = rest
     gradient = arrays.pop(0) if arrays else None
     energies = backend.problem.signal_term.energies(atoms, rows) if fixed == "atoms" else None
@@ -137,7 +149,7 @@ def restore(backend: Backend, rows: slice, dual: Floats, coefficients: Floats, *
 
 
 def without_overflow(backend: Backend, rows: slice, iterate: BlockIterate) -> Any:
-    """Return the state with a finite dual."""
+    """Return the state with a finite dual: zero for NaN, the largest number for infinity."""
     return iterate._replace(dual=np.nan_to_num(iterate.dual)), ()
 
 
@@ -149,7 +161,7 @@ def movable_arrays(iterate: BlockIterate) -> Floats:
 # The primal step ------------------------------------------------------------------------------
 
 
-def move(
+def coefficient_step(
     group: TermGroup,
     coefficients: Floats,
     gradient: Any,
@@ -157,17 +169,18 @@ def move(
     *,
     tau: float,
     rows: slice = slice(None),
-) -> Moved:
+) -> MovedCoefficients:
     """Take a proximal gradient step of the coefficients, and dual steps of split-off terms."""
-    moved = descend(group, coefficients, gradient, tau, rows)
-    raised = ascend_split_duals(group, split_duals, 2 * moved - coefficients, tau, rows)
-    return Moved(moved, raised, group.gradient(moved, rows) + sum(raised, 0.0))
+    moved = primal_step(group, coefficients, gradient, tau, rows)
+    split_duals = ascend_split_duals(group, split_duals, 2 * moved - coefficients, tau, rows)
+    extra = group.gradient(moved, rows) + sum(split_duals, 0.0)
+    return MovedCoefficients(moved, split_duals, extra)
 
 
-def descend(
+def primal_step(
     group: TermGroup, x: Floats, gradient: Floats, tau: float, rows: slice = slice(None)
 ) -> Floats:
-    """Take a proximal gradient step of a variable, in its precision, whatever a prior returns."""
+    """Return ``x`` after a proximal gradient step by the priors of a group, in its precision."""
     gradient = np.asarray(gradient, dtype=x.dtype)
     if group.box is not None:
         return proxes.projected_step(x, gradient, tau, group.box)
@@ -181,7 +194,7 @@ def ascend_split_duals(
     tau: float,
     rows: slice = slice(None),
 ) -> tuple[Floats, ...]:
-    """Take dual steps of the split-off terms, whose operator is the identity."""
+    """Return the duals of the split-off terms after a step; their operator is the identity."""
     if not duals or not tau:
         return tuple(duals)
     sigma = split_step(tau, len(duals))
@@ -205,8 +218,8 @@ def evaluate(
 ) -> tuple[BlockIterate, PassSums]:
     """Return the iterate ``after`` a step with its gradient, and the sums of the pass.
 
-    ``extra`` is what priors and split-off duals add to the gradient. There is nothing ``before``
-    the first point.
+    ``extra`` is what priors and split-off duals add to the gradient; ``before`` is None at the
+    starting point.
     """
     operator, fixed = problem.operator, message.fixed
     coefficients, dual = after.coefficients, after.dual
@@ -242,14 +255,14 @@ def check_numbers(
 ) -> CheckNumbers:
     """Return the objective without priors, and squared sizes that residuals are made of."""
     coefficients, gradient = after.coefficients, after.gradient
-    image = problem.operator.forward(coefficients, message.atoms)
-    value = problem.samples_value(rows, coefficients, energies, image)
-    dual_gap, squared_coefficient_gap = -image, 0.0
+    mixed_images = problem.operator.forward(coefficients, message.atoms)
+    value = problem.samples_value(rows, coefficients, energies, mixed_images)
+    dual_gap, squared_coefficient_gap = -mixed_images, 0.0
     if before is not None:
         # How far A(Delta, W) is from a subgradient of h* at the dual, which it is to be. It is
         # exactly zero where nothing moves any more.
         extrapolated = 2 * coefficients - before.coefficients
-        dual_gap = problem.operator.forward(extrapolated, message.extrapolated) - image
+        dual_gap = problem.operator.forward(extrapolated, message.extrapolated) - mixed_images
         dual_gap += (before.dual - after.dual) / (message.sigma or 1.0)
         if gradient is not None and before.gradient is not None:
             slack = (
@@ -261,7 +274,7 @@ def check_numbers(
     return CheckNumbers(
         value=value,
         squared_dual_gap=_square(dual_gap),
-        squared_image=_square(image),
+        squared_mixed_images=_square(mixed_images),
         squared_energies=_weighted_square(problem, rows, energies),
         squared_coefficient_gap=squared_coefficient_gap,
         squared_coefficients=_square(coefficients),
@@ -278,7 +291,11 @@ def check_sums(
     after: BlockIterate,
     numbers: CheckNumbers,
 ) -> PassSums:
-    """Return the sums with the numbers of a check, priors included, and what is not finite."""
+    """Return the sums of a pass with the numbers of a check.
+
+    Beside those given, these are the value of priors on coefficients, the gap of split-off terms,
+    and how many entries are not finite.
+    """
     value, squared_split_gap, non_finite = numbers.value, 0.0, 0
     if problem.coefficient_priors.separable:
         value += problem.coefficient_priors.value(after.coefficients, rows) / problem.total

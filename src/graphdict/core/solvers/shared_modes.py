@@ -7,7 +7,7 @@ lie in a cone (:mod:`graphdict.core.terms.cone`), and convex in the coefficients
 
 Each iteration takes one Newton step of all spectra within the cone, a quadratic programme that no
 longer sees samples, shortened until the objective falls; then multiplicative updates of the
-coefficients, as in :mod:`graphdict.core.solvers.mm`, and once these gain no more, their optimum.
+coefficients, as in :mod:`graphdict.core.solvers.mm`, and once these hardly lower it, their optimum.
 Products of atoms (orthogonality) are bounded by ``(|sum_k w_k|^2 - sum_k |w_k|^2) / 2``, whose
 concave part is replaced by its tangent. So the objective never rises, and every point is in the
 cone.
@@ -22,13 +22,13 @@ import numpy as np
 
 from graphdict.core.annotations import Floats
 from graphdict.core.protocols import Backend, BlockStates, Executor
-from graphdict.core.solvers.base import Callback, History, Solution, signal_precision
+from graphdict.core.solvers.base import History, signal_precision
 from graphdict.core.solvers.bipds import bipds
 from graphdict.core.solvers.coding import code_shard, codes_samples_alone
 from graphdict.core.solvers.descent import Descent
 from graphdict.core.solvers.mm import Update, update_coefficients
 from graphdict.core.terms.atoms import Orthogonality
-from graphdict.core.terms.base import is_exactly, name_of, strength
+from graphdict.core.terms.base import is_exactly, name_of, total_alpha
 from graphdict.core.terms.cone import GraphsOfModes, minimise_quadratic
 from graphdict.core.terms.constraints import L1, Sum, UnitBox
 
@@ -45,34 +45,39 @@ def lacks_newton(atom_terms: Sequence[Any]) -> str | None:
 
 
 class _Point(NamedTuple):
-    """Where an iteration is."""
+    """A point of the iteration."""
 
     iteration: int
     spectra: Floats  # (K, M), in double precision
     atoms: Floats  # their weights (K, E), in the precision of the signals
     coefficients: BlockStates
     objective: float
-    exact: bool = False  # whether coefficients are now optimal for the atoms before
+    exact: bool = False  # whether coefficients are coded to their optimum from here on
 
 
 class SharedModes(Descent):
-    """The two half steps, until one iteration gains next to nothing.
+    """A step of the spectra and one of the coefficients in turn, as the module describes them.
 
-    Residuals are the square roots of what the halves gain. Atoms to start from lie in the cone.
+    The problem has :class:`GraphsOfModes <graphdict.core.terms.cone.GraphsOfModes>` among its atom
+    priors, and beside it none that :func:`lacks_newton` names. Atoms to start from are in the cone,
+    as those found are. Residuals are the square roots of what each half lowers the objective by.
     """
 
     def __init__(self, executor: Executor, fixed: str | None, tol: float):
         super().__init__(executor, fixed, tol)
         atoms, coefficients = self.problem.atom_terms, self.problem.coefficient_terms
         self.cone: GraphsOfModes = next(t for t in atoms if is_exactly(t, GraphsOfModes))
-        self.overlap = strength(atoms, Orthogonality)
+        self.overlap_alpha = total_alpha(atoms, Orthogonality)
         multiplicative = all(is_exactly(t, UnitBox, L1) for t in coefficients)
-        self.shrinkage = strength(coefficients, L1) if multiplicative else None
+        self.coefficient_alpha = total_alpha(coefficients, L1) if multiplicative else None
         self.codes_alone = fixed is None and codes_samples_alone(self.problem)
         self.dtype = getattr(self.problem.signal_term, "dtype", np.dtype(np.float64))
 
     def start(self, coefficients: Floats | BlockStates, atoms: Floats) -> _Point:
-        """Begin as given; coefficients and weights that are zero are raised, or none would move."""
+        """Return the given point, or one a step from it with zeros raised, if that is lower.
+
+        Coefficients and weights of zero would not move.
+        """
         atoms = signal_precision(atoms, self.problem)
         states, spectra = self.scatter(coefficients, atoms), self.cone.project(atoms)
         given = self._point(0, spectra, states)
@@ -84,12 +89,12 @@ class SharedModes(Descent):
         return first._replace(iteration=0) if first.objective <= given.objective else given
 
     def save(self, point: _Point, history: History) -> dict[str, Any]:
-        own = {"spectra": point.spectra, "exact": point.exact}
-        return {**super().save(point, history), **own}
+        kept = super().save(point, history)
+        return {**kept, "spectra": point.spectra, "exact": point.exact}
 
     def restore(self, saved: dict[str, Any], states: BlockStates) -> _Point:
-        spectra, rest = saved["spectra"], (saved["objective"], saved["exact"])
-        return _Point(saved["iteration"], spectra, self._weights(spectra), states, *rest)
+        kept = {name: saved[name] for name in ("iteration", "spectra", "objective", "exact")}
+        return _Point(**kept, atoms=self._weights(saved["spectra"]), coefficients=states)
 
     def check_end(self, point: _Point, stalled: bool, small: bool) -> tuple[_Point, bool]:
         settled = stalled or small
@@ -97,7 +102,7 @@ class SharedModes(Descent):
         return point._replace(exact=point.exact or settled), done
 
     def update(self, point: _Point) -> tuple[_Point, dict[str, float]]:
-        """Return the next point, and the roots of what its half steps gained."""
+        """Return the next point, and the roots of what each half lowered ``F`` by."""
         moved = self._move_spectra(point)
         residuals = {"atoms": max(point.objective - moved.objective, 0.0) ** 0.5}
         point = moved
@@ -110,10 +115,10 @@ class SharedModes(Descent):
         """Take a Newton step within the cone, as long as the objective allows."""
         spectra, states = point.spectra, point.coefficients
         _, sums = self.executor.map_blocks(_derivatives, [states], spectra)
-        distances, gain, curvature = sums
+        distances, barrier_slopes, curvature = sums
         weights = self.cone.weights(spectra)
         slopes = distances + self.problem.atom_priors.gradient(weights)
-        gradient = slopes @ self.cone.matrix - gain
+        gradient = slopes @ self.cone.matrix - barrier_slopes
         target = minimise_quadratic(self._hessian(curvature), gradient, spectra, self.cone)
         length = 1.0
         for _ in range(HALVINGS):
@@ -131,8 +136,8 @@ class SharedModes(Descent):
         mode = np.arange(modes)
         for pair, (k, other) in enumerate(zip(*np.triu_indices(count))):
             full[k, mode, other, mode] = full[other, mode, k, mode] = curvature[pair]
-        if self.overlap:
-            full += self.overlap * self.cone.gram[None, :, None, :]
+        if self.overlap_alpha:
+            full += self.overlap_alpha * self.cone.gram[None, :, None, :]
         result = full.reshape(count * modes, -1)
         diagonal = np.diag_indices(len(result))
         result[diagonal] += 1e-10 * result[diagonal].mean() + 1e-300
@@ -147,13 +152,15 @@ class SharedModes(Descent):
         atoms, executor = point.atoms, self.executor
         if point.exact and self.codes_alone:
             return self._better(point, executor.map_shards(code_shard, [], atoms)[0])
-        if self.shrinkage is None:
+        if self.coefficient_alpha is None:
             found = bipds(
                 executor, point.coefficients, atoms, fixed="atoms", max_iter=CODING_STEPS, tol=1e-6
             )
             return self._better(point, self.scatter(found.coefficients, atoms))
         for over_relaxed in (True, False):
-            message = Update(atoms, self.problem.images(atoms), self.shrinkage, over_relaxed)
+            message = Update(
+                atoms, self.problem.atom_images(atoms), self.coefficient_alpha, over_relaxed
+            )
             columns = [point.coefficients, executor.scatter(None)]
             states, _ = executor.map_blocks(update_coefficients, columns, message)
             following = self._better(point, states)
@@ -177,47 +184,7 @@ class SharedModes(Descent):
         return _Point(iteration, spectra, atoms, states, self.objective(states, atoms))
 
 
-def shared_modes(
-    executor: Executor,
-    coefficients: Floats | BlockStates,
-    atoms: Floats,
-    *,
-    fixed: str | None = None,
-    max_iter: int = 1000,
-    tol: float = 1e-4,
-    callback: Callback | None = None,
-    stage: Any = None,
-) -> Solution:
-    """Minimise the problem of an executor over spectra and coefficients in turn.
-
-    Parameters
-    ----------
-    executor : Executor
-        Of a problem with :class:`GraphsOfModes <graphdict.core.terms.cone.GraphsOfModes>` among the
-        atom priors, and beside it none that :func:`lacks_newton` names.
-    coefficients : array (T, K) or states of the executor
-    atoms : array (K, E)
-        Where to start, in the cone; neither is modified.
-    fixed : {"coefficients"}, optional
-        Hold the coefficients at their start.
-    max_iter, tol
-        Stop after ``max_iter`` iterations, once what both halves gain is below the square of
-        ``tol``, or when an iteration lowers the objective by less than a hundredth of ``tol``,
-        relatively.
-    callback : callable, optional
-        Called with a :class:`Progress <graphdict.core.solvers.base.Progress>` after each
-        iteration; returning True stops.
-    stage : Stage, optional
-        Of a checkpoint: keeps what an interrupted run needs to go on.
-
-    Returns
-    -------
-    Solution
-        Where it stopped; its atoms are in the cone.
-    """
-    return SharedModes(executor, fixed, tol).solve(
-        coefficients, atoms, max_iter=max_iter, callback=callback, stage=stage
-    )
+shared_modes = SharedModes.minimise
 
 
 # Steps ----------------------------------------------------------------------------------------

@@ -26,7 +26,10 @@ MIN_NORM = 1e-2  # norms never fall below this share of their start, so no step 
 
 
 class StepSizeRules(NamedTuple):
-    """What step sizes follow from between two checks, as a compiled loop takes it."""
+    """What step sizes follow from between two checks: see :meth:`StepSizes.rules`.
+
+    Compiled loops unpack the fields in this order: ``StepSizeRules`` in primal_dual_iterations.hpp.
+    """
 
     norm: float  # of the map of single graphs
     min_norm_atoms: float
@@ -46,7 +49,7 @@ class StepSizes:
         atoms: Floats,
         gram: Floats,
         *,
-        image: Floats | None = None,
+        atom_images: Floats | None = None,
         fixed: str | None = None,
         given: tuple[float | None, float | None, float | None] = (None, None, None),
         sigma: float = 1.0,
@@ -55,31 +58,33 @@ class StepSizes:
         self.fixed = fixed
         self.given = given
         self.sigma = sigma if given[2] is None else given[2]
-        self.min_norms = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, image))
+        self.min_norms = tuple(MIN_NORM * norm for norm in self._norms(gram, atoms, atom_images))
         self.sigma_rate = 1.0  # by which share sigma may still be rebalanced
         self.primal_factor = 1.0  # of the primal steps, halved after trouble
         self.checks_since_halving = 0
 
-    def _norms(self, gram: Floats, atoms: Floats, image: Floats | None) -> tuple[float, float]:
+    def _norms(
+        self, gram: Floats, atoms: Floats, atom_images: Floats | None
+    ) -> tuple[float, float]:
         operator = self.problem.operator
         # Rows enter an operator alike, so its norm sees of the coefficients only their Gram matrix.
         if not np.isfinite(gram.sum()):
             gram = np.nan_to_num(gram)
-        if image is not None and isinstance(operator, Bilinear):
-            return operator.norms(gram, image)
+        if atom_images is not None and isinstance(operator, Bilinear):
+            return operator.norms(gram, atom_images)
         values, vectors = np.linalg.eigh(gram)
         root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
         return operator.norm_atoms(root), operator.norm_coefficients(atoms)
 
     def at(
-        self, gram: Floats, atoms: Floats, image: Floats | None, lipschitz: float
+        self, gram: Floats, atoms: Floats, atom_images: Floats | None, lipschitz: float
     ) -> tuple[float, float, float]:
         """Return ``tau_w, tau_c, sigma`` by Condat's condition at the current point.
 
-        ``gram`` is ``Delta' diag(p) Delta``, ``image`` is ``M(W)`` where the operator has an ``M``,
-        ``lipschitz`` that of the smooth priors on ``Delta``.
+        ``gram`` is ``Delta' diag(p) Delta``, ``atom_images`` are ``M(W)`` where the operator lifts
+        a map ``M``, and ``lipschitz`` is that of the smooth priors on ``Delta``.
         """
-        norms = self._norms(gram, atoms, image)
+        norms = self._norms(gram, atoms, atom_images)
         norm_atoms, norm_coefficients = (max(*pair, 1e-30) for pair in zip(norms, self.min_norms))
         shares = 2 if self.fixed is None else 1
         bound_atoms = shares * self.sigma * (norm_atoms * norm_atoms)
@@ -150,18 +155,19 @@ def split_step(tau: float, count: int) -> float:
 def first_dual(
     executor: Executor, coefficients: BlockStates, atoms: Floats, given: float | None = None
 ) -> tuple[BlockStates, float]:
-    """Return ``Y = prox_{sigma h*}(sigma A)``, for the returned ``sigma`` as large as ``sigma A``.
+    """Return a dual ``Y = prox_{sigma h*}(sigma A)`` to start from, and its ``sigma``.
 
-    ``A`` stands for ``A(Delta, W)``; ``sigma`` is as given, or found from some of the samples.
+    ``A`` stands for ``A(Delta, W)``. Unless it is given, ``sigma`` is such that ``Y`` and ``sigma
+    A`` have the same norm, as far as some of the samples tell.
     """
     if given is not None:
         return executor.map_blocks(_dual_step, [coefficients], atoms, given)[0], given
     problem = executor.problem
     some = executor.gather(executor.map_blocks(_some_rows, [coefficients])[0])
-    image = problem.operator.forward(some, atoms)
-    sigma, size = 1.0, float(np.vdot(image, image))
+    mixed_images = problem.operator.forward(some, atoms)
+    sigma, size = 1.0, float(np.vdot(mixed_images, mixed_images))
     for _ in range(20):
-        dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
+        dual = base.prox_conjugate(problem.barrier, sigma * mixed_images, sigma)
         before, sigma = sigma, _ratio(float(np.vdot(dual, dual)), size)
         if abs(sigma - before) <= 0.01 * sigma:  # it is only where balancing begins
             break
@@ -171,7 +177,7 @@ def first_dual(
 def first_sigma(
     executor: Executor, coefficients: BlockStates, dual: BlockStates, atoms: Floats
 ) -> float:
-    """Return the ``sigma`` at which ``sigma A(Delta, W)`` is as large as a given dual."""
+    """Return the ``sigma`` at which ``sigma A(Delta, W)`` has the norm of a given dual."""
     return _ratio(*executor.map_blocks(_sizes, [coefficients, dual], atoms)[1])
 
 
@@ -185,17 +191,17 @@ def _dual_step(
 ) -> Any:
     """Return the dual of a block after a step of size ``sigma`` from zero."""
     problem = backend.problem
-    image = problem.operator.forward(coefficients, atoms)
-    dual = base.prox_conjugate(problem.barrier, sigma * image, sigma)
-    return in_precision(dual, image), ()
+    mixed_images = problem.operator.forward(coefficients, atoms)
+    dual = base.prox_conjugate(problem.barrier, sigma * mixed_images, sigma)
+    return in_precision(dual, mixed_images), ()
 
 
 def _sizes(backend: Backend, rows: slice, coefficients: Floats, dual: Floats, atoms: Floats) -> Any:
-    """Return a block's share of the squared sizes of the dual and of ``A(Delta, W)``."""
-    image = backend.problem.operator.forward(coefficients, atoms)
-    return None, (float(np.vdot(dual, dual)), float(np.vdot(image, image)))
+    """Return as sums the squared norms of a block's dual and of its ``A(Delta, W)``."""
+    mixed_images = backend.problem.operator.forward(coefficients, atoms)
+    return None, (float(np.vdot(dual, dual)), float(np.vdot(mixed_images, mixed_images)))
 
 
-def _ratio(dual: float, image: float) -> float:
-    """Return the ratio of two sizes given by their squares; 1 where either is zero."""
-    return dual**0.5 / (image**0.5 or 1.0) or 1.0
+def _ratio(dual: float, mixed_images: float) -> float:
+    """Return the ratio of two norms, given their squares; 1 where it would be zero."""
+    return dual**0.5 / (mixed_images**0.5 or 1.0) or 1.0

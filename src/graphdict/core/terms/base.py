@@ -48,7 +48,8 @@ class Barrier(Protocol):
     With ``slope(rows)``, minus the gradient in the shape of the rows, solver="mm" has its updates,
     and with ``curvature(rows, images)`` besides, the Hessians (T, K, K) in the coefficients of K
     atoms with these images (K, ...), coding takes Newton steps. Rows are (T, ...), and each
-    sample's numbers depend on its own row alone.
+    sample's numbers depend on its own row alone. A ``kind`` is for compiled backends, as in
+    :class:`SignalTerm`.
     """
 
     @property
@@ -63,6 +64,11 @@ class SignalTerm(Protocol):
     that can be cut has ``part(rows)``, the term of these rows alone. One that is costly to keep
     says ``read_when_used = True``, and one whose samples are elsewhere brings their ``executor``.
     Rows are those of the problem: samples, or windows of them.
+
+    Three attributes choose a compiled backend (:mod:`graphdict.engine.backends`), without which
+    there is none: ``kind``, what a class says of itself in its own body; ``stands_for``, the class
+    whose kind counts, where that of the term itself says nothing since it only reads samples when
+    they are used; and ``dtype``, the precision of the samples, in which all is then computed.
     """
 
     @property
@@ -94,7 +100,7 @@ def is_exactly(term: Any, *kinds: type) -> bool:
     return type(term) in kinds
 
 
-def strength(terms: Iterable[Any], *kinds: type) -> float:
+def total_alpha(terms: Iterable[Any], *kinds: type) -> float:
     """Return the sum of the ``alpha`` of those terms that are exactly of these classes."""
     return float(sum(term.alpha for term in terms if is_exactly(term, *kinds)))
 

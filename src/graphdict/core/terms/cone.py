@@ -24,6 +24,7 @@ from graphdict.core.operators import Spectra
 
 REACH = 0.995  # of the way to the nearest face that a step may go
 MAX_STEPS = 100
+CLOSED = 1e-12  # complementarity at which to stop, relative to the terms of the function
 
 
 class GraphsOfModes:
@@ -99,7 +100,10 @@ class GraphsOfModes:
         return np.where(found < least, 0, found)
 
     def interior(self, spectra: Floats, share: float = 1e-3) -> Floats:
-        """Add as much of the complete graph as makes every weight a share of the mean, or more."""
+        """Return spectra plus that multiple of the complete graph which makes weights positive.
+
+        Every weight is then at least this ``share`` of the mean weight of its graph.
+        """
         found = spectra @ self.matrix.T
         mean = found.mean(axis=1)
         typical = mean[mean > 0].mean() if (mean > 0).any() else 1.0
@@ -115,7 +119,7 @@ def _nnls_residual(matrix: Floats, right: Floats) -> Any:
 
 
 def minimise_quadratic(
-    hessian: Floats, gradient: Floats, spectra: Floats, cone: GraphsOfModes, tol: float = 1e-12
+    hessian: Floats, gradient: Floats, spectra: Floats, cone: GraphsOfModes
 ) -> Floats:
     """Minimise a convex quadratic function of K spectra over the cone.
 
@@ -131,8 +135,6 @@ def minimise_quadratic(
         ``g`` and ``lambda``.
     cone : GraphsOfModes
         Gives ``B``.
-    tol : float
-        Complementarity at which to stop, relative to the terms of the function.
 
     Returns
     -------
@@ -148,7 +150,7 @@ def minimise_quadratic(
     for _ in range(MAX_STEPS):
         off = (hessian @ x.ravel() + linear).reshape(shape) - multipliers @ matrix
         gap = float(np.vdot(slack, multipliers)) / slack.size
-        if gap * slack.size <= tol * size and float(np.abs(off * x).sum()) <= 1e-9 * size:
+        if gap * slack.size <= CLOSED * size and float(np.abs(off * x).sum()) <= 1e-9 * size:
             break
         factor = _factorise(hessian, matrix, multipliers / slack)
         if factor is None:

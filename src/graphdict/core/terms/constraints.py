@@ -23,7 +23,7 @@ class Interval:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """``(low, high)``: what makes other terms recognise a constraint."""
+        """``(low, high)``, by which solvers recognise a constraint."""
         return self.low, self.high
 
     def value(self, x: Floats) -> float:

@@ -37,18 +37,18 @@ class Gaps:
 
     @classmethod
     def learn(cls, signals: Floats, counts: Integers) -> Gaps:
-        """Learn from prepared signals (T, N) with NaN, in windows of ``counts`` samples."""
+        """Return the gaps of prepared signals (T, N) with NaN, in windows of ``counts`` samples."""
         edges = graphs.n_edges(signals.shape[1])
         return cls._learn(lambda: (seen for _, *seen in _blocks(signals, counts)), edges)
 
     @classmethod
     def of_windows(cls, means: Floats, seen: Floats) -> Gaps:
-        """Learn from mean squared differences (B, E) of windows, zero where not ``seen``."""
+        """Return the gaps of windows from mean squares (B, E), zero where not ``seen``."""
         return cls._learn(lambda: [(means, seen)], means.shape[1])
 
     @classmethod
     def _learn(cls, blocks: Callable[[], Iterable[Any]], edges: int) -> Gaps:
-        """Learn from blocks of means and of what was seen, which are asked for several times."""
+        """Return the gaps of blocks of means and of what was seen; ``blocks`` is called often."""
         pairs = np.ones(edges)
         for _ in range(ROUNDS):
             total, mass, sums = 0.0, np.zeros(len(pairs)), np.zeros(len(pairs))
@@ -65,7 +65,7 @@ class Gaps:
 
     @classmethod
     def of_graphs(cls, weights: Floats) -> Gaps:
-        """Return what new signals need of a model of complete ones, whose mean graph is given (E,).
+        """Return the gaps of new signals, for a model of complete ones with this mean graph (E,).
 
         An average sample has the difference between any two nodes that this graph explains best.
         """

@@ -6,74 +6,29 @@ They find what the plain backend finds, in tiles of samples that stay in cache
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from graphdict import native
 from graphdict.core.annotations import Floats
-from graphdict.core.plain_backend import PlainBackend
-from graphdict.core.protocols import BlockStates, Deferred, Iterated, Iterations
-from graphdict.core.solvers.interior_point import RULES, WARM_UP
+from graphdict.core.protocols import BlockStates, CompiledRun, CompiledRunResult, Deferred
 from graphdict.core.solvers.mm import Update
 from graphdict.core.solvers.primal_dual import (
     BlockIterate,
     CheckNumbers,
-    Moved,
+    MovedCoefficients,
     PassMessage,
     PassSums,
     check_sums,
 )
+from graphdict.engine.backends.compiled_coding import CompiledCodingBackend, update_rule
 from graphdict.native import contiguous, log_barrier
 
 SECONDS = 0.1  # of compiled iterations until Python can see that it was interrupted
-MOST_ATOMS = 128  # with more, systems of one sample fill the cache, and compiled steps gain nothing
 
 
-class CompiledBackend(PlainBackend):
-    """Base of the compiled backends: coding of single samples is compiled.
-
-    Other operations are those of the plain backend. It is used itself where samples are windows or
-    have gaps, for which nothing else is compiled.
-    """
-
-    name = "plain, with compiled coding"
-
-    powers = False  # whether samples are powers in modes, not signals
-
-    @property
-    def _signal_term(self) -> Any:
-        """The signal term, which is of the kind that the backend is for."""
-        return self.problem.signal_term
-
-    def solve_coefficients(
-        self, costs: Floats, images: Floats, max_iter: int, tol: float
-    ) -> Floats:
-        if len(images) > MOST_ATOMS:
-            return super().solve_coefficients(costs, images, max_iter, tol)
-        job, found = log_barrier.solve_coefficients(
-            costs, images, max_iter, tol, warm_up=WARM_UP, rules=RULES
-        )
-        job()
-        return found
-
-    def updates_of(
-        self, rows: slice, job: Callable[[], Any], found: log_barrier.CoefficientUpdates
-    ) -> Deferred:
-        """Return compiled updates of coefficients as the plain backend returns its own."""
-
-        def read() -> Any:
-            problem = self.problem
-            value, *squares = found.numbers.tolist()
-            value += problem.coefficient_priors.value(found.coefficients, rows) / problem.total
-            sums = (0.0, found.distances) if self.powers else (found.distances, 0.0)
-            return found.coefficients, (value, *squares, *sums)
-
-        return Deferred(job, read)
-
-
-class DegreesBackend(CompiledBackend):
+class DegreesBackend(CompiledCodingBackend):
     """Smoothness of single samples with the logarithms of degrees."""
 
     name = "compiled log-barrier of degrees"
@@ -89,7 +44,11 @@ class DegreesBackend(CompiledBackend):
         return np.empty((0, linear.size), dtype)
 
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved | None, message: PassMessage
+        self,
+        rows: slice,
+        before: BlockIterate,
+        moved: MovedCoefficients | None,
+        message: PassMessage,
     ) -> Deferred:
         problem = self.problem
         if message.fixed is not None:
@@ -123,9 +82,9 @@ class DegreesBackend(CompiledBackend):
         return Deferred(job, read)
 
     def atom_slopes(
-        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+        self, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
     ) -> Deferred:
-        job, found = log_barrier.atom_slopes(coefficients, self.problem.shares[rows], images)  # type: ignore[arg-type]
+        job, found = log_barrier.atom_slopes(coefficients, self.problem.shares[rows], atom_images)  # type: ignore[arg-type]
         return Deferred(job, lambda: (None, (0.0, found)))
 
     def update_coefficients(self, rows: slice, coefficients: Floats, update: Update) -> Deferred:
@@ -133,22 +92,22 @@ class DegreesBackend(CompiledBackend):
             return super().update_coefficients(rows, coefficients, update)
         job, found = log_barrier.update_coefficients(
             self.samples(rows), self.problem.shares[rows], update.atoms,
-            update.images, coefficients,  # type: ignore[arg-type]
-            rule=rule_of(update), powers=self.powers,
+            update.atom_images, coefficients,  # type: ignore[arg-type]
+            rule=update_rule(update), powers=self.powers,
         )  # fmt: skip
-        return self.updates_of(rows, job, found)
+        return self.deferred_updates(rows, job, found)
 
     @classmethod
     def iterate(
-        cls, shards: Any, states: BlockStates, asked: Iterations, *, pool: Any, sums_at_a_time: int
-    ) -> Iterated | None:
-        """Take some iterations of BiPDS, as many as are asked for at most, in one compiled loop.
+        cls, shards: Any, states: BlockStates, run: CompiledRun, *, pool: Any, sums_at_a_time: int
+    ) -> CompiledRunResult | None:
+        """Take iterations of BiPDS in one compiled loop, which ends once ``SECONDS`` have passed.
 
         Between two passes over all blocks the atoms take their step.
         """
         problem = shards[0].backend.problem
-        given = asked.atoms, asked.images, asked.gradient_atoms, asked.gram
-        dictionary = log_barrier.DictionaryArrays(*(np.array(array, order="C") for array in given))
+        arrays = run.atoms, run.atom_images, run.gradient_atoms, run.gram
+        dictionary = log_barrier.DictionaryArrays(*(np.array(array, order="C") for array in arrays))
         dtype = dictionary.atoms.dtype
         following = BlockStates([_empty_like(state) for state in of_shard] for of_shard in states)
         work = [
@@ -163,10 +122,12 @@ class DegreesBackend(CompiledBackend):
             for shard, *of_shard in zip(shards, states, following, strict=True)
         ]  # fmt: skip
         done, tau_atoms, tau = native.iterate(
-            pool.compiled, (asked.at_most, SECONDS), (work, sums_at_a_time), dictionary,
-            (cls.modes(problem.linear, dtype), asked.boxes, asked.rules()),
+            pool.compiled, (run.at_most, SECONDS), (work, sums_at_a_time), dictionary,
+            (cls.modes(problem.linear, dtype), run.boxes, run.rules()),
         )  # fmt: skip
-        return None if done == 0 else Iterated(following, *dictionary, done, tau_atoms, tau)
+        if done == 0:
+            return None
+        return CompiledRunResult(following, *dictionary, done, tau_atoms, tau)
 
 
 class SpectraBackend(DegreesBackend):
@@ -184,16 +145,11 @@ class SpectraBackend(DegreesBackend):
         return linear.rows(dtype)
 
 
-def rule_of(update: Update) -> log_barrier.UpdateRule:
-    """Return what compiled updates follow, of what all updates do."""
-    return log_barrier.UpdateRule(update.shrinkage, update.rounds, update.over_relaxed)
-
-
 def _atom_move(message: PassMessage) -> log_barrier.AtomMove:
-    assert message.images is not None
-    assert message.extrapolated_images is not None
+    assert message.atom_images is not None
+    assert message.extrapolated_atom_images is not None
     return log_barrier.AtomMove(
-        message.atoms, message.images, message.extrapolated_images, message.sigma
+        message.atoms, message.atom_images, message.extrapolated_atom_images, message.sigma
     )
 
 
@@ -203,6 +159,6 @@ def _arrays(iterate: BlockIterate) -> log_barrier.SampleArrays:
 
 
 def _empty_like(iterate: BlockIterate) -> BlockIterate:
-    """Return a state of empty arrays that a new iterate can go to."""
+    """Return a state of the same shapes, whose arrays are to be filled."""
     empty = log_barrier.SampleArrays(*(np.empty_like(array) for array in _arrays(iterate)))
     return iterate._replace(**empty._asdict())

@@ -12,25 +12,25 @@ from graphdict.core.protocols import Deferred, deferred
 from graphdict.core.solvers.mm import Update
 from graphdict.core.solvers.primal_dual import (
     BlockIterate,
-    Moved,
+    MovedCoefficients,
     PassMessage,
     PassSums,
     check_numbers,
     check_sums,
 )
 from graphdict.core.terms.base import prox_conjugate
-from graphdict.engine.backends.log_barrier import CompiledBackend, rule_of
+from graphdict.engine.backends.compiled_coding import CompiledCodingBackend, update_rule
 from graphdict.native import contiguous, log_determinant
 
 
-class LogDetBackend(CompiledBackend):
+class LogDetBackend(CompiledCodingBackend):
     """Smoothness of single samples with the log-determinants of Laplacians."""
 
     name = "compiled log-determinant"
 
     @deferred
     def primal_dual_pass(
-        self, rows: slice, before: BlockIterate, moved: Moved, message: PassMessage
+        self, rows: slice, before: BlockIterate, moved: MovedCoefficients, message: PassMessage
     ) -> Any:
         if message.fixed is not None:
             return super().primal_dual_pass(rows, before, moved, message).result()
@@ -38,8 +38,10 @@ class LogDetBackend(CompiledBackend):
         extrapolated = 2 * coefficients - before.coefficients
         weighted = problem.share_weighted(rows, coefficients)
         lifted, sigma = np.empty_like(before.dual), atoms.dtype.type(message.sigma)
-        mixed = contiguous(extrapolated), contiguous(message.extrapolated)
-        native.add_laplacians(*mixed, contiguous(before.dual), sigma, lifted)
+        native.add_laplacians(
+            contiguous(extrapolated), contiguous(message.extrapolated), contiguous(before.dual),
+            sigma, lifted,
+        )  # fmt: skip
         dual = prox_conjugate(problem.barrier, lifted, message.sigma)
         energies, inner_products = np.empty_like(weighted), np.empty_like(weighted)
         distances = np.zeros_like(atoms)
@@ -60,7 +62,7 @@ class LogDetBackend(CompiledBackend):
         return after, sums
 
     def atom_slopes(
-        self, rows: slice, coefficients: Floats, atoms: Floats, images: Floats | None
+        self, rows: slice, coefficients: Floats, atoms: Floats, atom_images: Floats | None
     ) -> Deferred:
         job, found = log_determinant.atom_slopes(coefficients, self.problem.shares[rows], atoms)
         return Deferred(job, lambda: (None, (found, 0.0)))
@@ -70,6 +72,6 @@ class LogDetBackend(CompiledBackend):
             return super().update_coefficients(rows, coefficients, update)
         job, found = log_determinant.update_coefficients(
             self._signal_term.signals[rows], self.problem.shares[rows],
-            update.atoms, coefficients, rule_of(update),
+            update.atoms, coefficients, update_rule(update),
         )  # fmt: skip
-        return self.updates_of(rows, job, found)
+        return self.deferred_updates(rows, job, found)

@@ -112,7 +112,7 @@ def expectation_maximisation(
             prior = "sizes" if annealed else pattern_prior
             dictionary = m_step(dictionary, expected, penalty, prior, atom_steps)
             if stage is not None:
-                stage.offer(partial(_state, iteration + 1, previous, dictionary, history.copy()))
+                stage.offer(partial(_state, iteration + 1, previous, dictionary, history.entries()))
         else:
             expected = e_step(data, dictionary, statistics=False)
             objective = _objective(dictionary, expected, penalty)
@@ -124,7 +124,7 @@ def expectation_maximisation(
     if stage is not None and interrupted:
         stage.flush()
     elif stage is not None:
-        stage.finish({**_state(0, 0.0, dictionary, history.copy()), "converged": converged})
+        stage.finish({**_state(0, 0.0, dictionary, history.entries()), "converged": converged})
     return Fit.of(
         dictionary, expected, objective, history, converged=converged, interrupted=interrupted
     )
