@@ -178,5 +178,5 @@ def test_given_atoms_are_measured_by_signals_in_their_own_unit(kind):
     signals = 1e7 * np.random.default_rng(0).standard_normal((20, 4))
     light = kind(2, atoms=np.full((2, 6), 1e-14), rescale=False, max_iter=5, random_state=0)
     assert np.isfinite(light.fit(signals).score(signals))
-    with pytest.raises(ValueError, match="atoms are at most"):
+    with pytest.raises(ValueError, match="largest of atoms must lie between"):
         kind(2, atoms=np.full((2, 6), 1e12), rescale=False).fit(signals)
