@@ -29,6 +29,7 @@ from graphdict.exceptions import ConvergenceWarning, DeadAtomWarning
 from graphdict.models.base import CodedSignals
 from graphdict.models.coding import by_sample
 from graphdict.models.docs import document
+from graphdict.models.filtered_fit import FilteredFit
 from graphdict.models.marginal import GraphDictMarginal
 from graphdict.models.marginal_settings import MOST_POWER
 from graphdict.models.soft import SoftDictionary
@@ -38,7 +39,7 @@ CODING_STEPS, CODING_TOL = 500, 1e-6
 
 @document
 @dataclass(repr=False, eq=False, kw_only=True)
-class GraphDictExact(SoftDictionary):
+class GraphDictExact(FilteredFit, SoftDictionary):
     """Graph dictionary with the exact likelihood of every sample.
 
     The objective of :class:`GraphDictLog` with ``-log det_+ L_t`` in place of the log-degrees: the
@@ -110,7 +111,7 @@ class GraphDictExact(SoftDictionary):
         super().fit(X)
         self.filter_, self.filter_power_, self.tails_ = "power", 1.0, np.inf
         self.gains_ = np.ones(len(self.coefficients_))
-        if self._asks_for_filter:
+        if self._may_be_filtered:
             self._fit_filtered(X)
         return self
 
@@ -123,17 +124,6 @@ class GraphDictExact(SoftDictionary):
         objective = self._objective(signals, recordings)
         rows = coefficients[np.cumsum(objective.counts) - objective.counts]
         return objective.log_densities(atoms, rows), recordings
-
-    @property
-    def _asks_for_filter(self) -> bool:
-        """Whether the parameters leave room for another power than 1, or for tails."""
-        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf)
-
-    @property
-    def _is_papers_model(self) -> bool:
-        """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
-        power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
-        return getattr(self, "filter_", "power") == "power" and power == 1 and tails == np.inf
 
     def _obstacle(self, signals: Any) -> str | None:
         """Return what about settings or prepared signals a filter cannot do with, or None."""
@@ -221,8 +211,9 @@ class GraphDictExact(SoftDictionary):
     def _objective(self, signals: Any, recordings: Recordings) -> FilteredObjective:
         """Return the cost of prepared signals under the fitted filter and tails."""
         counts = self._counts(recordings)
-        filter_ = FILTERS[self.filter_](self.filter_power_)
-        return FilteredObjective.of(np.asarray(signals), counts, filter_, float(self.tails_))
+        return FilteredObjective.of(
+            np.asarray(signals), counts, self._found_filter, float(self.tails_)
+        )
 
     def _code_signals(self, X: Signals, out: Any = None) -> CodedSignals:
         if self._is_papers_model:

@@ -61,7 +61,7 @@ def settings_for(model: GraphDictMarginal, signals: Any, patterns: NDArray[Any])
     """
     chosen, filter_from = _given_filter(model.filter_power), model._request.filter_from
     if filter_from is not None and not model.signed:
-        chosen = filter_of(filter_from)
+        chosen = filter_from._found_filter
     given = {"auto": None, "gaussian": np.inf}
     tails = given[model.tails] if isinstance(model.tails, str) else float(model.tails)
     if model.signed:
@@ -107,9 +107,3 @@ def _given_filter(filter_power: float | str) -> GraphFilter | None:
     if isinstance(filter_power, str):
         return None if filter_power == "auto" else FILTERS[filter_power](1.0)
     return PowerFilter(float(filter_power))
-
-
-def filter_of(fitted: Any) -> GraphFilter:
-    """Return the filter that a fit has found."""
-    found: GraphFilter = FILTERS[fitted.filter_](fitted.filter_power_)
-    return found

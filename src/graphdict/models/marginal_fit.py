@@ -31,7 +31,7 @@ from graphdict.engine.marginal.settings import Settings
 from graphdict.engine.marginal.subset import SubsetOpener, open_subset
 from graphdict.engine.marginal.warm import WarmStart, learn_from
 from graphdict.engine.progress import with_progress
-from graphdict.models.marginal_filter import filter_of, settings_for
+from graphdict.models.marginal_filter import settings_for
 
 if TYPE_CHECKING:
     from graphdict.models.marginal import GraphDictMarginal
@@ -90,7 +90,7 @@ def _learn_warm(model: GraphDictMarginal, signals: Any, settings: Settings) -> F
     if model.n_atoms == 1 and len(atoms) > 1:
         atoms, pooled = (probabilities @ patterns @ atoms)[None], 0.0
         patterns, probabilities = np.ones((1, 1), dtype=bool), np.ones(1)
-    filter_ = filter_of(given)
+    filter_ = given._found_filter
     tails = given.tails_ if settings.tails is None else settings.tails
     settings = replace(settings, filter=filter_, tails=tails)
     with model._open_training(signals, len(patterns)) as data:

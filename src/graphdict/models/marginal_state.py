@@ -32,6 +32,7 @@ from graphdict.engine.signals import BLOCK_BYTES
 from graphdict.engine.sources import too_large
 from graphdict.engine.storage.fitted import COUNT, NUMBER, FittedValue
 from graphdict.models.base import CodedSignals, GraphDictionary
+from graphdict.models.filtered_fit import FilteredFit
 from graphdict.models.marginal_settings import MarginalSettings
 from graphdict.models.signed import check_signed_atoms
 
@@ -44,7 +45,7 @@ class FitRequest(NamedTuple):
     measure_edges: bool = True  # whether to say how sure edges are
 
 
-class MarginalState(MarginalSettings):
+class MarginalState(FilteredFit, MarginalSettings):
     """Base of :class:`GraphDictMarginal`: its fitted attributes, and what follows from them."""
 
     atoms_: Floats
@@ -57,9 +58,6 @@ class MarginalState(MarginalSettings):
     edge_confidence_: Floats
     edge_intervals_: Floats
     stay_probability_: float
-    filter_: str
-    filter_power_: float
-    tails_: float
     alpha_w_: float
     gains_: Floats
     log_likelihood_: float
@@ -128,8 +126,8 @@ class MarginalState(MarginalSettings):
 
     @property
     def _may_be_filtered(self) -> bool:
-        """Whether the parameters leave room for another power than 1, or for tails."""
-        return self.filter_power != 1 or self.tails not in ("gaussian", np.inf) or self.signed
+        """Whether there is room for another power than 1, for tails, or for negative weights."""
+        return super()._may_be_filtered or self.signed
 
     @property
     def _mean_activations(self) -> NDArray[Any]:
@@ -143,10 +141,8 @@ class MarginalState(MarginalSettings):
 
     @property
     def _is_papers_model(self) -> bool:
-        """Whether the fit has a power of 1 and Gaussian tails, as those of old files have."""
-        power, tails = getattr(self, "filter_power_", 1.0), getattr(self, "tails_", np.inf)
-        plain = getattr(self, "filter_", "power") == "power" and not self.signed
-        return plain and power == 1 and tails == np.inf
+        """Whether the fit has a power of 1, Gaussian tails, and no negative weights."""
+        return super()._is_papers_model and not self.signed
 
     @property
     def _planned_work(self) -> float:
@@ -176,8 +172,8 @@ class MarginalState(MarginalSettings):
             return SignedLikelihood.of(*given, tails=float(self.tails_))
         if self._is_papers_model:
             return self._settings.likelihood(*given)
-        chosen = FILTERS[self.filter_](self.filter_power_)
-        return FilteredLikelihood.of(*given, filter=chosen, tails=float(self.tails_))
+        tails = float(self.tails_)
+        return FilteredLikelihood.of(*given, filter=self._found_filter, tails=tails)
 
     def _silent(self, signals: Any) -> NDArray[Any] | None:
         """Return which nodes are silent in which prepared signals (T, N); None where none is."""
