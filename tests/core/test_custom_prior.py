@@ -1,5 +1,7 @@
 """Priors written by a user, in a few lines, through the public door."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -9,7 +11,7 @@ from graphdict import GraphDictExact, GraphDictLog, GraphDictSpectral
 from graphdict.core.prior_checks import check_descent
 from graphdict.exceptions import ConvergenceWarning, SilentNodeWarning
 from graphdict.solvers import bipds
-from graphdict.terms import TotalVariation
+from graphdict.terms import L1, TotalVariation
 
 MODELS = [GraphDictLog, GraphDictSpectral, GraphDictExact]
 X = np.random.default_rng(0).standard_normal((30, 5))
@@ -482,12 +484,35 @@ def test_a_prox_or_gradient_of_another_function_is_refused(monkeypatch):
         GraphDictLog(2, atom_priors=[WholePull()]).fit(X)
 
 
-@pytest.mark.parametrize("bound", [np.nan, np.inf, -1.0])
+@pytest.mark.parametrize("bound", [np.nan, np.inf, -1.0, None, "one", 1j, [2.0]])
 def test_a_bound_that_is_none_is_refused(monkeypatch, bound):
     pull = WeightedPull(np.ones((len(X), 2)))
     monkeypatch.setattr(WeightedPull, "lipschitz", lambda self, x, rows: bound)
-    with pytest.raises(TypeError, match=f"WeightedPull has a lipschitz bound of {bound}"):
+    with pytest.raises(
+        TypeError, match=re.escape(f"WeightedPull has a lipschitz bound of {bound}")
+    ):
         GraphDictLog(2, coefficient_priors=[pull]).fit(X)
+
+
+def test_a_prior_may_have_numbers_called_as_methods_of_barriers_are():
+    class Pull(CloseTo):
+        slope, curvature = 0.5, 2.0
+
+    target = np.full((2, 10), 0.3)
+    found = GraphDictLog(2, atom_priors=[Pull(target, 0.5)], max_iter=5, random_state=0).fit(X)
+    same = GraphDictLog(2, atom_priors=[CloseTo(target, 0.5)], max_iter=5, random_state=0).fit(X)
+    assert_allclose(found.atoms_, same.atoms_)
+
+
+def test_sparsity_of_atoms_is_the_same_where_a_node_is_silent():
+    silent = np.insert(X, 2, 0.0, axis=1)
+    given = {"alpha_w": 0.0, "random_state": 0, "rescale": False, "solver": "mm"}
+    by_prior = GraphDictLog(2, atom_priors=[L1(0.2)], **given)
+    with pytest.warns(SilentNodeWarning):
+        by_prior.fit(silent)
+    with pytest.warns(SilentNodeWarning):
+        by_alpha = GraphDictLog(2, **{**given, "alpha_w": 0.2}).fit(silent)
+    assert_allclose(by_prior.atoms_, by_alpha.atoms_)
 
 
 @pytest.mark.parametrize("silent", [False, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,8 @@ STEP = 1e-9  # of a prox that shows what a constraint forbids, and hardly what a
 ABSENT = 1e-6  # weights below this, where others are 1, count as none
 ROWS = 64  # on which a sum over entries is tried
 ASIDE = 1e-2  # how far from a point its neighbours are
-DESCENT = ("prox", "prox_conjugate", "gradient", "lipschitz", "slope", "curvature")
+TERM_METHODS = "value", "prox", "prox_conjugate", "gradient", "lipschitz"
+BARRIER_METHODS = "values", "prox", "prox_conjugate", "slope", "curvature"
 INEXACT = 1e-3  # relative error of a prox or a gradient that passes
 
 
@@ -32,7 +34,7 @@ def check_term(term: Any) -> None:
         raise TypeError(f"{term.__name__} is a class; pass a term made of it: {term.__name__}(...)")
     if not hasattr(term, "value"):
         raise TypeError(f"the term {base.name_of(term)} lacks value(x)")
-    _check_methods(f"term {base.name_of(term)}", term, ("value", *DESCENT))
+    _check_methods(f"term {base.name_of(term)}", term, TERM_METHODS)
     for marker in base.MARKERS:
         said = getattr(term, marker, False)
         if not isinstance(said, (bool, np.bool_)):
@@ -57,7 +59,7 @@ def check_barrier(barrier: base.Barrier) -> None:
             f"the barrier {base.name_of(barrier)} needs values(rows) and one of "
             "prox(rows, step) and prox_conjugate(dual, step)"
         )
-    _check_methods(f"barrier {base.name_of(barrier)}", barrier, ("values", *DESCENT))
+    _check_methods(f"barrier {base.name_of(barrier)}", barrier, BARRIER_METHODS)
 
 
 def _check_methods(name: str, owner: Any, methods: Sequence[str]) -> None:
@@ -111,10 +113,11 @@ def _check_prox(term: Any, x: NDArray[Any], rows: slice, moves: NDArray[Any]) ->
 
 def _check_gradient(term: Any, x: NDArray[Any], rows: slice, moves: NDArray[Any]) -> None:
     bound = base.lipschitz(term, x, rows)
-    if not 0 <= bound < np.inf:
+    number = isinstance(bound, Real) or (isinstance(bound, np.ndarray) and bound.shape == ())
+    if not (number and 0 <= bound < np.inf):
         raise TypeError(
-            f"the prior {base.name_of(term)} has a lipschitz bound of {bound}; it must be a number "
-            "from 0 on: how fast the gradient changes, at most"
+            f"the prior {base.name_of(term)} has a lipschitz bound of {bound!s:.80}; it must be a "
+            "number from 0 on: how fast the gradient changes, at most"
         )
     gradient = np.asarray(base.gradient(term, x.copy(), rows))
     length = float(np.linalg.norm(gradient))

@@ -19,6 +19,7 @@ from graphdict.core.solvers.mm import mm
 from graphdict.core.solvers.mm_terms import mm_lacks
 from graphdict.core.term_group import TermGroup
 from graphdict.core.terms import L1, NonNegative, Orthogonality, TotalVariation, UnitBox
+from graphdict.core.terms.base import is_exactly
 from graphdict.engine.penalties import LEAST
 from graphdict.engine.signals import BLOCK_BYTES, PriorOnAllNodes
 from graphdict.engine.sources import open_signal_term
@@ -80,11 +81,17 @@ class SoftProblem(SoftSettings):
         ]  # fmt: skip
 
     def _atom_priors(self) -> list[Any]:
-        """Return the user's priors, which see the edges of all nodes."""
+        """Return the user's priors, which see the edges of all nodes.
+
+        L1 treats all edges alike, and need not see those of silent nodes.
+        """
         priors = list(self.atom_priors or ())
         if self.active_nodes_.all():
             return priors
-        return [PriorOnAllNodes(term, self._preparation) for term in priors]
+        return [
+            term if is_exactly(term, L1) else PriorOnAllNodes(term, self._preparation)
+            for term in priors
+        ]
 
     def _choose_solver(
         self,

@@ -66,7 +66,7 @@ class CachedSmoothness:
     ----------
     distances : array (B, E)
         ``Z``, mean squared differences of each window or sample.
-    features : array (B, ...), optional
+    features : array (B, F), optional
         What rows are clustered by where a fit begins; by default ``distances``.
     """
 
