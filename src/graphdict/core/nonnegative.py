@@ -1,6 +1,6 @@
 """Minimise a smooth function of nonnegative variables in a few evaluations: projected L-BFGS.
 
-Variables at zero whose gradient is positive are held. The others move along the quasi-Newton
+Variables next to zero whose gradient is positive go there. The others move along the quasi-Newton
 direction of limited memory, projected, as far as the function falls enough (Armijo).
 """
 
@@ -16,6 +16,7 @@ MEMORY = 10  # steps remembered
 ENOUGH = 1e-4  # of the fall that the slope promises
 SHORTEST = 1e-10  # step worth trying
 WINDOW = 5  # steps by which progress is told
+NEAR = 1e-2  # distance from a bound, in units of the variables, from which they go there at once
 CURVED = 1e-10  # least curvature of a step that is remembered, relative
 
 
@@ -51,10 +52,15 @@ def minimise_nonnegative(
     pairs: deque[tuple[NDArray, NDArray]] = deque(maxlen=MEMORY)
     before = deque([np.inf] * WINDOW)  # values of the last steps
     for _ in range(steps):
-        held = ((point <= least) & (gradient > 0)) | ((point >= most) & (gradient < 0))
+        # Next to a bound that it is drawn to a variable goes there at once. Along a direction that
+        # takes no notice of bounds, projection would leave little of the fall that it promises.
+        projected = np.clip(point - gradient, least, most) - point
+        near = NEAR * min(1.0, float(np.abs(projected).max(initial=0.0)))
+        falls = (point <= least + near) & (gradient > 0)
+        rises = (point >= most - near) & (gradient < 0)
+        held = falls | rises
         free = np.where(held, 0.0, gradient)
-        size = float(np.abs(free).max(initial=0.0))
-        if size == 0:
+        if not projected.any():
             break
         direction = np.where(held, 0.0, -_quasi_newton(free, pairs, held))
         if not direction @ free < 0:  # also where that is NaN
@@ -62,6 +68,7 @@ def minimise_nonnegative(
             direction = -free
         norm = float(np.linalg.norm(free))  # zero where squares underflow
         length = 1.0 if pairs or norm <= 1 else 1 / norm
+        direction = np.where(falls, least - point, np.where(rises, most - point, direction))
         while True:
             moved = np.clip(point + length * direction, least, most)
             new_value, new_gradient = function(moved)
