@@ -6,7 +6,6 @@ How much atoms have in common (the pool) is chosen on the way.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -101,38 +100,31 @@ def try_exponential(
 ) -> PatternDictionary:
     """Return the dictionary refitted with an exponential filter, where that explains clearly more.
 
-    It is tried where the power is about as large as it gets, and stays where the least rate lowers
-    the information criterion by at least ``EXPONENTIAL_GAIN``. Which rate it is, ``single_graph``
-    says: a medium smooths all graphs alike, and the edges of several would each have to pay for it.
+    It is tried where the power is about as large as it gets. Whether, and which rate it is,
+    ``single_graph`` says: a medium smooths all graphs alike, and the edges of several would each
+    have to pay for it. The least rate has to lower the information criterion by at least
+    ``EXPONENTIAL_GAIN``, and so has the chosen one for the dictionary.
     """
     likelihood = filtered_likelihood(dictionary)
     if em.settings.filter is not None or likelihood.filter.parameter < NEARLY * POWERS[1]:
         return dictionary
-    rates, tails = EXPONENTIAL_RATES, filtered_likelihood(single_graph).tails
-
-    @cache
-    def single(rate: float) -> PatternDictionary:
-        """Return one graph of all samples under a filter of ``rate`` for each node."""
-        unit = max(em.data.nodes, 8) * em.variance
-        return fit_single_graph(em, ExponentialFilter(rate * unit), tails)
-
-    least = _under_filter_of(em, single(rates[0]), dictionary)
-    wanted = EXPONENTIAL_GAIN * 2 * em.effective_samples * likelihood.dimension
-    best, chosen, lowest = least, rates[0], criterion(em, least)
-    if criterion(em, dictionary) - lowest <= wanted:
-        return dictionary
     alone = len(dictionary.atoms) == 1
-    if not alone:
-        lowest = criterion(em, _under_filter_of(em, single(chosen), single_graph))
-    for rate in rates[1:]:
-        other = _under_filter_of(em, single(rate), single_graph)
+    one = dictionary if alone else single_graph
+    unit, tails = max(em.data.nodes, 8) * em.variance, filtered_likelihood(single_graph).tails
+    wanted = EXPONENTIAL_GAIN * 2 * em.effective_samples * likelihood.dimension
+    before = criterion(em, one)
+    best, chosen, lowest = one, one, before - wanted
+    for rate in EXPONENTIAL_RATES:
+        single = fit_single_graph(em, ExponentialFilter(rate * unit), tails)
+        other = _under_filter_of(em, single, one)
         found = criterion(em, other)
         if found >= lowest:
             break
-        best, chosen, lowest = other, rate, found
-    if alone:
-        return best
-    return least if chosen == rates[0] else _under_filter_of(em, single(chosen), dictionary)
+        best, chosen, lowest = other, single, found
+    if alone or best is one:
+        return best if alone else dictionary
+    other = _under_filter_of(em, chosen, dictionary)
+    return other if criterion(em, dictionary) - criterion(em, other) > wanted else dictionary
 
 
 def _under_filter_of(
