@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from graphdict.app.experiments.grids import THRESHOLDS
-from graphdict.app.experiments.methods import build
-from graphdict.app.experiments.time_varying import DATA, SEEDS, draw
+from graphdict.app.experiments.methods import SEEDS, build
+from graphdict.app.experiments.time_varying import DATA, draw
 from graphdict.metrics import scores_by_threshold
 
 METHODS = {

@@ -150,14 +150,14 @@ class Problem:
         return samples + self.priors_value(coefficients, atoms)
 
     def samples_value(
-        self, rows: slice, coefficients: Floats, energies: Floats, mixed_images: Floats
+        self, rows: slice, coefficients: Floats, energies: Floats, image: Floats
     ) -> float:
-        """Return what some rows add to ``F``, from their ``e(W)`` and ``mixed_images``.
+        """Return what some rows add to ``F``, from their ``e(W)`` and their ``image``.
 
-        These are ``A(Delta, W)``, what the operator sees of each row's mixture of atoms.
+        That is ``A(Delta, W)``, what the operator sees of each row's mixture of atoms.
         """
         fit = np.einsum("tk,tk->t", coefficients, energies, dtype=np.float64)
-        return float(self.shares[rows] @ (fit + self.barrier.values(mixed_images)))
+        return float(self.shares[rows] @ (fit + self.barrier.values(image)))
 
     def rows_value(
         self, rows: slice, coefficients: Floats, energies: Floats, atoms: Floats

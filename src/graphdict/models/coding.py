@@ -84,8 +84,8 @@ def history_of_coding(
 def _stationarity(backend: Backend, rows: slice, coefficients: Floats, atoms: Floats) -> Any:
     """Return squared sizes of the projected gradient in the coefficients and of their costs."""
     problem = backend.problem
-    shrinkage = total_alpha(problem.coefficient_terms, L1)
-    costs = problem.signal_term.energies(atoms, rows) + shrinkage
+    coefficient_alpha = total_alpha(problem.coefficient_terms, L1)
+    costs = problem.signal_term.energies(atoms, rows) + coefficient_alpha
     barrier: Any = problem.barrier
     slope = barrier.slope(problem.operator.forward(coefficients, atoms))
     gains = problem.operator.adjoint_coefficients(slope, atoms)

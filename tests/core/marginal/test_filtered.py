@@ -595,7 +595,7 @@ def test_a_power_and_tails_are_found_although_values_are_missing():
     assert (found.gains_ > 0).all()
 
 
-def test_heat_filters_that_are_steep_get_a_larger_rate():
+def test_exponential_filters_that_are_steep_get_a_larger_rate():
     """A rate that is too small would leave signals without tails for ones that have some."""
     nodes = 16
     rows, cols = graphs.edge_index(nodes)
@@ -610,7 +610,7 @@ def test_heat_filters_that_are_steep_get_a_larger_rate():
     assert np.corrcoef(model.atoms_[0], weights)[0, 1] > 0.99
 
 
-def test_the_rate_of_a_heat_filter_does_not_depend_on_the_number_of_atoms():
+def test_the_rate_of_an_exponential_filter_does_not_depend_on_the_number_of_atoms():
     """Were the edges of all atoms to pay for it, three would get a quarter of what one gets."""
     rng = np.random.default_rng(0)
     distance = np.abs(np.subtract.outer(np.arange(20), np.arange(20)))

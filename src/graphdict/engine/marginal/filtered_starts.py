@@ -37,7 +37,7 @@ def fit_single_graph(
 
     Parameters
     ----------
-    runs : FilteredRuns
+    em : FilteredEM
     filter_ : GraphFilter, optional
         One to keep; else the power is that of the settings, or learned by counting edges.
     tails : float, optional

@@ -239,10 +239,15 @@ def peak_memory() -> float:
     return 1024.0 * float(text.split("VmHWM:")[1].split()[0])
 
 
+def reset_peak() -> None:
+    """Let the peak of this process's memory begin anew, where the system can."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def timed(fit: Any, given: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     """Return what a method finds, with ``cpu`` and ``wall`` seconds and ``memory`` in bytes."""
-    with contextlib.suppress(OSError):  # let the peak begin anew, where the system can
-        Path("/proc/self/clear_refs").write_text("5")
+    reset_peak()
     before = peak_memory()
     wall, cpu = time.perf_counter(), time.process_time()
     found = fit(given, setting)
