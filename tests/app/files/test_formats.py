@@ -161,3 +161,18 @@ def test_tables_that_are_written_are_read_again(tmp_path, ending):
     np.testing.assert_array_equal(signals.times, times)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert not is_model_file(path)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_infinite_values_are_missing_in_every_format(tmp_path, kind):
+    values = np.random.default_rng(0).standard_normal((30, 3))
+    values[4, 1] = np.inf
+    path = tmp_path / f"signals.{kind}"
+    if kind == "npy":
+        np.save(path, values)
+    else:
+        pytest.importorskip("pandas").DataFrame(values, columns=["a", "b", "c"]).to_parquet(path)
+    found = read_signals(path)
+    assert np.isnan(found.values[4, 1])
+    assert np.isnan(found.values).sum() == 1
+    assert "1 infinite value(s), read as missing" in found.notes

@@ -162,10 +162,6 @@ def array_table(
     if not array.size:
         raise InputError(f"is empty: {what} has shape {array.shape}")
     values = _numbers(array, what)
-    infinite = np.isinf(values)
-    if infinite.any():
-        notes.append(f"{int(infinite.sum()):,} infinite value(s), read as missing")
-        values = np.where(infinite, np.nan, values)
     given = names or [f"x{i}" for i in range(array.shape[1])]
     return Table([Column(name, values[:, index]) for index, name in enumerate(given)], notes)
 

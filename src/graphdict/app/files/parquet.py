@@ -46,12 +46,6 @@ def read_parquet(path: Path) -> Table:
     notes = []
     if odd:
         notes.append(f"left out column(s) of lists, structures or bytes: {quote_names(odd)}")
-    infinite = sum(int(np.isinf(c.values).sum()) for c in columns if c.numeric)
-    if infinite:
-        notes.append(f"{infinite:,} infinite value(s), read as missing")
-        for column in columns:
-            if column.numeric:
-                column.values = np.where(np.isinf(column.values), np.nan, column.values)
     if not table.num_rows:
         raise InputError("has no rows")
     return Table(columns, notes)

@@ -159,6 +159,7 @@ def _read(
         if group is not None:
             raise InputError(f"is one recording, without a column {group!r} of recordings")
         return _select_channels(found, options.columns, options.ignore)
+    found.take_infinities_as_missing()
     table = _transposed(found) if transpose else found
     if group is not None:
         return signals_by_group(table, group, options)

@@ -63,6 +63,16 @@ class Table:
         """Return the name of a row for messages: its line in the file, or its number from 1."""
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
+    def take_infinities_as_missing(self) -> None:
+        """Put NaN in the place of infinite values, and note how many there were."""
+        count = 0
+        for column in self.columns:
+            if column.numeric and (infinite := np.isinf(column.values)).any():
+                column.values = np.where(infinite, np.nan, column.values)
+                count += int(infinite.sum())
+        if count:
+            self.notes.append(f"{count:,} infinite value(s), read as missing")
+
     def keep_rows(self, rows: Booleans) -> None:
         """Drop the rows where the mask ``rows`` (T,) is false."""
         for column in self.columns:
