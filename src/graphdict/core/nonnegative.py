@@ -1,6 +1,6 @@
 """Minimise a smooth function of nonnegative variables in a few evaluations: projected L-BFGS.
 
-Variables next to zero whose gradient is positive go there. The others move along the quasi-Newton
+Variables at zero whose gradient is positive are held. The others move along the quasi-Newton
 direction of limited memory, projected, as far as the function falls enough (Armijo).
 """
 
@@ -42,7 +42,9 @@ def minimise_nonnegative(
     lower, upper : array (n,), optional
         Other bounds than zero and infinity.
     settled : float, optional
-        Decrease of the value over ``WINDOW`` steps below which no more are taken.
+        Decrease of the value over ``WINDOW`` steps below which no more are taken. Where it is
+        given, variables that come within ``NEAR`` of a bound go there at once, which is sooner at
+        the minimum, but not lower after a few steps.
     """
     least = np.zeros_like(start) if lower is None else lower
     most = np.full_like(start, np.inf) if upper is None else upper
@@ -55,7 +57,8 @@ def minimise_nonnegative(
         # Next to a bound that it is drawn to a variable goes there at once. Along a direction that
         # takes no notice of bounds, projection would leave little of the fall that it promises.
         projected = np.clip(point - gradient, least, most) - point
-        near = NEAR * min(1.0, float(np.abs(projected).max(initial=0.0)))
+        margin = 0.0 if settled == -np.inf else NEAR
+        near = margin * min(1.0, float(np.abs(projected).max(initial=0.0)))
         falls = (point <= least + near) & (gradient > 0)
         rises = (point >= most - near) & (gradient < 0)
         held = falls | rises

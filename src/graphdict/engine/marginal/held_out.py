@@ -27,7 +27,7 @@ from graphdict.engine.marginal.filtered_starts import random_filtered_start
 from graphdict.engine.marginal.passes import e_step_of_half, evidence_by_segment
 from graphdict.engine.tasks import advance
 
-SETTLED = 4e-5  # decrease of a half's loss in some steps, for each value, that is none
+SETTLED = 2e-5  # decrease of a half's loss in some steps, for each value, that is none
 STEPS = 1000  # on the atoms of a half at most, until its loss has settled
 POOL_ITERATIONS, POOL_STEPS = 8, 5  # of EM on a half, and on the atoms in each
 STARTS = 2  # in each half, where states are found anew
