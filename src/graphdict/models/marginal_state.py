@@ -58,6 +58,9 @@ class MarginalState(FilteredFit, MarginalSettings):
     edge_confidence_: Floats
     edge_intervals_: Floats
     stay_probability_: float
+    filter_: str
+    filter_power_: float
+    tails_: float
     alpha_w_: float
     gains_: Floats
     log_likelihood_: float
@@ -65,9 +68,9 @@ class MarginalState(FilteredFit, MarginalSettings):
     silent_: Booleans
     n_samples_seen_: int
     stream_: dict[str, Any]
-    _in_stream = False  # whether samples come in batches
-    _request = FitRequest()
-    _pooled = 0.0  # samples that atoms have in common beside their own
+    _in_stream: bool = False  # whether samples come in batches
+    _request: FitRequest = FitRequest()
+    _pooled: float = 0.0  # samples that atoms have in common beside their own
 
     _needed = (
         *GraphDictionary._needed, "patterns_", "pattern_probabilities_", "stay_probability_",

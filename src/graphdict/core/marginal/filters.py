@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphdict.core import graphs
+from graphdict.core.annotations import Floats
 from graphdict.core.graphs import zero_sum_basis
 
 POWERS = 1.0, 4.0  # between which the power is learned
@@ -56,19 +56,19 @@ class GraphFilter:
         """Return the same filter with another parameter."""
         return type(self)(parameter)
 
-    def log_values(self, eigenvalues: NDArray) -> NDArray:
+    def log_values(self, eigenvalues: Floats) -> Floats:
         """Return ``log f`` of eigenvalues of any shape."""
         raise NotImplementedError
 
-    def log_derivatives(self, eigenvalues: NDArray) -> NDArray:
+    def log_derivatives(self, eigenvalues: Floats) -> Floats:
         """Return ``d log f / d lambda``, of the same shape."""
         raise NotImplementedError
 
-    def parameter_derivatives(self, eigenvalues: NDArray) -> NDArray:
+    def parameter_derivatives(self, eigenvalues: Floats) -> Floats:
         """Return ``d log f / d log(parameter)``, of the same shape."""
         raise NotImplementedError
 
-    def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
+    def typical_weights(self, distances: Floats, variance: float) -> Floats:
         """Return the order of magnitude of weights, up to a constant for all of them.
 
         ``distances`` are the mean squared differences over each edge, and ``variance`` is the mean
@@ -92,11 +92,11 @@ class GraphFilter:
         """
         return 1.0, 0.0
 
-    def begin(self, moments: NDArray) -> Self:
+    def begin(self, moments: Floats) -> Self:
         """Return the filter to begin with, for signals of second moments (d, d)."""
         return self
 
-    def refine(self, moments: NDArray, shares: NDArray, atoms: NDArray) -> tuple[Self, NDArray]:
+    def refine(self, moments: Floats, shares: Floats, atoms: Floats) -> tuple[Self, Floats]:
         """Return the filter by which most pairs have no edge, and atoms (K, E) for it.
 
         ``moments`` (C, d, d) are sums over the samples of each pattern, which are ``shares`` (C,).
@@ -115,16 +115,16 @@ class PowerFilter(GraphFilter):
     def parameter(self) -> float:
         return self.power
 
-    def log_values(self, eigenvalues: NDArray) -> NDArray:
+    def log_values(self, eigenvalues: Floats) -> Floats:
         return self.power * np.log(eigenvalues)
 
-    def log_derivatives(self, eigenvalues: NDArray) -> NDArray:
+    def log_derivatives(self, eigenvalues: Floats) -> Floats:
         return self.power / eigenvalues
 
-    def parameter_derivatives(self, eigenvalues: NDArray) -> NDArray:
+    def parameter_derivatives(self, eigenvalues: Floats) -> Floats:
         return self.power * np.log(eigenvalues)
 
-    def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
+    def typical_weights(self, distances: Floats, variance: float) -> Floats:
         return distances ** (-1 / self.power)
 
     def parameter_range(self) -> tuple[float, float]:
@@ -156,18 +156,18 @@ class ExponentialFilter(GraphFilter):
     def parameter(self) -> float:
         return self.rate
 
-    def log_values(self, eigenvalues: NDArray) -> NDArray:
+    def log_values(self, eigenvalues: Floats) -> Floats:
         exponents = self.rate * eigenvalues
         small = np.log(np.expm1(np.minimum(exponents, LARGE)))
         return np.where(exponents > LARGE, exponents, small) - np.log(self.rate)
 
-    def log_derivatives(self, eigenvalues: NDArray) -> NDArray:
+    def log_derivatives(self, eigenvalues: Floats) -> Floats:
         return self.rate / -np.expm1(-self.rate * eigenvalues)
 
-    def parameter_derivatives(self, eigenvalues: NDArray) -> NDArray:
+    def parameter_derivatives(self, eigenvalues: Floats) -> Floats:
         return eigenvalues * self.log_derivatives(eigenvalues) - 1
 
-    def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
+    def typical_weights(self, distances: Floats, variance: float) -> Floats:
         return (distances / variance) ** -0.5 / variance
 
     def in_words(self) -> str:
@@ -193,19 +193,19 @@ class HeatKernel(GraphFilter):
     def parameter(self) -> float:
         return self.precision
 
-    def log_values(self, eigenvalues: NDArray) -> NDArray:
+    def log_values(self, eigenvalues: Floats) -> Floats:
         return eigenvalues + np.log(self.precision)
 
-    def log_derivatives(self, eigenvalues: NDArray) -> NDArray:
+    def log_derivatives(self, eigenvalues: Floats) -> Floats:
         return np.ones_like(eigenvalues)
 
-    def parameter_derivatives(self, eigenvalues: NDArray) -> NDArray:
+    def parameter_derivatives(self, eigenvalues: Floats) -> Floats:
         return np.ones_like(eigenvalues)
 
-    def typical_weights(self, distances: NDArray, variance: float) -> NDArray:
+    def typical_weights(self, distances: Floats, variance: float) -> Floats:
         return np.log1p(2 * variance / distances)
 
-    def begin(self, moments: NDArray) -> HeatKernel:
+    def begin(self, moments: Floats) -> HeatKernel:
         """Return the kernel whose noise has the largest variance that signals have.
 
         Diffusion only takes away: no variance is larger than that of the noise. Of samples from
@@ -214,9 +214,7 @@ class HeatKernel(GraphFilter):
         largest = float(np.linalg.eigvalsh(moments)[-1])
         return HeatKernel(1 / largest if largest > 0 else 1.0)
 
-    def refine(
-        self, moments: NDArray, shares: NDArray, atoms: NDArray
-    ) -> tuple[HeatKernel, NDArray]:
+    def refine(self, moments: Floats, shares: Floats, atoms: Floats) -> tuple[HeatKernel, Floats]:
         """Return the kernel by which the median pair has no edge, and weights that go with it.
 
         Weights are shifted by what the precision takes, but stay positive.
@@ -246,7 +244,7 @@ FILTERS: dict[str, type[GraphFilter]] = {
 """Every filter by the name that fitted models and checkpoints have for it."""
 
 
-def divided_differences(eigenvalues: NDArray, values: NDArray, slopes: NDArray) -> NDArray:
+def divided_differences(eigenvalues: Floats, values: Floats, slopes: Floats) -> Floats:
     """Return ``(f_i - f_j) / (lambda_i - lambda_j)`` (..., d, d), slopes where the two are equal.
 
     With ``F`` of ``f``, the derivative of ``f(L)`` in the direction ``D`` is ``U (F o U'DU) U'``.
